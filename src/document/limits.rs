@@ -1,0 +1,36 @@
+//! What a message may cost.
+
+/// Limits on a message, settable per call. Each has an error code of its own, `<field>-limit`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of a message, as received and as UTF-8.
+    pub document: usize,
+    pub depth: usize,
+    /// Attributes of one element.
+    pub attributes: usize,
+    /// Namespace declarations of one element.
+    pub namespaces: usize,
+    /// Bytes of one name.
+    pub name: usize,
+    /// Bytes of one run of text, attribute value, comment or processing instruction.
+    pub text: usize,
+    /// Whether an internal DTD subset is read; refused otherwise.
+    pub internal_subset: bool,
+    /// Bytes that entity references of one message may add up to.
+    pub expansion: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            document: 10 << 20,
+            depth: 256,
+            attributes: 256,
+            namespaces: 64,
+            name: 1 << 10,
+            text: 1 << 20,
+            internal_subset: false,
+            expansion: 1 << 20,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A message as the rest of the kernel sees it: bytes in, a flat `Document` out.
+
+mod limits;
+mod vocabulary;
+
+pub use limits::Limits;
+pub use vocabulary::Vocabulary;
+
+use crate::ids::{ElementId, NameId, NodeId, TagPathId};
+
+/// A stretch of one of a document's buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    #[inline(always)]
+    pub fn of(self, buffer: &[u8]) -> &[u8] {
+        &buffer[self.start as usize..self.end as usize]
+    }
+
+    pub fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// An element. Elements stand in pre-order, so a sub-tree is a range of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Element {
+    pub name: NameId,
+    /// `ElementId::NONE` for the root element.
+    pub parent: ElementId,
+    /// One past the last element of the sub-tree; a next sibling, if there is one, stands there.
+    pub end: ElementId,
+    pub tag_path: TagPathId,
+    /// The element's number among nodes of all kinds.
+    pub node: NodeId,
+    /// Root element: 1.
+    pub depth: u32,
+    /// Attributes `attributes_start..` up to the next element's `attributes_start`.
+    pub attributes_start: u32,
+    /// The text nodes of the sub-tree: a range of `Document::texts`.
+    pub texts: Span,
+    /// The string-value: a range of `Document::text`. Text nodes stand there in document order
+    /// with nothing between them, which makes every string-value one slice.
+    pub text: Span,
+    /// From `<` of the start tag to `>` of the end tag, in `Document::source`.
+    pub span: Span,
+}
+
+/// An attribute; namespace declarations are not attributes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Attribute {
+    pub name: NameId,
+    /// The normalised value, in `Document::values`.
+    pub value: Span,
+}
+
+/// A text node. Comments and processing instructions split text; CDATA sections do not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Text {
+    pub parent: ElementId,
+    pub node: NodeId,
+    /// The content, in `Document::text`.
+    pub content: Span,
+    /// Where it stands, in `Document::source`.
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OtherKind {
+    Comment,
+    /// A processing instruction with its target, in `Document::values`.
+    Instruction { target: Span },
+}
+
+/// A comment or processing instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Other {
+    pub kind: OtherKind,
+    /// `ElementId::NONE` outside the root element.
+    pub parent: ElementId,
+    pub node: NodeId,
+    /// The content, in `Document::values`.
+    pub content: Span,
+    pub span: Span,
+}
+
+/// One message, read. Flat, reusable from message to message, names as ids of a `Vocabulary`.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    /// The UTF-8 form of the message: what spans count in.
+    pub source: Vec<u8>,
+    pub elements: Vec<Element>,
+    pub attributes: Vec<Attribute>,
+    pub texts: Vec<Text>,
+    pub others: Vec<Other>,
+    /// All character data in document order.
+    pub text: Vec<u8>,
+    /// Attribute values, comments, processing instructions.
+    pub values: Vec<u8>,
+}
+
+impl Document {
+    #[inline(always)]
+    pub fn element(&self, id: ElementId) -> &Element {
+        &self.elements[id.index()]
+    }
+
+    #[inline(always)]
+    pub fn attributes_of(&self, id: ElementId) -> &[Attribute] {
+        let start = self.elements[id.index()].attributes_start as usize;
+        let end = match self.elements.get(id.index() + 1) {
+            Some(next) => next.attributes_start as usize,
+            None => self.attributes.len(),
+        };
+        &self.attributes[start..end]
+    }
+
+    /// The text nodes that are children of an element.
+    pub fn texts_of(&self, id: ElementId) -> impl Iterator<Item = &Text> {
+        let range = self.elements[id.index()].texts;
+        self.texts[range.start as usize..range.end as usize].iter().filter(move |text| text.parent == id)
+    }
+
+    #[inline(always)]
+    pub fn string_value(&self, id: ElementId) -> &[u8] {
+        self.elements[id.index()].text.of(&self.text)
+    }
+
+    #[inline(always)]
+    pub fn value(&self, attribute: &Attribute) -> &[u8] {
+        attribute.value.of(&self.values)
+    }
+
+    /// Forgets the message, keeps the memory.
+    pub fn clear(&mut self) {
+        self.source.clear();
+        self.elements.clear();
+        self.attributes.clear();
+        self.texts.clear();
+        self.others.clear();
+        self.text.clear();
+        self.values.clear();
+    }
+}

@@ -1,0 +1,86 @@
+//! Errors by phase, each with a stable code and the place concerned.
+
+use std::fmt;
+
+/// A place in the text a person gave us: byte offset, and line and column counted from 1
+/// (columns in characters).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Position {
+    pub offset: usize,
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Position {
+    /// The position of a byte offset in `text`. Costs a pass over the text: for error paths only.
+    pub fn of(text: &[u8], offset: usize) -> Position {
+        let before = &text[..offset.min(text.len())];
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        Position {
+            offset,
+            line: memchr::memchr_iter(b'\n', before).count() + 1,
+            column: before[line_start..].iter().filter(|&&b| b & 0xC0 != 0x80).count() + 1,
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// A limit that was passed: how much there was, how much was allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exceeded {
+    pub value: u64,
+    pub limit: u64,
+}
+
+/// Declares an error type of one phase; all phases have the same shape.
+macro_rules! phase_error {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct $name {
+            /// Stable, for programs: `unclosed-element`, `depth-limit`, `unknown-function`.
+            pub code: &'static str,
+            /// For people: what is wrong and, where one helps, what to do.
+            pub reason: String,
+            pub position: Position,
+            pub exceeded: Option<Exceeded>,
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}: {} ({})", self.code, self.reason, self.position)
+            }
+        }
+
+        impl std::error::Error for $name {}
+    };
+}
+
+phase_error! {
+    /// A message or DTD that is refused.
+    ReadError
+}
+phase_error! {
+    /// A query that is refused.
+    QueryError
+}
+
+/// A segment, generation or snapshot that cannot be built, written or opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IndexError {
+    pub code: &'static str,
+    pub reason: String,
+}
+
+impl fmt::Display for IndexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.reason)
+    }
+}
+
+impl std::error::Error for IndexError {}

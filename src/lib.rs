@@ -1,0 +1,16 @@
+//! The kernel of tamis: the hot path, and nothing else.
+//!
+//! Two flows meet here. A *message* goes `document` → `matching`; a *subscription* goes
+//! `query` → `index`. The kernel maps segment files and does no other I/O; it has no clock,
+//! no globals and no threads of its own, so it is safe to fork.
+
+pub mod document;
+pub mod error;
+pub mod ids;
+pub mod index;
+pub mod matching;
+pub mod naive;
+pub mod query;
+
+#[cfg(feature = "python")]
+mod python;

@@ -1,0 +1,3 @@
+//! Query text in, canonical query out.
+
+pub mod ast;
