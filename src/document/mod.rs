@@ -1,5 +1,6 @@
 //! A message as the rest of the kernel sees it: bytes in, a flat `Document` out.
 
+pub mod chars;
 mod limits;
 mod vocabulary;
 
