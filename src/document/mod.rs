@@ -1,11 +1,27 @@
 //! A message as the rest of the kernel sees it: bytes in, a flat `Document` out.
 
 pub mod chars;
+mod content;
+mod declaration;
+mod doctype;
+mod encoding;
+mod entities;
+mod fault;
+mod lexicon;
 mod limits;
+mod namespaces;
+mod reader;
+mod references;
+mod scan;
+mod table;
+mod tag;
+#[cfg(test)]
+mod tests;
 mod vocabulary;
 
 pub use limits::Limits;
-pub use vocabulary::Vocabulary;
+pub use reader::Reader;
+pub use vocabulary::{Capacity, Vocabulary, VocabularyStats};
 
 use crate::ids::{ElementId, NameId, NodeId, TagPathId};
 
@@ -104,7 +120,8 @@ pub struct Document {
     pub others: Vec<Other>,
     /// All character data in document order.
     pub text: Vec<u8>,
-    /// Attribute values, comments, processing instructions.
+    /// Attribute values, comments, processing instructions: the source, where most of them stand as
+    /// they are, and after it those that do not.
     pub values: Vec<u8>,
 }
 
