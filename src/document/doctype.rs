@@ -18,7 +18,10 @@ impl Parse<'_> {
         let mut doctype = Doctype::default();
         let mut at = self.require_space(start + "<!DOCTYPE".len())?;
         let name_end = skip(self.text, at, super::scan::NAME);
-        let name = self.scratch.lexicon.add(self.text, at, name_end - at, self.vocabulary);
+        let name = self
+            .scratch
+            .lexicon
+            .add(self.text, at, name_end - at, self.vocabulary);
         name.map_err(|reason| self.fault("bad-doctype", reason, at))?;
         at = skip(self.text, name_end, SPACE);
         let keyword = &self.text[at..at + 6];
@@ -41,12 +44,24 @@ impl Parse<'_> {
         }
         if self.text[at] == b'[' {
             if !self.limits.internal_subset {
-                return Err(self.fault("internal-subset", "an internal DTD subset is not allowed here", at));
+                return Err(self.fault(
+                    "internal-subset",
+                    "an internal DTD subset is not allowed here",
+                    at,
+                ));
             }
-            return Err(self.fault("internal-subset", "an internal DTD subset is not supported yet", at));
+            return Err(self.fault(
+                "internal-subset",
+                "an internal DTD subset is not supported yet",
+                at,
+            ));
         }
         if self.text[at] != b'>' {
-            let code = if at == self.end { "truncated" } else { "bad-doctype" };
+            let code = if at == self.end {
+                "truncated"
+            } else {
+                "bad-doctype"
+            };
             return Err(self.fault(code, "the document type declaration does not end here with >", at));
         }
         let _ = self.doctype.set(doctype);
@@ -57,7 +72,11 @@ impl Parse<'_> {
         if is(self.text[at], SPACE) {
             return Ok(skip(self.text, at, SPACE));
         }
-        let code = if at == self.end { "truncated" } else { "bad-doctype" };
+        let code = if at == self.end {
+            "truncated"
+        } else {
+            "bad-doctype"
+        };
         Err(self.fault(code, "white space expected", at))
     }
 
@@ -65,7 +84,11 @@ impl Parse<'_> {
     fn literal(&self, at: usize) -> Read<usize> {
         let quote = self.text[at];
         if quote != b'"' && quote != b'\'' {
-            let code = if at == self.end { "truncated" } else { "bad-doctype" };
+            let code = if at == self.end {
+                "truncated"
+            } else {
+                "bad-doctype"
+            };
             return Err(self.fault(code, "an identifier in quotes expected", at));
         }
         match memchr::memchr(quote, &self.text[at + 1..self.end]) {

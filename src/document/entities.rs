@@ -34,6 +34,10 @@ impl<'a> Parse<'a> {
             return Ok(());
         }
         let name = String::from_utf8_lossy(&self.text[name]);
-        Err(self.fault("undeclared-entity", format!("the entity {name} is not declared"), at))
+        Err(self.fault(
+            "undeclared-entity",
+            format!("the entity {name} is not declared"),
+            at,
+        ))
     }
 }

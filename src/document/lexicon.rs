@@ -92,13 +92,21 @@ impl Lexicon {
     /// The name of `len` bytes at `at` of a padded text, if it was met before.
     #[inline(always)]
     pub fn find(&self, text: &[u8], at: usize, len: usize) -> Option<WrittenId> {
-        self.ids.find(self.hash(text, at, len), |id| self.is(id, text, at, len)).map(WrittenId)
+        self.ids
+            .find(self.hash(text, at, len), |id| self.is(id, text, at, len))
+            .map(WrittenId)
     }
 
     /// The same, and if it was not met before it is checked and taken in. An error says what is
     /// wrong with it.
     #[cold]
-    pub fn add(&mut self, text: &[u8], at: usize, len: usize, vocabulary: &mut Vocabulary) -> Result<WrittenId, &'static str> {
+    pub fn add(
+        &mut self,
+        text: &[u8],
+        at: usize,
+        len: usize,
+        vocabulary: &mut Vocabulary,
+    ) -> Result<WrittenId, &'static str> {
         if let Some(id) = self.find(text, at, len) {
             return Ok(id);
         }
@@ -112,7 +120,11 @@ impl Lexicon {
             None if bytes == b"xmlns" => Kind::Declares(PrefixId::NONE),
             None => Kind::Plain,
         };
-        let plain = if colon.is_none() { vocabulary.name(UriId(0), bytes) } else { NameId::NONE };
+        let plain = if colon.is_none() {
+            vocabulary.name(UriId(0), bytes)
+        } else {
+            NameId::NONE
+        };
         let id = self.entries.len() as u32;
         let hash = self.hash(text, at, len);
         self.entries.push(Written {
@@ -135,13 +147,19 @@ impl Lexicon {
         self.ids.insert(hash, id, |id| {
             let entry = &entries[id as usize];
             let words = &words[entry.words as usize..][..(entry.len as usize).div_ceil(8)];
-            words.iter().fold(seed.begin(entry.len as usize), |state, &word| seed.mix(state, u64::from_le_bytes(word)))
+            words.iter().fold(seed.begin(entry.len as usize), |state, &word| {
+                seed.mix(state, u64::from_le_bytes(word))
+            })
         });
         Ok(WrittenId(id))
     }
 
     /// `add` for a name that stands alone.
-    pub fn add_bytes(&mut self, bytes: &[u8], vocabulary: &mut Vocabulary) -> Result<WrittenId, &'static str> {
+    pub fn add_bytes(
+        &mut self,
+        bytes: &[u8],
+        vocabulary: &mut Vocabulary,
+    ) -> Result<WrittenId, &'static str> {
         let mut padded = bytes.to_vec();
         padded.resize(bytes.len() + PADDING, 0);
         self.add(&padded, 0, bytes.len(), vocabulary)
@@ -192,13 +210,17 @@ impl Lexicon {
     pub fn prefix(&mut self, prefix: &[u8]) -> PrefixId {
         let seed = self.seed;
         let hash = seed.bytes(0, prefix);
-        if let Some(id) = self.prefix_ids.find(hash, |id| *self.prefixes[id as usize] == *prefix) {
+        if let Some(id) = self
+            .prefix_ids
+            .find(hash, |id| *self.prefixes[id as usize] == *prefix)
+        {
             return PrefixId(id);
         }
         let id = self.prefixes.len() as u32;
         self.prefixes.push(prefix.into());
         let prefixes = &self.prefixes;
-        self.prefix_ids.insert(hash, id, |id| seed.bytes(0, &prefixes[id as usize]));
+        self.prefix_ids
+            .insert(hash, id, |id| seed.bytes(0, &prefixes[id as usize]));
         PrefixId(id)
     }
 
@@ -209,7 +231,11 @@ impl Lexicon {
             state = self.seed.mix(state, word(text, at));
             (at, left) = (at + 8, left - 8);
         }
-        if left > 0 { self.seed.mix(state, head(word(text, at), left)) } else { state }
+        if left > 0 {
+            self.seed.mix(state, head(word(text, at), left))
+        } else {
+            state
+        }
     }
 
     #[inline(always)]
@@ -231,7 +257,9 @@ impl Lexicon {
 
 /// Whether these bytes are a `Name`.
 pub(super) fn is_name(bytes: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return false;
+    };
     text.starts_with(is_name_start) && text.chars().all(is_name_char)
 }
 
@@ -240,7 +268,9 @@ fn check_qualified(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
     if !is_name(bytes) {
         return Err("a character that may not stand here in a name");
     }
-    let Some(colon) = memchr::memchr(b':', bytes) else { return Ok(None) };
+    let Some(colon) = memchr::memchr(b':', bytes) else {
+        return Ok(None);
+    };
     let local = &bytes[colon + 1..];
     if colon == 0 || local.is_empty() || local.contains(&b':') || !is_name(local) {
         return Err("a name has at most one colon, with a name before it and a name after it");

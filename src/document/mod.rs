@@ -94,7 +94,9 @@ pub struct Text {
 pub enum OtherKind {
     Comment,
     /// A processing instruction with its target, in `Document::values`.
-    Instruction { target: Span },
+    Instruction {
+        target: Span,
+    },
 }
 
 /// A comment or processing instruction.
@@ -144,7 +146,9 @@ impl Document {
     /// The text nodes that are children of an element.
     pub fn texts_of(&self, id: ElementId) -> impl Iterator<Item = &Text> {
         let range = self.elements[id.index()].texts;
-        self.texts[range.start as usize..range.end as usize].iter().filter(move |text| text.parent == id)
+        self.texts[range.start as usize..range.end as usize]
+            .iter()
+            .filter(move |text| text.parent == id)
     }
 
     #[inline(always)]

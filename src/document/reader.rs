@@ -230,7 +230,11 @@ impl<'a> Parse<'a> {
                 b"<!--" => self.comment(at)?,
                 [b'<', b'?', ..] => self.instruction(at)?,
                 [b'<', b'!' | b'/', ..] => {
-                    return Err(self.fault("bad-tag", "only comments and instructions follow the root element", at));
+                    return Err(self.fault(
+                        "bad-tag",
+                        "only comments and instructions follow the root element",
+                        at,
+                    ));
                 }
                 [b'<', ..] => return Err(self.fault("two-roots", "a second root element", at)),
                 _ => return Err(self.fault("text-outside-root", "text after the root element", at)),
@@ -275,27 +279,49 @@ impl<'a> Parse<'a> {
     }
 
     fn other(&mut self, kind: OtherKind, content: Span, at: usize, end: usize) {
-        let parent = self.scratch.open.last().map_or(ElementId::NONE, |open| open.element);
+        let parent = self
+            .scratch
+            .open
+            .last()
+            .map_or(ElementId::NONE, |open| open.element);
         let (node, span) = (self.next_node(), self.place(at, end));
-        self.document.others.push(Other { kind, parent, node, content, span });
+        self.document.others.push(Other {
+            kind,
+            parent,
+            node,
+            content,
+            span,
+        });
     }
 
     /// A stretch of `text` in `Document::values`, where the source stands already.
     pub fn value_span(&mut self, start: usize, end: usize) -> Span {
         if self.reference.is_none() {
-            return Span { start: start as u32, end: end as u32 };
+            return Span {
+                start: start as u32,
+                end: end as u32,
+            };
         }
         let values = &mut self.document.values;
         let at = values.len() as u32;
         values.extend_from_slice(&self.text[start..end]);
-        Span { start: at, end: values.len() as u32 }
+        Span {
+            start: at,
+            end: values.len() as u32,
+        }
     }
 
     /// The same for the content of a comment or instruction: bounded, line ends made `\n`.
     fn content_span(&mut self, start: usize, end: usize) -> Read<Span> {
         let content = &self.text[start..end];
         if content.len() > self.limits.text {
-            return Err(self.exceeded("text-limit", "bytes in one piece", start, content.len(), self.limits.text));
+            return Err(self.exceeded(
+                "text-limit",
+                "bytes in one piece",
+                start,
+                content.len(),
+                self.limits.text,
+            ));
         }
         // In an entity a carriage return came from a character reference, and means itself.
         if self.reference.is_some() || memchr::memchr(b'\r', content).is_none() {
@@ -312,7 +338,10 @@ impl<'a> Parse<'a> {
             from = cr + 1;
         }
         values.extend_from_slice(&content[from..]);
-        Ok(Span { start: at, end: values.len() as u32 })
+        Ok(Span {
+            start: at,
+            end: values.len() as u32,
+        })
     }
 
     /// A name without a colon (a target, an entity) at `at`; gives the place after it.
@@ -341,7 +370,10 @@ impl<'a> Parse<'a> {
     /// Where something that is at `start..end` of `text` stands in the source.
     #[inline(always)]
     pub fn place(&self, start: usize, end: usize) -> Span {
-        self.reference.unwrap_or(Span { start: start as u32, end: end as u32 })
+        self.reference.unwrap_or(Span {
+            start: start as u32,
+            end: end as u32,
+        })
     }
 
     #[cold]
@@ -351,6 +383,13 @@ impl<'a> Parse<'a> {
 
     #[cold]
     pub fn exceeded(&self, code: &'static str, what: &str, at: usize, value: usize, limit: usize) -> Fault {
-        exceeded(code, what, self.source, self.place(at, at).start as usize, value, limit)
+        exceeded(
+            code,
+            what,
+            self.source,
+            self.place(at, at).start as usize,
+            value,
+            limit,
+        )
     }
 }

@@ -8,7 +8,10 @@ use super::reader::Parse;
 pub(super) enum Reference {
     Character(char),
     /// An entity that is not predefined; its name is at `start..end` of the text being read.
-    Entity { start: usize, end: usize },
+    Entity {
+        start: usize,
+        end: usize,
+    },
 }
 
 impl Parse<'_> {
@@ -18,9 +21,17 @@ impl Parse<'_> {
             return self.character_reference(at);
         }
         let start = at + 1;
-        let end = self.plain_name(start, "bad-reference", "a name expected after &; a plain & is written &amp;")?;
+        let end = self.plain_name(
+            start,
+            "bad-reference",
+            "a name expected after &; a plain & is written &amp;",
+        )?;
         if self.text[end] != b';' {
-            let code = if end == self.end { "truncated" } else { "bad-reference" };
+            let code = if end == self.end {
+                "truncated"
+            } else {
+                "bad-reference"
+            };
             return Err(self.fault(code, "the reference does not end with ;", at));
         }
         let reference = match &self.text[start..end] {
@@ -35,7 +46,11 @@ impl Parse<'_> {
     }
 
     fn character_reference(&self, at: usize) -> Read<(Reference, usize)> {
-        let (radix, start) = if self.text[at + 2] == b'x' { (16, at + 3) } else { (10, at + 2) };
+        let (radix, start) = if self.text[at + 2] == b'x' {
+            (16, at + 3)
+        } else {
+            (10, at + 2)
+        };
         let mut end = start;
         let mut code = 0u32;
         while let Some(digit) = (self.text[end] as char).to_digit(radix) {
@@ -43,12 +58,20 @@ impl Parse<'_> {
             end += 1;
         }
         if end == start || self.text[end] != b';' {
-            let code = if end == self.end { "truncated" } else { "bad-reference" };
+            let code = if end == self.end {
+                "truncated"
+            } else {
+                "bad-reference"
+            };
             return Err(self.fault(code, "a character reference is &#, digits and ;", at));
         }
         match char::from_u32(code).filter(|&c| is_char(c)) {
             Some(c) => Ok((Reference::Character(c), end + 1)),
-            None => Err(self.fault("bad-reference", "this refers to a character that is not allowed in XML", at)),
+            None => Err(self.fault(
+                "bad-reference",
+                "this refers to a character that is not allowed in XML",
+                at,
+            )),
         }
     }
 }

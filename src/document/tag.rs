@@ -33,14 +33,21 @@ impl Parse<'_> {
         }
         let empty = text[at] == b'/';
         if empty && text[at + 1] != b'>' {
-            let code = if at + 1 == self.end { "truncated" } else { "bad-tag" };
+            let code = if at + 1 == self.end {
+                "truncated"
+            } else {
+                "bad-tag"
+            };
             return Err(self.fault(code, "> expected after /", at));
         }
         let after = at + if empty { 2 } else { 1 };
 
         let bindings = self.scratch.namespaces.mark();
         self.resolve_attributes(start, attributes_start)?;
-        let uri = self.scratch.namespaces.uri(self.scratch.lexicon.entry(name).prefix);
+        let uri = self
+            .scratch
+            .namespaces
+            .uri(self.scratch.lexicon.entry(name).prefix);
         if uri.is_none() {
             return Err(self.unbound(name, start + 1));
         }
@@ -51,7 +58,13 @@ impl Parse<'_> {
         };
         let depth = self.scratch.open.len() + 1;
         if depth > self.limits.depth {
-            return Err(self.exceeded("depth-limit", "elements inside each other", start, depth, self.limits.depth));
+            return Err(self.exceeded(
+                "depth-limit",
+                "elements inside each other",
+                start,
+                depth,
+                self.limits.depth,
+            ));
         }
         let name = self.scratch.lexicon.resolve(name, uri, self.vocabulary);
         let tag_path = self.vocabulary.tag_path(parent_path, name);
@@ -64,13 +77,25 @@ impl Parse<'_> {
             node: self.next_node(),
             depth: depth as u32,
             attributes_start: attributes_start as u32,
-            texts: Span { start: texts, end: texts },
-            text: Span { start: text_end, end: text_end },
+            texts: Span {
+                start: texts,
+                end: texts,
+            },
+            text: Span {
+                start: text_end,
+                end: text_end,
+            },
             span: self.place(start, after),
         };
         self.document.elements.push(element);
         let (name_at, name_len) = (start as u32 + 1, (name_end - start - 1) as u32);
-        self.scratch.open.push(Open { element: id, tag_path, name_at, name_len, bindings });
+        self.scratch.open.push(Open {
+            element: id,
+            tag_path,
+            name_at,
+            name_len,
+            bindings,
+        });
         if empty {
             self.close(after);
         }
@@ -109,7 +134,11 @@ impl Parse<'_> {
         if text[at] != b'=' {
             at = skip(text, at, SPACE);
             if text[at] != b'=' {
-                let code = if at == self.end { "truncated" } else { "bad-attribute" };
+                let code = if at == self.end {
+                    "truncated"
+                } else {
+                    "bad-attribute"
+                };
                 return Err(self.fault(code, "= expected after the name of an attribute", at));
             }
         }
@@ -121,7 +150,11 @@ impl Parse<'_> {
             b'"' => IN_DOUBLE,
             b'\'' => IN_SINGLE,
             _ => {
-                let code = if at == self.end { "truncated" } else { "bad-attribute" };
+                let code = if at == self.end {
+                    "truncated"
+                } else {
+                    "bad-attribute"
+                };
                 return Err(self.fault(code, "a value in quotes expected", at));
             }
         };
@@ -136,7 +169,13 @@ impl Parse<'_> {
         };
         if value.len() > self.limits.text {
             let (value, limit) = (value.len(), self.limits.text);
-            return Err(self.exceeded("text-limit", "bytes in an attribute value", value_at, value, limit));
+            return Err(self.exceeded(
+                "text-limit",
+                "bytes in an attribute value",
+                value_at,
+                value,
+                limit,
+            ));
         }
         self.add_attribute(id, value, start)?;
         Ok(at + 1)
@@ -149,10 +188,18 @@ impl Parse<'_> {
         }
         let entry = self.scratch.lexicon.entry(id);
         match entry.kind {
-            Kind::Plain => self.document.attributes.push(Attribute { name: entry.plain, value }),
+            Kind::Plain => self.document.attributes.push(Attribute {
+                name: entry.plain,
+                value,
+            }),
             Kind::Prefixed => {
-                self.scratch.prefixed.push((self.document.attributes.len() as u32, id, at as u32));
-                self.document.attributes.push(Attribute { name: NameId::NONE, value });
+                self.scratch
+                    .prefixed
+                    .push((self.document.attributes.len() as u32, id, at as u32));
+                self.document.attributes.push(Attribute {
+                    name: NameId::NONE,
+                    value,
+                });
             }
             Kind::Declares(prefix) => self.scratch.declared.push((prefix, value, at as u32)),
         }
@@ -188,7 +235,9 @@ impl Parse<'_> {
                     }
                     at = after;
                 }
-                b'<' => return Err(self.fault("bad-attribute", "< may not stand in a value; write &lt;", at)),
+                b'<' => {
+                    return Err(self.fault("bad-attribute", "< may not stand in a value; write &lt;", at));
+                }
                 _ => return Err(self.fault("truncated", "the attribute value does not end", start)),
             }
             let from = at;
@@ -196,7 +245,13 @@ impl Parse<'_> {
             self.document.values.extend_from_slice(&text[from..at]);
         }
         let end = self.document.values.len() as u32;
-        Ok((Span { start: value_start as u32, end }, at))
+        Ok((
+            Span {
+                start: value_start as u32,
+                end,
+            },
+            at,
+        ))
     }
 
     /// Binds the namespaces that the tag at `start` declares and names its prefixed attributes.
@@ -204,7 +259,13 @@ impl Parse<'_> {
     fn resolve_attributes(&mut self, start: usize, attributes_start: usize) -> Read<()> {
         let count = self.document.attributes.len() - attributes_start;
         if count > self.limits.attributes {
-            return Err(self.exceeded("attributes-limit", "attributes", start, count, self.limits.attributes));
+            return Err(self.exceeded(
+                "attributes-limit",
+                "attributes",
+                start,
+                count,
+                self.limits.attributes,
+            ));
         }
         if !self.scratch.declared.is_empty() {
             self.declare_namespaces(start)?;
@@ -262,6 +323,10 @@ impl Parse<'_> {
             return self.fault("reserved-prefix", "no name has the prefix xmlns", at);
         }
         let prefix = String::from_utf8_lossy(self.scratch.lexicon.prefix_text(prefix));
-        self.fault("unbound-prefix", format!("the prefix {prefix} is not bound to a namespace"), at)
+        self.fault(
+            "unbound-prefix",
+            format!("the prefix {prefix} is not bound to a namespace"),
+            at,
+        )
     }
 }
