@@ -4,6 +4,7 @@ pub mod chars;
 mod content;
 mod declaration;
 mod doctype;
+pub mod dtd;
 mod encoding;
 mod entities;
 mod fault;
