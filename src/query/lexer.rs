@@ -7,8 +7,8 @@ use crate::document::chars;
 /// Bytes of one string literal.
 pub const LITERAL_LIMIT: usize = 16 << 10;
 
-/// A kind of token; what it says is in the lexer's `word` and `local`. Kept apart from them, tokens
-/// are compared and passed in a register, which halved the time of parsing a path.
+/// A kind of token; what it says is in the lexer's `word` and `local`. Apart from them it is
+/// compared and passed in a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Token {
     End,
