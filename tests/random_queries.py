@@ -8,6 +8,7 @@ knows which productions of the grammar it uses, so that a run can count what it 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 from random_documents import ATTRIBUTES, LOCALS, NAMESPACES, VALUES, XML, Element, Name
@@ -151,22 +152,19 @@ class _Grower:
 
     def path_to(self, witness: Element) -> str:
         """An absolute path that, but for the changes it makes, selects the witness."""
-        return self.path_through(witness.ancestry())
+        return self.path_along(witness.ancestry(), 0)
 
-    def path_through(self, line: list[Element], first: str | None = None) -> str:
+    def path_along(self, line: list[Element], depth: int) -> str:
         """Steps along a line of elements, some of them jumped over by `//`."""
         steps: list[str] = []
         jumped = False
         for element in line:
-            last = element is line[-1]
-            if not last and self.chance(0.5, "descendant"):
+            if element is not line[-1] and self.chance(0.45, "descendant", "dot-descendant"):
                 jumped = True
                 continue
-            axis = "//" if jumped or self.chance(0.08, "descendant") else "/"
+            axis = "//" if jumped or self.chance(0.1, "descendant", "dot-descendant") else "/"
             self.use("descendant" if axis == "//" else "child")
-            steps.append(
-                axis + self.name_test(element.name) + self.predicates(element, len(line) - len(steps))
-            )
+            steps.append(axis + self.name_test(element.name) + self.predicates(element, depth))
             jumped = False
         return "".join(steps)
 
@@ -244,13 +242,21 @@ class _Grower:
 
     # ── predicates ───────────────────────────────────────────────────────────────────────────
 
-    def predicates(self, element: Element, budget: int, depth: int = 0) -> str:
+    def predicates(self, element: Element, depth: int) -> str:
         """The predicates of one step, seldom more than one."""
-        likely = 0.2 if depth == 0 else 0.1
+        likely = (0.2, 0.1, 0.1, 0.1, 0.0)[depth]
         made: list[str] = []
         kinds: list[str] = []
-        while len(made) < 3 and self.chance(
-            likely, "several-predicates", "position-after-filter", "filter-after-position", "nested-predicate"
+        while (
+            likely
+            and len(made) < 3
+            and self.chance(
+                likely,
+                "several-predicates",
+                "position-after-filter",
+                "filter-after-position",
+                "nested-predicate",
+            )
         ):
             if self.chance(
                 0.2, "position", "position-never", "position-after-filter", "filter-after-position"
@@ -264,7 +270,7 @@ class _Grower:
                     self.use("nested-predicate")
         if len(made) > 1:
             self.use("several-predicates")
-            for before, after in zip(kinds, kinds[1:], strict=False):
+            for before, after in pairwise(kinds):
                 if (before, after) == ("filter", "position"):
                     self.use("position-after-filter")
                 if (before, after) == ("position", "filter"):
@@ -302,8 +308,9 @@ class _Grower:
     def atom(self, element: Element, depth: int) -> str:
         """One path, or one test of a path."""
         path, value, kind = self.inner_path(element, depth)
-        if kind == "dot" or self.chance(0.55, "compare-attribute", "compare-text", "compare-path", "compare-dot",
-                                        "contains", "starts-with", "swapped", "ordered-string"):  # fmt: skip
+        tested = ("compare-attribute", "compare-text", "compare-path", "compare-dot",
+                  "contains", "starts-with", "swapped", "ordered-string")  # fmt: skip
+        if kind == "dot" or self.chance(0.55, *tested):
             self.use(f"compare-{kind}")
             if self.chance(0.12, "contains", "starts-with"):
                 return self.function(value).format(path)
@@ -324,13 +331,13 @@ class _Grower:
             other = self.elsewhere(element)
             leaf, value = self.leaf(other)
             line = other.ancestry()
-            return self.plain_path(line, depth) + leaf, value, "path"
+            return self.path_along(line, depth + 1) + leaf, value, "path"
         if self.chance(0.1, "dot", "compare-dot"):
             self.use("dot")
             return ".", element.string_value(), "dot"
         target, line = self.below(element)
         leaf, value = self.leaf(target)
-        path = self.plain_path(line, depth) + leaf
+        path = self.path_along(line, depth + 1) + leaf
         if not path:
             self.use("dot")
             return ".", value, "dot"
@@ -355,20 +362,6 @@ class _Grower:
             if inner:
                 target = self.random.choice(inner)
         return target, target.ancestry()[len(element.ancestry()) :]
-
-    def plain_path(self, line: list[Element], depth: int) -> str:
-        steps: list[str] = []
-        jumped = False
-        for element in line:
-            if element is not line[-1] and self.chance(0.4, "dot-descendant"):
-                jumped = True
-                continue
-            axis = "//" if jumped or self.chance(0.1, "dot-descendant") else "/"
-            self.use("descendant" if axis == "//" else "child")
-            inner = self.predicates(element, 1, depth + 1) if depth < 3 else ""
-            steps.append(axis + self.name_test(element.name) + inner)
-            jumped = False
-        return "".join(steps)
 
     # ── tests ────────────────────────────────────────────────────────────────────────────────
 
@@ -409,7 +402,7 @@ class _Grower:
         self.use(operator)
         gap = self.random.choice(("", " "))
         # The choice must be the same for both spellings of a top-level path: it hangs on the literal.
-        if self.favoured == "swapped" or hash_of(literal) % 5 == 0:
+        if self.favoured == "swapped" or _stable_hash(literal) % 5 == 0:
             self.use("swapped")
             return f"{literal} {_SWAP[operator]} {path}"
         return f"{path}{gap}{operator}{gap}{literal}"
@@ -427,7 +420,7 @@ class _Grower:
         return f"{name}({{}}, {_quote(part).replace('{', '{{').replace('}', '}}')})"
 
 
-def hash_of(text: str) -> int:
+def _stable_hash(text: str) -> int:
     """A hash that is the same in every run."""
     return sum(map(ord, text))
 
