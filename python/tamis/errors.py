@@ -57,3 +57,13 @@ class QueryError(PositionedError):
 
 class IndexError(TamisError):
     """A segment, generation or snapshot that cannot be built, written or opened."""
+
+
+def marked(text: str, line: int, column: int, width: int = 100) -> str:
+    """The line of a text that an error speaks of, with the spot marked below it."""
+    lines = text.split("\n")
+    shown = lines[line - 1] if line <= len(lines) else ""
+    start = max(0, min(column - width // 2, len(shown) - width)) if len(shown) > width else 0
+    # A tab must not move the mark away from its spot.
+    window = shown[start : start + width].replace("\t", " ").replace("\r", " ")
+    return f"  {window}\n  {' ' * (column - 1 - start)}^"
