@@ -1,6 +1,7 @@
 //! A message as the rest of the kernel sees it: bytes in, a flat `Document` out.
 
 pub mod chars;
+pub mod dtd;
 mod limits;
 mod vocabulary;
 
