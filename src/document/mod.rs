@@ -1,11 +1,28 @@
 //! A message as the rest of the kernel sees it: bytes in, a flat `Document` out.
 
 pub mod chars;
+pub mod dtd;
+mod content;
+mod declaration;
+mod doctype;
+mod encoding;
+mod entities;
+mod fault;
+mod lexicon;
 mod limits;
+mod namespaces;
+mod reader;
+mod references;
+mod scan;
+mod table;
+mod tag;
+#[cfg(test)]
+mod tests;
 mod vocabulary;
 
 pub use limits::Limits;
-pub use vocabulary::Vocabulary;
+pub use reader::Reader;
+pub use vocabulary::{Capacity, Vocabulary, VocabularyStats};
 
 use crate::ids::{ElementId, NameId, NodeId, TagPathId};
 
@@ -78,7 +95,9 @@ pub struct Text {
 pub enum OtherKind {
     Comment,
     /// A processing instruction with its target, in `Document::values`.
-    Instruction { target: Span },
+    Instruction {
+        target: Span,
+    },
 }
 
 /// A comment or processing instruction.
@@ -104,7 +123,8 @@ pub struct Document {
     pub others: Vec<Other>,
     /// All character data in document order.
     pub text: Vec<u8>,
-    /// Attribute values, comments, processing instructions.
+    /// Attribute values, comments, processing instructions: the source, where most of them stand as
+    /// they are, and after it those that do not.
     pub values: Vec<u8>,
 }
 
@@ -127,7 +147,9 @@ impl Document {
     /// The text nodes that are children of an element.
     pub fn texts_of(&self, id: ElementId) -> impl Iterator<Item = &Text> {
         let range = self.elements[id.index()].texts;
-        self.texts[range.start as usize..range.end as usize].iter().filter(move |text| text.parent == id)
+        self.texts[range.start as usize..range.end as usize]
+            .iter()
+            .filter(move |text| text.parent == id)
     }
 
     #[inline(always)]

@@ -1,0 +1,236 @@
+//! What stands between the tags: character data, CDATA sections, and the loop over all of it.
+
+use super::fault::Read;
+use super::reader::Parse;
+use super::references::Reference;
+use super::scan::{SPACE, same, skip, skip_text};
+use super::{Span, Text};
+
+impl Parse<'_> {
+    /// The root element, whose `<` is at `root`; gives the place after it.
+    pub fn content(&mut self, root: usize) -> Read<usize> {
+        let mut at = self.start_tag(root)?;
+        while !self.scratch.open.is_empty() {
+            let text = self.text;
+            let start = at;
+            at = skip_text(text, at);
+            if at > start {
+                self.take_text(start, at);
+            }
+            at = match (text[at], text[at + 1]) {
+                (b'<', b'/') => self.end_tag(at)?,
+                (b'<', b'!') => self.comment_or_section(at)?,
+                (b'<', b'?') => {
+                    self.end_run(at)?;
+                    self.instruction(at)?
+                }
+                (b'<', _) => {
+                    self.end_run(at)?;
+                    self.start_tag(at)?
+                }
+                (b'&', _) => self.reference_in_content(at)?,
+                (b']', b']') if text[at + 2] == b'>' => {
+                    return Err(self.fault("section-end", "]]> may not stand in text; write ]]&gt;", at));
+                }
+                (b'\r', next) if self.reference.is_none() => {
+                    self.take_character(b"\n", at);
+                    at + if next == b'\n' { 2 } else { 1 }
+                }
+                (b']' | b'\r', _) => {
+                    self.take_text(at, at + 1);
+                    at + 1
+                }
+                _ => self.end_of_text(at)?,
+            };
+        }
+        Ok(at)
+    }
+
+    /// `</name>` at `at`; gives the place after it.
+    #[inline]
+    fn end_tag(&mut self, at: usize) -> Read<usize> {
+        self.end_run(at)?;
+        let text = self.text;
+        let open = *self
+            .scratch
+            .open
+            .last()
+            .expect("the loop over content runs while one is open");
+        let (name, len) = (at + 2, open.name_len as usize);
+        if self.scratch.open.len() <= self.base {
+            return Err(self.fault(
+                "entity-boundary",
+                "an entity ends an element that it did not begin",
+                at,
+            ));
+        }
+        let mut after = name + len;
+        if after > self.end || !same(text, name, open.name_at as usize, len) {
+            return Err(self.mismatch(at));
+        }
+        if text[after] != b'>' {
+            after = skip(text, after, SPACE);
+            if text[after] != b'>' {
+                return Err(self.mismatch(at));
+            }
+        }
+        self.close(after + 1);
+        Ok(after + 1)
+    }
+
+    /// Ends the innermost element, whose source ends at `end`.
+    #[inline(always)]
+    pub fn close(&mut self, end: usize) {
+        let span = self.place(end, end);
+        let document = &mut *self.document;
+        let Some(open) = self.scratch.open.pop() else {
+            return;
+        };
+        let next = document.elements.len() as u32;
+        let element = &mut document.elements[open.element.index()];
+        element.end.0 = next;
+        element.texts.end = document.texts.len() as u32;
+        element.text.end = document.text.len() as u32;
+        element.span.end = span.end;
+        self.scratch.namespaces.leave(open.bindings);
+    }
+
+    fn comment_or_section(&mut self, at: usize) -> Read<usize> {
+        const SECTION: &[u8] = b"<![CDATA[";
+        if self.text[at + 2..at + 4] == *b"--" {
+            self.end_run(at)?;
+            return self.comment(at);
+        }
+        if self.text[at..at + SECTION.len()] != *SECTION {
+            let code = if at + 2 >= self.end {
+                "truncated"
+            } else {
+                "bad-tag"
+            };
+            return Err(self.fault(code, "a comment or a CDATA section expected after <!", at));
+        }
+        let start = at + SECTION.len();
+        let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"]]>") else {
+            return Err(self.fault("truncated", "the CDATA section does not end", at));
+        };
+        let end = start + found;
+        let mut from = start;
+        if self.reference.is_none() {
+            for cr in memchr::memchr_iter(b'\r', &self.text[start..end]).map(|cr| start + cr) {
+                self.take_text(from, cr);
+                if self.text[cr + 1] != b'\n' {
+                    self.take_character(b"\n", cr);
+                }
+                from = cr + 1;
+            }
+        }
+        self.take_text(from, end);
+        Ok(end + 3)
+    }
+
+    /// Adds `start..end` of the text being read to the run.
+    #[inline(always)]
+    fn take_text(&mut self, start: usize, end: usize) {
+        let text = self.text;
+        self.take_character(&text[start..end], start);
+    }
+
+    /// Adds bytes to the run, which stand for what is at `at`.
+    #[inline(always)]
+    pub fn take_character(&mut self, bytes: &[u8], at: usize) {
+        if self.document.text.len() == self.run.start as usize {
+            self.run.source = self.place(at, at).start;
+        }
+        self.document.text.extend_from_slice(bytes);
+    }
+
+    /// Makes a text node of the run, if there is any, now that markup follows at `at`.
+    #[inline(always)]
+    pub fn end_run(&mut self, at: usize) -> Read<()> {
+        let (start, end) = (self.run.start, self.document.text.len() as u32);
+        if end == start {
+            return Ok(());
+        }
+        if (end - start) as usize > self.limits.text {
+            let at = self.run.source as usize;
+            let (value, limit) = ((end - start) as usize, self.limits.text);
+            return Err(super::fault::exceeded(
+                "text-limit",
+                "bytes of text",
+                self.source,
+                at,
+                value,
+                limit,
+            ));
+        }
+        let parent = self
+            .scratch
+            .open
+            .last()
+            .expect("text stands in an element")
+            .element;
+        let span = Span {
+            start: self.run.source,
+            end: self.place(at, at).end,
+        };
+        let node = self.next_node();
+        self.document.texts.push(Text {
+            parent,
+            node,
+            content: Span { start, end },
+            span,
+        });
+        self.run.start = end;
+        Ok(())
+    }
+
+    fn reference_in_content(&mut self, at: usize) -> Read<usize> {
+        match self.reference_at(at)? {
+            (Reference::Character(c), after) => {
+                self.take_character(c.encode_utf8(&mut [0; 4]).as_bytes(), at);
+                Ok(after)
+            }
+            (Reference::Entity { start, end }, after) => self.enter_entity(at, start..end, after),
+        }
+    }
+
+    /// What to do when there is no more of the text being read.
+    #[cold]
+    fn end_of_text(&mut self, at: usize) -> Read<usize> {
+        let open = self.scratch.open.len();
+        if let Some(outer) = self.suspended.pop() {
+            if open != self.base {
+                self.suspended.push(outer);
+                return Err(self.fault(
+                    "entity-boundary",
+                    "an entity does not end an element that it begins",
+                    at,
+                ));
+            }
+            return Ok(self.leave_entity(outer));
+        }
+        let open = self.scratch.open[open - 1];
+        let name = String::from_utf8_lossy(&self.text[open.name_at as usize..][..open.name_len as usize]);
+        Err(self.fault(
+            "unclosed-element",
+            format!("the message ends before </{name}>"),
+            at,
+        ))
+    }
+
+    #[cold]
+    fn mismatch(&self, at: usize) -> super::fault::Fault {
+        let open = self.scratch.open[self.scratch.open.len() - 1];
+        let expected = String::from_utf8_lossy(&self.text[open.name_at as usize..][..open.name_len as usize]);
+        let end = skip(self.text, at + 2, super::scan::NAME);
+        let found = String::from_utf8_lossy(&self.text[at + 2..end]);
+        if skip(self.text, end, SPACE) == self.end {
+            return self.fault("truncated", "the end tag does not end", at);
+        }
+        self.fault(
+            "mismatched-tag",
+            format!("</{expected}> expected, not </{found}"),
+            at,
+        )
+    }
+}

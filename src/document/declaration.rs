@@ -1,0 +1,113 @@
+//! `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`
+
+use super::chars::is_space;
+use super::fault::{Fault, Read, fault};
+
+/// What an XML declaration says; the default is what its absence says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Declaration<'a> {
+    pub encoding: Option<&'a str>,
+    pub standalone: bool,
+    /// Where the encoding is named, for complaints about it.
+    pub encoding_at: usize,
+    /// Where the rest of the document begins.
+    pub end: usize,
+}
+
+/// Reads the XML declaration that `source` begins with, if it does.
+///
+/// `source` need not be UTF-8 yet; a declaration is ASCII.
+pub(super) fn read(source: &[u8]) -> Read<Declaration<'_>> {
+    if !source.starts_with(b"<?xml") || !source.get(5).copied().is_some_and(is_space) {
+        return Ok(Declaration::default());
+    }
+    let mut cursor = Cursor { source, at: 5 };
+    let mut declaration = Declaration::default();
+    let mut space = cursor.space();
+    if !(space && cursor.take(b"version")) {
+        return Err(cursor.fault("an XML declaration begins with its version"));
+    }
+    let version = cursor.value()?;
+    if !version
+        .strip_prefix("1.")
+        .is_some_and(|minor| !minor.is_empty() && is_all(minor, u8::is_ascii_digit))
+    {
+        return Err(cursor.fault("the version must be 1.0"));
+    }
+    space = cursor.space();
+    if space && cursor.take(b"encoding") {
+        declaration.encoding_at = cursor.at;
+        let name = cursor.value()?;
+        let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !is_all(name, is_name) {
+            return Err(cursor.fault("this is not the name of an encoding"));
+        }
+        declaration.encoding = Some(name);
+        space = cursor.space();
+    }
+    if space && cursor.take(b"standalone") {
+        declaration.standalone = match cursor.value()? {
+            "yes" => true,
+            "no" => false,
+            _ => return Err(cursor.fault("standalone must be yes or no")),
+        };
+        cursor.space();
+    }
+    if !cursor.take(b"?>") {
+        return Err(cursor.fault("an XML declaration has version, encoding and standalone, in this order"));
+    }
+    Ok(Declaration {
+        end: cursor.at,
+        ..declaration
+    })
+}
+
+fn is_all(text: &str, is_it: impl Fn(&u8) -> bool) -> bool {
+    text.as_bytes().iter().all(is_it)
+}
+
+struct Cursor<'a> {
+    source: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn rest(&self) -> &'a [u8] {
+        &self.source[self.at..]
+    }
+
+    fn take(&mut self, token: &[u8]) -> bool {
+        let found = self.rest().starts_with(token);
+        self.at += if found { token.len() } else { 0 };
+        found
+    }
+
+    fn space(&mut self) -> bool {
+        let count = self.rest().iter().take_while(|&&b| is_space(b)).count();
+        self.at += count;
+        count > 0
+    }
+
+    /// `= "value"`
+    fn value(&mut self) -> Read<&'a str> {
+        self.space();
+        if !self.take(b"=") {
+            return Err(self.fault("= expected"));
+        }
+        self.space();
+        let Some(&quote @ (b'"' | b'\'')) = self.rest().first() else {
+            return Err(self.fault("a value in quotes expected"));
+        };
+        self.at += 1;
+        // Real values are short; without the bound a stray quote would cost a pass over the message.
+        let length = self.rest().iter().take(64).position(|&b| b == quote);
+        let value = length.and_then(|length| std::str::from_utf8(&self.rest()[..length]).ok());
+        let value = value.ok_or_else(|| self.fault("the value does not end"))?;
+        self.at += value.len() + 1;
+        Ok(value)
+    }
+
+    fn fault(&self, reason: &str) -> Fault {
+        fault("bad-declaration", reason, self.source, self.at)
+    }
+}

@@ -1,0 +1,297 @@
+//! Literals: entity values and attribute defaults, with the references in them replaced.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::input::{Budget, Problem};
+use super::parser::Parser;
+use super::{Dtd, EntityKind, Prolog};
+use crate::document::chars::{is_char, is_name_char, is_name_start};
+
+/// The five entities every document has. Declaring them again changes nothing.
+pub(super) fn predefined(name: &str) -> Option<char> {
+    Some(match name {
+        "lt" => '<',
+        "gt" => '>',
+        "amp" => '&',
+        "apos" => '\'',
+        "quot" => '"',
+        _ => return None,
+    })
+}
+
+/// A reference at the start of a text.
+enum Reference<'a> {
+    Character(char),
+    Entity(&'a str),
+}
+
+/// Reads `&…;` at the start of `text`; gives what it refers to and its length.
+fn reference(text: &str) -> Result<(Reference<'_>, usize), Problem> {
+    let malformed = || {
+        let shown: String = text.chars().take(12).collect();
+        Problem::new(
+            "bad-reference",
+            format!("`{shown}` is no reference; a plain `&` is written `&amp;`"),
+        )
+    };
+    let end = text.find(';').ok_or_else(malformed)?;
+    let body = &text[1..end];
+    if let Some(number) = body.strip_prefix('#') {
+        let (digits, radix) = match number.strip_prefix('x') {
+            Some(digits) => (digits, 16),
+            None => (number, 10),
+        };
+        // `from_str_radix` takes a sign; a reference does not.
+        if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+            return Err(malformed());
+        }
+        let c = u32::from_str_radix(digits, radix)
+            .ok()
+            .and_then(char::from_u32)
+            .filter(|&c| is_char(c));
+        let c = c.ok_or_else(|| {
+            let shown: String = body.chars().take(12).collect();
+            Problem::new("illegal-character", format!("`&{shown};` is no character of XML"))
+        })?;
+        return Ok((Reference::Character(c), end + 1));
+    }
+    Ok((
+        Reference::Entity(entity_name(body).ok_or_else(malformed)?),
+        end + 1,
+    ))
+}
+
+fn entity_name(text: &str) -> Option<&str> {
+    (text.starts_with(is_name_start) && text.chars().all(is_name_char)).then_some(text)
+}
+
+/// One text of those being read, innermost last.
+struct Open {
+    text: Arc<str>,
+    at: usize,
+    /// Its place among the entities; the literal itself is none.
+    entity: Option<usize>,
+}
+
+/// The texts being read, with no recursion: entities may nest as deep as a message is long.
+struct Nesting {
+    open: Vec<Open>,
+    is_open: BTreeSet<usize>,
+}
+
+impl Nesting {
+    fn new(literal: &str) -> Nesting {
+        let open = vec![Open {
+            text: literal.into(),
+            at: 0,
+            entity: None,
+        }];
+        Nesting {
+            open,
+            is_open: BTreeSet::new(),
+        }
+    }
+
+    fn enter(&mut self, name: &str, entity: usize, text: &Arc<str>) -> Result<(), Problem> {
+        if !self.is_open.insert(entity) {
+            return Err(Problem::new(
+                "entity-recursion",
+                format!("the entity `{name}` contains itself"),
+            ));
+        }
+        self.open.push(Open {
+            text: Arc::clone(text),
+            at: 0,
+            entity: Some(entity),
+        });
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        if let Some(entity) = self.open.pop().and_then(|open| open.entity) {
+            self.is_open.remove(&entity);
+        }
+    }
+}
+
+/// The replacement text of an internal entity (§4.5): character and parameter-entity references are
+/// replaced, references to general entities stay. Where line ends are `raw` they become `\n`.
+pub(super) fn entity_value(parser: &mut Parser, literal: &str) -> Result<String, Problem> {
+    let references_allowed = parser.input.is_external();
+    let raw = parser.input.is_raw();
+    let mut value = String::with_capacity(literal.len());
+    let mut nesting = Nesting::new(literal);
+    while let Some(Open { text, at, .. }) = nesting.open.last_mut() {
+        let rest = &text[*at..];
+        let raw = raw && nesting.is_open.is_empty();
+        let Some(c) = rest.chars().next() else {
+            nesting.leave();
+            continue;
+        };
+        match c {
+            '&' => {
+                let (found, length) = reference(rest)?;
+                match found {
+                    Reference::Character(c) => value.push(c),
+                    Reference::Entity(_) => value.push_str(&rest[..length]),
+                }
+                *at += length;
+            }
+            '%' => {
+                let name = rest[1..]
+                    .split_once(';')
+                    .and_then(|(name, _)| entity_name(name))
+                    .ok_or_else(|| {
+                        Problem::new(
+                            "bad-reference",
+                            "a plain `%` in an entity's value is written `&#37;`",
+                        )
+                    })?;
+                if !references_allowed {
+                    return Err(inside_declaration());
+                }
+                let name = name.to_owned();
+                *at += name.len() + 2;
+                if let Some((entity, text, _)) = parser.parameter_entity(&name)? {
+                    if parser.is_open(entity) {
+                        let reason = format!("the parameter entity `{name}` contains itself");
+                        return Err(Problem::new("entity-recursion", reason));
+                    }
+                    nesting.enter(&name, entity, &text)?;
+                }
+            }
+            '\r' if raw => {
+                value.push('\n');
+                *at += if rest.as_bytes().get(1) == Some(&b'\n') {
+                    2
+                } else {
+                    1
+                };
+            }
+            _ => {
+                let length = rest
+                    .find(['&', '%', '\r'])
+                    .filter(|&length| length > 0)
+                    .unwrap_or(c.len_utf8());
+                value.push_str(&rest[..length]);
+                *at += length;
+            }
+        }
+    }
+    Ok(value)
+}
+
+pub(super) fn inside_declaration() -> Problem {
+    Problem::new(
+        "parameter-reference",
+        "in an internal subset a parameter entity may be referred to between declarations only",
+    )
+}
+
+/// Where a literal stands.
+pub(super) struct Surroundings {
+    pub prolog: Prolog,
+    /// The literal stands in a parameter entity or an external subset.
+    pub outside: bool,
+    /// Line ends in the literal are as someone typed them.
+    pub raw: bool,
+}
+
+/// The normalised value of an attribute's default (§3.3.3), not yet trimmed for tokenised types.
+pub(super) fn attribute_value(
+    dtd: &Dtd,
+    surroundings: &Surroundings,
+    literal: &str,
+    budget: &mut Budget,
+) -> Result<String, Problem> {
+    let mut value = String::with_capacity(literal.len());
+    let mut nesting = Nesting::new(literal);
+    while let Some(Open { text, at, entity }) = nesting.open.last_mut() {
+        let rest = &text[*at..];
+        let Some(c) = rest.chars().next() else {
+            nesting.leave();
+            continue;
+        };
+        match c {
+            '<' => {
+                return Err(Problem::new(
+                    "less-than-in-attribute",
+                    "`<` may not stand in an attribute value; write `&lt;`",
+                ));
+            }
+            '&' => {
+                let (found, length) = reference(rest)?;
+                *at += length;
+                match found {
+                    Reference::Character(c) => value.push(c),
+                    Reference::Entity(name) => {
+                        if let Some(c) = predefined(name) {
+                            value.push(c);
+                        } else if let Some((entity, text)) = general_entity(dtd, surroundings, name)? {
+                            budget.spend(text.len())?;
+                            let (name, text) = (name.to_owned(), Arc::clone(text));
+                            nesting.enter(&name, entity, &text)?;
+                        }
+                    }
+                }
+            }
+            ' ' | '\t' | '\n' | '\r' => {
+                value.push(' ');
+                let pair = surroundings.raw && entity.is_none() && rest.starts_with("\r\n");
+                *at += if pair { 2 } else { 1 };
+            }
+            c => {
+                value.push(c);
+                *at += c.len_utf8();
+            }
+        }
+    }
+    Ok(value)
+}
+
+/// The text of an entity a default refers to; `None` if it may be declared where nobody has read.
+fn general_entity<'a>(
+    dtd: &'a Dtd,
+    surroundings: &Surroundings,
+    name: &str,
+) -> Result<Option<(usize, &'a Arc<str>)>, Problem> {
+    let Surroundings { prolog, outside, .. } = *surroundings;
+    let must_be_declared = prolog.standalone || !(prolog.external || dtd.has_parameter_references);
+    let Some(position) = dtd.entities.position(name) else {
+        if !must_be_declared {
+            return Ok(None);
+        }
+        return Err(Problem::new(
+            "undeclared-entity",
+            format!("the entity `{name}` is not declared before this reference to it"),
+        ));
+    };
+    let (_, entity) = dtd.entities.at(position);
+    if prolog.standalone && entity.outside && !outside {
+        return Err(Problem::new(
+            "undeclared-entity",
+            format!("the entity `{name}` is declared in a parameter entity, and the document is standalone"),
+        ));
+    }
+    match &entity.kind {
+        EntityKind::Internal(text) => Ok(Some((position, text))),
+        EntityKind::External(_) => Err(Problem::new(
+            "external-entity",
+            format!("the entity `{name}` is external and may not stand in an attribute value"),
+        )),
+        EntityKind::Unparsed(..) => Err(Problem::new(
+            "unparsed-entity",
+            format!("the entity `{name}` is unparsed and may not be referred to"),
+        )),
+    }
+}
+
+/// Trims, and makes one of several spaces (not other white space: that came by character reference).
+pub(super) fn collapse_spaces(value: &str) -> String {
+    value
+        .split(' ')
+        .filter(|token| !token.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

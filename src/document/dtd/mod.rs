@@ -1,0 +1,280 @@
+//! The DTD reader: one for internal subsets and for DTD files a user gives.
+//!
+//! It enforces every well-formedness rule of the declarations (XML 1.0, fifth edition, §2.8, §3.2–3.4
+//! and §4.2–4.5), not validity, with two exceptions where a DTD that merely fails to be valid would be
+//! useless: a declaration ends in the entity it began in, and so does a conditional section.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod.rs` | the result, `Dtd`, and the two entry points |
+//! | `model.rs` | content models and the cardinalities they imply |
+//! | `input.rs` | the text being read: a stack of entities, tokens, errors with their place |
+//! | `parser.rs` | what stands between declarations: parameter entities, conditional sections |
+//! | `declarations.rs` | the four declarations |
+//! | `literals.rs` | entity values and attribute defaults |
+//! | `json.rs` | a DTD's elements for the Python side |
+
+mod declarations;
+mod input;
+mod json;
+mod literals;
+mod model;
+mod parser;
+#[cfg(test)]
+mod tests;
+
+pub use model::{Cardinality, Content, Occurrence, Particle, ParticleKind};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Limits;
+use crate::error::ReadError;
+use parser::Parser;
+
+/// What the prolog around an internal subset says that changes how it is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Prolog {
+    /// `standalone="yes"`.
+    pub standalone: bool,
+    /// The DOCTYPE names an external subset (which is never fetched).
+    pub external: bool,
+}
+
+/// Reads an internal subset. `start` is just after `[`; the offset returned is that of the closing `]`.
+pub fn read_internal(
+    source: &[u8],
+    start: usize,
+    prolog: Prolog,
+    limits: &Limits,
+) -> Result<(Dtd, usize), ReadError> {
+    Parser::internal(source, start, prolog, limits).read()
+}
+
+/// Asks the caller for the bytes of an external parameter entity by its system identifier.
+pub type Resolve<'a> = dyn Fn(&str) -> Option<Vec<u8>> + 'a;
+
+/// Reads a DTD file. External parameter entities are asked from `resolve`: the kernel does no I/O.
+/// One that `resolve` does not have is an error that names its system identifier.
+pub fn read_external(text: &[u8], limits: &Limits, resolve: &Resolve) -> Result<Dtd, ReadError> {
+    let text = input::decode(text, limits)?;
+    Ok(Parser::external(&text, limits, resolve).read()?.0)
+}
+
+/// What a DTD declares. Of several declarations of a name the first holds.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Dtd {
+    pub elements: Table<Content>,
+    /// By element, declared or not; in the order of declaration.
+    pub attributes: Table<Vec<AttributeDeclaration>>,
+    pub entities: Table<Entity>,
+    pub parameter_entities: Table<Entity>,
+    pub notations: Table<ExternalId>,
+    /// Whether parameter entities are referred to at all. If so (or if there is an external subset),
+    /// an entity that is not declared is no well-formedness error unless the document is standalone.
+    pub has_parameter_references: bool,
+}
+
+impl Dtd {
+    /// The attributes declared for an element.
+    pub fn attributes_of(&self, element: &[u8]) -> &[AttributeDeclaration] {
+        self.attributes.get(element).map_or(&[], |attributes| attributes)
+    }
+
+    /// The element graph: what an element may contain, how often, in the order of the content model.
+    pub fn children_of(&self, element: &[u8]) -> Vec<(&str, Cardinality)> {
+        match self.elements.get(element) {
+            None | Some(Content::Empty) => Vec::new(),
+            Some(Content::Any) => self
+                .elements
+                .iter()
+                .map(|(name, _)| (name, Cardinality::ANY))
+                .collect(),
+            Some(Content::Mixed(names)) => names
+                .iter()
+                .map(|name| (name.as_str(), Cardinality::ANY))
+                .collect(),
+            Some(Content::Children(particle)) => particle.cardinalities(),
+        }
+    }
+
+    /// Elements that occur in no other element's content: where documents may begin. If every element
+    /// occurs in some other (a recursive root), all of them.
+    pub fn roots(&self) -> Vec<&str> {
+        let mut below: Vec<&str> = Vec::new();
+        for (parent, content) in self.elements.iter() {
+            if *content != Content::Any {
+                let children = self.children_of(parent.as_bytes());
+                below.extend(
+                    children
+                        .into_iter()
+                        .map(|(name, _)| name)
+                        .filter(|&name| name != parent),
+                );
+            }
+        }
+        below.sort_unstable();
+        let names = || self.elements.iter().map(|(name, _)| name);
+        let roots: Vec<&str> = names()
+            .filter(|name| below.binary_search(name).is_err())
+            .collect();
+        if roots.is_empty() {
+            names().collect()
+        } else {
+            roots
+        }
+    }
+}
+
+/// `SYSTEM` and `PUBLIC` identifiers; a notation may have the public one alone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExternalId {
+    pub public: Option<String>,
+    pub system: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entity {
+    pub kind: EntityKind,
+    /// Declared in a parameter entity or an external subset: a standalone document may not refer to it.
+    pub outside: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EntityKind {
+    /// The replacement text: character and parameter-entity references are already replaced,
+    /// references to general entities are not (§4.5).
+    Internal(Arc<str>),
+    External(ExternalId),
+    /// External, with `NDATA` and the notation's name.
+    Unparsed(ExternalId, String),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AttributeDeclaration {
+    pub name: String,
+    pub kind: AttributeType,
+    pub default: AttributeDefault,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AttributeType {
+    Cdata,
+    Id,
+    Idref,
+    Idrefs,
+    Entity,
+    Entities,
+    Nmtoken,
+    Nmtokens,
+    Notation(Vec<String>),
+    Enumeration(Vec<String>),
+}
+
+impl AttributeType {
+    /// The keyword, or `enumeration`, which has none.
+    pub fn keyword(&self) -> &'static str {
+        match self {
+            AttributeType::Cdata => "CDATA",
+            AttributeType::Id => "ID",
+            AttributeType::Idref => "IDREF",
+            AttributeType::Idrefs => "IDREFS",
+            AttributeType::Entity => "ENTITY",
+            AttributeType::Entities => "ENTITIES",
+            AttributeType::Nmtoken => "NMTOKEN",
+            AttributeType::Nmtokens => "NMTOKENS",
+            AttributeType::Notation(_) => "NOTATION",
+            AttributeType::Enumeration(_) => "enumeration",
+        }
+    }
+
+    /// Whether values are tokens: normalising them also trims and collapses spaces (§3.3.3).
+    pub fn is_tokenized(&self) -> bool {
+        *self != AttributeType::Cdata
+    }
+}
+
+/// The value of a default is normalised for the attribute's type, entities replaced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AttributeDefault {
+    Required,
+    Implied,
+    Fixed(String),
+    Value(String),
+}
+
+impl AttributeDefault {
+    /// The value an element gets that does not state the attribute.
+    pub fn value(&self) -> Option<&str> {
+        match self {
+            AttributeDefault::Required | AttributeDefault::Implied => None,
+            AttributeDefault::Fixed(value) | AttributeDefault::Value(value) => Some(value),
+        }
+    }
+}
+
+/// Declarations by name, kept in order. Ordered by comparison and not hashed: whoever sends a message
+/// picks the names, and there is nothing here to attack.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table<T> {
+    entries: Vec<(String, T)>,
+    by_name: BTreeMap<Box<[u8]>, usize>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table {
+            entries: Vec::new(),
+            by_name: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T> Table<T> {
+    pub fn get(&self, name: &[u8]) -> Option<&T> {
+        self.by_name.get(name).map(|&at| &self.entries[at].1)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.entries.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Where a name stands, for those who mark names by number.
+    fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name.as_bytes()).copied()
+    }
+
+    fn at(&self, position: usize) -> (&str, &T) {
+        let (name, value) = &self.entries[position];
+        (name, value)
+    }
+
+    /// Adds a declaration unless there is one.
+    fn declare(&mut self, name: String, value: T) {
+        if !self.by_name.contains_key(name.as_bytes()) {
+            self.by_name.insert(name.as_bytes().into(), self.entries.len());
+            self.entries.push((name, value));
+        }
+    }
+}
+
+impl<T: Default> Table<T> {
+    fn entry(&mut self, name: &str) -> &mut T {
+        let at = match self.position(name) {
+            Some(at) => at,
+            None => {
+                self.declare(name.to_owned(), T::default());
+                self.entries.len() - 1
+            }
+        };
+        &mut self.entries[at].1
+    }
+}

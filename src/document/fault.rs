@@ -1,0 +1,42 @@
+//! How the files of the reader make their errors.
+
+use crate::error::{Exceeded, Position, ReadError};
+
+/// Boxed, so that the happy path does not carry the size of the other.
+pub(super) type Fault = Box<ReadError>;
+pub(super) type Read<T> = Result<T, Fault>;
+
+#[cold]
+pub(super) fn fault(code: &'static str, reason: impl Into<String>, source: &[u8], at: usize) -> Fault {
+    let position = Position::of(source, at);
+    Box::new(ReadError {
+        code,
+        reason: reason.into(),
+        position,
+        exceeded: None,
+    })
+}
+
+/// A limit passed: `value` of `what`, `limit` allowed.
+#[cold]
+pub(super) fn exceeded(
+    code: &'static str,
+    what: &str,
+    source: &[u8],
+    at: usize,
+    value: usize,
+    limit: usize,
+) -> Fault {
+    let position = Position::of(source, at);
+    let reason = format!("{value} {what}, at most {limit} allowed");
+    let exceeded = Some(Exceeded {
+        value: value as u64,
+        limit: limit as u64,
+    });
+    Box::new(ReadError {
+        code,
+        reason,
+        position,
+        exceeded,
+    })
+}

@@ -1,0 +1,279 @@
+//! Names as they are written, `prefix:local`, each checked and taken apart only once.
+
+use super::Vocabulary;
+use super::chars::{is_name_char, is_name_start};
+use super::scan::{PADDING, head, word};
+use super::table::{IdTable, Seed};
+use crate::ids::{NameId, UriId};
+
+/// The prefix of a name, as a number in a `Lexicon`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PrefixId(pub u32);
+
+impl PrefixId {
+    /// No prefix.
+    pub const NONE: PrefixId = PrefixId(0);
+    pub const XML: PrefixId = PrefixId(1);
+    pub const XMLNS: PrefixId = PrefixId(2);
+}
+
+/// A written name's place in a `Lexicon`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct WrittenId(pub u32);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Plain,
+    Prefixed,
+    /// As an attribute it declares a namespace for this prefix.
+    Declares(PrefixId),
+}
+
+/// A name as written, with what has been found out about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// Its bytes: words of `Lexicon::words`, the last one filled up with zeros.
+    words: u32,
+    len: u32,
+    local: u32,
+    pub prefix: PrefixId,
+    pub kind: Kind,
+    /// The name in no namespace: what a `Plain` attribute is called.
+    pub plain: NameId,
+    /// The namespace it was last resolved in, and the name it has there.
+    uri: UriId,
+    name: NameId,
+    /// The last start tag that had it as an attribute.
+    tag: u64,
+}
+
+/// All written names of an epoch of the vocabulary.
+pub(super) struct Lexicon {
+    seed: Seed,
+    words: Vec<[u8; 8]>,
+    entries: Vec<Written>,
+    ids: IdTable,
+    prefixes: Vec<Box<[u8]>>,
+    prefix_ids: IdTable,
+    /// The last start tag that had an attribute of this (prefixed) name, by `NameId`.
+    tags: Vec<u64>,
+}
+
+impl Lexicon {
+    pub fn new() -> Lexicon {
+        let mut lexicon = Lexicon {
+            seed: Seed::new(),
+            words: Vec::new(),
+            entries: Vec::new(),
+            ids: IdTable::new(),
+            prefixes: Vec::new(),
+            prefix_ids: IdTable::new(),
+            tags: Vec::new(),
+        };
+        for prefix in [&b""[..], b"xml", b"xmlns"] {
+            lexicon.prefix(prefix);
+        }
+        lexicon
+    }
+
+    #[inline(always)]
+    pub fn entry(&self, id: WrittenId) -> &Written {
+        &self.entries[id.0 as usize]
+    }
+
+    pub fn prefixes(&self) -> usize {
+        self.prefixes.len()
+    }
+
+    pub fn prefix_text(&self, id: PrefixId) -> &[u8] {
+        &self.prefixes[id.0 as usize]
+    }
+
+    /// The name of `len` bytes at `at` of a padded text, if it was met before.
+    #[inline(always)]
+    pub fn find(&self, text: &[u8], at: usize, len: usize) -> Option<WrittenId> {
+        self.ids
+            .find(self.hash(text, at, len), |id| self.is(id, text, at, len))
+            .map(WrittenId)
+    }
+
+    /// The same, and if it was not met before it is checked and taken in. An error says what is
+    /// wrong with it.
+    #[cold]
+    pub fn add(
+        &mut self,
+        text: &[u8],
+        at: usize,
+        len: usize,
+        vocabulary: &mut Vocabulary,
+    ) -> Result<WrittenId, &'static str> {
+        if let Some(id) = self.find(text, at, len) {
+            return Ok(id);
+        }
+        let bytes = &text[at..at + len];
+        let colon = check_qualified(bytes)?;
+        let local = colon.map_or(0, |colon| colon + 1);
+        let prefix = self.prefix(&bytes[..colon.unwrap_or(0)]);
+        let kind = match colon {
+            Some(_) if prefix == PrefixId::XMLNS => Kind::Declares(self.prefix(&bytes[local..])),
+            Some(_) => Kind::Prefixed,
+            None if bytes == b"xmlns" => Kind::Declares(PrefixId::NONE),
+            None => Kind::Plain,
+        };
+        let plain = if colon.is_none() {
+            vocabulary.name(UriId(0), bytes)
+        } else {
+            NameId::NONE
+        };
+        let id = self.entries.len() as u32;
+        let hash = self.hash(text, at, len);
+        self.entries.push(Written {
+            words: self.words.len() as u32,
+            len: len as u32,
+            local: local as u32,
+            prefix,
+            kind,
+            plain,
+            uri: UriId(0),
+            name: plain,
+            tag: 0,
+        });
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.words.push(word);
+        }
+        let (seed, entries, words) = (self.seed, &self.entries, &self.words);
+        self.ids.insert(hash, id, |id| {
+            let entry = &entries[id as usize];
+            let words = &words[entry.words as usize..][..(entry.len as usize).div_ceil(8)];
+            words.iter().fold(seed.begin(entry.len as usize), |state, &word| {
+                seed.mix(state, u64::from_le_bytes(word))
+            })
+        });
+        Ok(WrittenId(id))
+    }
+
+    /// `add` for a name that stands alone.
+    pub fn add_bytes(
+        &mut self,
+        bytes: &[u8],
+        vocabulary: &mut Vocabulary,
+    ) -> Result<WrittenId, &'static str> {
+        let mut padded = bytes.to_vec();
+        padded.resize(bytes.len() + PADDING, 0);
+        self.add(&padded, 0, bytes.len(), vocabulary)
+    }
+
+    /// The name that a written name is in the namespace `uri`.
+    #[inline(always)]
+    pub fn resolve(&mut self, id: WrittenId, uri: UriId, vocabulary: &mut Vocabulary) -> NameId {
+        let entry = &self.entries[id.0 as usize];
+        if entry.uri == uri && entry.name.is_some() {
+            return entry.name;
+        }
+        self.resolve_anew(id, uri, vocabulary)
+    }
+
+    #[inline(never)]
+    fn resolve_anew(&mut self, id: WrittenId, uri: UriId, vocabulary: &mut Vocabulary) -> NameId {
+        let name = vocabulary.name(uri, &self.bytes(id)[self.entry(id).local as usize..]);
+        let entry = &mut self.entries[id.0 as usize];
+        (entry.uri, entry.name) = (uri, name);
+        name
+    }
+
+    /// Notes that start tag `tag` has an attribute written so; false if it has one already.
+    #[inline(always)]
+    pub fn note_written(&mut self, id: WrittenId, tag: u64) -> bool {
+        let noted = &mut self.entries[id.0 as usize].tag;
+        std::mem::replace(noted, tag) != tag
+    }
+
+    /// The same by the resolved name, for attributes with a prefix.
+    pub fn note_name(&mut self, name: NameId, tag: u64) -> bool {
+        if self.tags.len() <= name.index() {
+            self.tags.resize(name.index() + 1, 0);
+        }
+        std::mem::replace(&mut self.tags[name.index()], tag) != tag
+    }
+
+    pub fn was_written(&self, id: WrittenId, tag: u64) -> bool {
+        self.entries[id.0 as usize].tag == tag
+    }
+
+    pub fn bytes(&self, id: WrittenId) -> &[u8] {
+        let entry = self.entry(id);
+        &self.words[entry.words as usize..].as_flattened()[..entry.len as usize]
+    }
+
+    pub fn prefix(&mut self, prefix: &[u8]) -> PrefixId {
+        let seed = self.seed;
+        let hash = seed.bytes(0, prefix);
+        if let Some(id) = self
+            .prefix_ids
+            .find(hash, |id| *self.prefixes[id as usize] == *prefix)
+        {
+            return PrefixId(id);
+        }
+        let id = self.prefixes.len() as u32;
+        self.prefixes.push(prefix.into());
+        let prefixes = &self.prefixes;
+        self.prefix_ids
+            .insert(hash, id, |id| seed.bytes(0, &prefixes[id as usize]));
+        PrefixId(id)
+    }
+
+    #[inline(always)]
+    fn hash(&self, text: &[u8], at: usize, len: usize) -> u64 {
+        let (mut state, mut at, mut left) = (self.seed.begin(len), at, len);
+        while left >= 8 {
+            state = self.seed.mix(state, word(text, at));
+            (at, left) = (at + 8, left - 8);
+        }
+        if left > 0 {
+            self.seed.mix(state, head(word(text, at), left))
+        } else {
+            state
+        }
+    }
+
+    #[inline(always)]
+    fn is(&self, id: u32, text: &[u8], mut at: usize, len: usize) -> bool {
+        let entry = &self.entries[id as usize];
+        if entry.len as usize != len {
+            return false;
+        }
+        let (mut own, mut left) = (entry.words as usize, len);
+        while left >= 8 {
+            if u64::from_le_bytes(self.words[own]) != word(text, at) {
+                return false;
+            }
+            (own, at, left) = (own + 1, at + 8, left - 8);
+        }
+        left == 0 || u64::from_le_bytes(self.words[own]) == head(word(text, at), left)
+    }
+}
+
+/// Whether these bytes are a `Name`.
+pub(super) fn is_name(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return false;
+    };
+    text.starts_with(is_name_start) && text.chars().all(is_name_char)
+}
+
+/// The place of the colon of a `QName`, or what is wrong with it.
+fn check_qualified(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+    if !is_name(bytes) {
+        return Err("a character that may not stand here in a name");
+    }
+    let Some(colon) = memchr::memchr(b':', bytes) else {
+        return Ok(None);
+    };
+    let local = &bytes[colon + 1..];
+    if colon == 0 || local.is_empty() || local.contains(&b':') || !is_name(local) {
+        return Err("a name has at most one colon, with a name before it and a name after it");
+    }
+    Ok(Some(colon))
+}

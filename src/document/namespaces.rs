@@ -1,0 +1,79 @@
+//! Which prefix stands for which namespace, at the place being read.
+
+use super::Vocabulary;
+use super::lexicon::{Lexicon, PrefixId};
+use crate::ids::UriId;
+
+pub(super) const XML: &[u8] = b"http://www.w3.org/XML/1998/namespace";
+pub(super) const XMLNS: &[u8] = b"http://www.w3.org/2000/xmlns/";
+
+/// The bindings in force, and how to undo those of each open element.
+pub(super) struct Namespaces {
+    /// By prefix; `UriId::NONE` where a prefix is not bound.
+    bound: Vec<UriId>,
+    undo: Vec<(PrefixId, UriId)>,
+}
+
+impl Namespaces {
+    pub fn new() -> Namespaces {
+        Namespaces {
+            bound: Vec::new(),
+            undo: Vec::new(),
+        }
+    }
+
+    /// Makes ready for a document.
+    pub fn begin(&mut self, vocabulary: &mut Vocabulary) {
+        self.leave(0);
+        if self.bound.is_empty() {
+            self.bound = vec![UriId(0), vocabulary.uri(XML), UriId::NONE];
+        }
+    }
+
+    #[inline(always)]
+    pub fn uri(&self, prefix: PrefixId) -> UriId {
+        self.bound.get(prefix.0 as usize).copied().unwrap_or(UriId::NONE)
+    }
+
+    /// To be given to `leave` when the element that is now entered ends.
+    #[inline(always)]
+    pub fn mark(&self) -> u32 {
+        self.undo.len() as u32
+    }
+
+    /// Binds a prefix, or says with which code and why not.
+    pub fn declare(
+        &mut self,
+        prefix: PrefixId,
+        uri: &[u8],
+        lexicon: &Lexicon,
+        vocabulary: &mut Vocabulary,
+    ) -> Result<(), (&'static str, &'static str)> {
+        match prefix {
+            PrefixId::XML if uri == XML => return Ok(()),
+            PrefixId::XML => return Err(("reserved-prefix", "xml stands for its own namespace, always")),
+            PrefixId::XMLNS => return Err(("reserved-prefix", "xmlns cannot be declared")),
+            _ if uri == XML => return Err(("reserved-namespace", "only xml may stand for its namespace")),
+            _ if uri == XMLNS => return Err(("reserved-namespace", "nothing may stand for this namespace")),
+            PrefixId::NONE => {}
+            _ if uri.is_empty() => return Err(("empty-namespace", "a prefix cannot stand for no namespace")),
+            _ => {}
+        }
+        if self.bound.len() < lexicon.prefixes() {
+            self.bound.resize(lexicon.prefixes(), UriId::NONE);
+        }
+        let bound = &mut self.bound[prefix.0 as usize];
+        self.undo.push((prefix, *bound));
+        *bound = vocabulary.uri(uri);
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub fn leave(&mut self, mark: u32) {
+        while self.undo.len() > mark as usize {
+            if let Some((prefix, before)) = self.undo.pop() {
+                self.bound[prefix.0 as usize] = before;
+            }
+        }
+    }
+}

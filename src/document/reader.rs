@@ -1,0 +1,395 @@
+//! Bytes in, a `Document` out: XML 1.0 (fifth edition) with Namespaces, strictly well-formed or refused.
+//!
+//! A message is read in this order, one function each:
+//! `encoding::decode` → `declaration::read` → `encoding::agree` → `encoding::validate` →
+//! `Parse::prolog` → `Parse::content` → `Parse::epilog`.
+
+use std::cell::OnceCell;
+
+use super::doctype::Doctype;
+use super::fault::{Fault, Read, exceeded, fault};
+use super::lexicon::{Lexicon, PrefixId, WrittenId};
+use super::namespaces::Namespaces;
+use super::scan::PADDING;
+use super::{Document, Limits, Other, OtherKind, Span, Vocabulary, declaration, encoding, scan};
+use crate::error::ReadError;
+use crate::ids::{ElementId, NodeId, TagPathId};
+
+/// Reads messages, one after the other. What it keeps between them is names and memory.
+pub struct Reader {
+    vocabulary: Vocabulary,
+    scratch: Scratch,
+}
+
+impl Reader {
+    pub fn new() -> Reader {
+        Reader::with_vocabulary(Vocabulary::new())
+    }
+
+    /// A reader whose vocabulary has a capacity of its own.
+    pub fn with_vocabulary(vocabulary: Vocabulary) -> Reader {
+        let scratch = Scratch {
+            lexicon: Lexicon::new(),
+            namespaces: Namespaces::new(),
+            open: Vec::new(),
+            prefixed: Vec::new(),
+            declared: Vec::new(),
+            tag: 0,
+        };
+        Reader { vocabulary, scratch }
+    }
+
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// Reads one message into `document`, which is cleared first; its memory is used again.
+    /// After an error it is empty.
+    pub fn read(
+        &mut self,
+        message: &[u8],
+        limits: &Limits,
+        document: &mut Document,
+    ) -> Result<(), ReadError> {
+        document.clear();
+        let mut source = std::mem::take(&mut document.source);
+        let read = self.read_source(message, limits, &mut source, document);
+        document.source = source;
+        read.map_err(|fault| {
+            document.clear();
+            *fault
+        })
+    }
+
+    fn read_source(
+        &mut self,
+        message: &[u8],
+        limits: &Limits,
+        source: &mut Vec<u8>,
+        document: &mut Document,
+    ) -> Read<()> {
+        source.reserve(message.len() + PADDING);
+        let form = encoding::decode(message, limits, source)?;
+        let declaration = declaration::read(source)?;
+        encoding::agree(form, declaration.encoding, source, declaration.encoding_at)?;
+        encoding::validate(source)?;
+        let (start, standalone, end) = (declaration.end, declaration.standalone, source.len());
+
+        let epoch = self.vocabulary.epoch();
+        self.vocabulary.renew_if_full();
+        if self.vocabulary.epoch() != epoch {
+            self.scratch.forget_names();
+        }
+        self.scratch.begin();
+        self.scratch.namespaces.begin(&mut self.vocabulary);
+
+        document.values.extend_from_slice(source);
+        source.resize(end + PADDING, 0);
+        let doctype = OnceCell::new();
+        let mut parse = Parse {
+            source,
+            text: source,
+            end,
+            reference: None,
+            limits,
+            standalone,
+            doctype: &doctype,
+            vocabulary: &mut self.vocabulary,
+            scratch: &mut self.scratch,
+            document,
+            nodes: 1,
+            run: Run { start: 0, source: 0 },
+            base: 0,
+            suspended: Vec::new(),
+            expanded: 0,
+        };
+        let at = parse.prolog(start)?;
+        let at = parse.content(at)?;
+        parse.epilog(at)?;
+        source.truncate(end);
+        Ok(())
+    }
+}
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader::new()
+    }
+}
+
+/// What outlives a message besides the vocabulary: remembered names, and memory.
+pub(super) struct Scratch {
+    pub lexicon: Lexicon,
+    pub namespaces: Namespaces,
+    /// The elements that are open, the root first.
+    pub open: Vec<Open>,
+    /// Attributes of the tag being read that have a prefix: place in `Document::attributes`, name,
+    /// place in the text.
+    pub prefixed: Vec<(u32, WrittenId, u32)>,
+    /// Namespace declarations of the tag being read, with their values in `Document::values`.
+    pub declared: Vec<(PrefixId, Span, u32)>,
+    /// Start tags so far, over all messages: tells one tag's attributes from another's.
+    pub tag: u64,
+}
+
+impl Scratch {
+    /// Drops what a refused message may have left behind.
+    fn begin(&mut self) {
+        self.open.clear();
+        self.prefixed.clear();
+        self.declared.clear();
+    }
+
+    /// The vocabulary has a new epoch: its ids are remembered here no more.
+    fn forget_names(&mut self) {
+        self.lexicon = Lexicon::new();
+        self.namespaces = Namespaces::new();
+    }
+}
+
+/// An element whose end tag is still to come.
+#[derive(Clone, Copy)]
+pub(super) struct Open {
+    pub element: ElementId,
+    pub tag_path: TagPathId,
+    /// Its name as written, in the text that is being read.
+    pub name_at: u32,
+    pub name_len: u32,
+    /// What `Namespaces::leave` wants.
+    pub bindings: u32,
+}
+
+/// The text node being collected: where it starts in `Document::text` and in the source.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    pub start: u32,
+    pub source: u32,
+}
+
+/// A text set aside while the replacement text of an entity it refers to is read.
+pub(super) struct Suspended<'a> {
+    pub text: &'a [u8],
+    pub end: usize,
+    pub at: usize,
+    pub base: usize,
+    /// Which entity is read in the meantime.
+    pub entity: usize,
+}
+
+/// The reading of one message.
+pub(super) struct Parse<'a> {
+    /// The UTF-8 form, padded.
+    pub source: &'a [u8],
+    /// What is being read: the source, or the replacement text of an entity; padded.
+    pub text: &'a [u8],
+    /// Where `text` ends and its padding begins.
+    pub end: usize,
+    /// While an entity is read: where the source refers to it. Nodes of an entity stand there.
+    pub reference: Option<Span>,
+    pub limits: &'a Limits,
+    pub standalone: bool,
+    pub doctype: &'a OnceCell<Doctype>,
+    pub vocabulary: &'a mut Vocabulary,
+    pub scratch: &'a mut Scratch,
+    pub document: &'a mut Document,
+    /// Nodes so far; the document node is one.
+    pub nodes: u32,
+    pub run: Run,
+    /// Elements that were open when `text` was begun: it can close only later ones.
+    pub base: usize,
+    pub suspended: Vec<Suspended<'a>>,
+    /// Bytes that references have added so far.
+    pub expanded: usize,
+}
+
+impl<'a> Parse<'a> {
+    /// Everything before the root element; gives the place of its `<`.
+    fn prolog(&mut self, start: usize) -> Read<usize> {
+        let mut at = start;
+        loop {
+            at = scan::skip(self.text, at, scan::SPACE);
+            at = match &self.text[at..at + 9] {
+                [b'<', b'!', b'-', b'-', ..] => self.comment(at)?,
+                [b'<', b'?', ..] => self.instruction(at)?,
+                b"<!DOCTYPE" if self.doctype.get().is_none() => self.doctype(at)?,
+                b"<!DOCTYPE" => return Err(self.fault("bad-doctype", "a second DOCTYPE", at)),
+                [b'<', ..] => return Ok(at),
+                _ if at == self.end => return Err(self.fault("no-root", "there is no root element", at)),
+                _ => return Err(self.fault("text-outside-root", "text before the root element", at)),
+            }
+        }
+    }
+
+    /// Everything after the root element.
+    fn epilog(&mut self, start: usize) -> Read<()> {
+        let mut at = start;
+        loop {
+            at = scan::skip(self.text, at, scan::SPACE);
+            at = match &self.text[at..at + 4] {
+                _ if at == self.end => return Ok(()),
+                b"<!--" => self.comment(at)?,
+                [b'<', b'?', ..] => self.instruction(at)?,
+                [b'<', b'!' | b'/', ..] => {
+                    return Err(self.fault(
+                        "bad-tag",
+                        "only comments and instructions follow the root element",
+                        at,
+                    ));
+                }
+                [b'<', ..] => return Err(self.fault("two-roots", "a second root element", at)),
+                _ => return Err(self.fault("text-outside-root", "text after the root element", at)),
+            }
+        }
+    }
+
+    /// `<!-- … -->` at `at`; gives the place after it.
+    pub fn comment(&mut self, at: usize) -> Read<usize> {
+        let start = at + 4;
+        let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"--") else {
+            return Err(self.fault("truncated", "the comment does not end", at));
+        };
+        let end = start + found;
+        if self.text[end + 2] != b'>' {
+            return Err(self.fault("bad-comment", "-- may not stand inside a comment", end));
+        }
+        let content = self.content_span(start, end)?;
+        self.other(OtherKind::Comment, content, at, end + 3);
+        Ok(end + 3)
+    }
+
+    /// `<?target … ?>` at `at`; gives the place after it.
+    pub fn instruction(&mut self, at: usize) -> Read<usize> {
+        let target = self.plain_name(at + 2, "bad-instruction", "a target expected after <?")?;
+        if self.text[at + 2..target].eq_ignore_ascii_case(b"xml") {
+            let reason = "an XML declaration stands at the very beginning, and xml is no other target";
+            return Err(self.fault("bad-instruction", reason, at));
+        }
+        let Some(found) = memchr::memmem::find(&self.text[target..self.end], b"?>") else {
+            return Err(self.fault("truncated", "the processing instruction does not end", at));
+        };
+        let end = target + found;
+        let start = scan::skip(self.text, target, scan::SPACE).min(end);
+        if start == target && end > target {
+            return Err(self.fault("bad-instruction", "white space expected after the target", target));
+        }
+        let content = self.content_span(start, end)?;
+        let target = self.value_span(at + 2, target);
+        self.other(OtherKind::Instruction { target }, content, at, end + 2);
+        Ok(end + 2)
+    }
+
+    fn other(&mut self, kind: OtherKind, content: Span, at: usize, end: usize) {
+        let parent = self
+            .scratch
+            .open
+            .last()
+            .map_or(ElementId::NONE, |open| open.element);
+        let (node, span) = (self.next_node(), self.place(at, end));
+        self.document.others.push(Other {
+            kind,
+            parent,
+            node,
+            content,
+            span,
+        });
+    }
+
+    /// A stretch of `text` in `Document::values`, where the source stands already.
+    pub fn value_span(&mut self, start: usize, end: usize) -> Span {
+        if self.reference.is_none() {
+            return Span {
+                start: start as u32,
+                end: end as u32,
+            };
+        }
+        let values = &mut self.document.values;
+        let at = values.len() as u32;
+        values.extend_from_slice(&self.text[start..end]);
+        Span {
+            start: at,
+            end: values.len() as u32,
+        }
+    }
+
+    /// The same for the content of a comment or instruction: bounded, line ends made `\n`.
+    fn content_span(&mut self, start: usize, end: usize) -> Read<Span> {
+        let content = &self.text[start..end];
+        if content.len() > self.limits.text {
+            return Err(self.exceeded(
+                "text-limit",
+                "bytes in one piece",
+                start,
+                content.len(),
+                self.limits.text,
+            ));
+        }
+        // In an entity a carriage return came from a character reference, and means itself.
+        if self.reference.is_some() || memchr::memchr(b'\r', content).is_none() {
+            return Ok(self.value_span(start, end));
+        }
+        let values = &mut self.document.values;
+        let at = values.len() as u32;
+        let mut from = 0;
+        for cr in memchr::memchr_iter(b'\r', content) {
+            values.extend_from_slice(&content[from..cr]);
+            if content.get(cr + 1) != Some(&b'\n') {
+                values.push(b'\n');
+            }
+            from = cr + 1;
+        }
+        values.extend_from_slice(&content[from..]);
+        Ok(Span {
+            start: at,
+            end: values.len() as u32,
+        })
+    }
+
+    /// A name without a colon (a target, an entity) at `at`; gives the place after it.
+    pub fn plain_name(&mut self, at: usize, code: &'static str, reason: &str) -> Read<usize> {
+        let end = scan::skip(self.text, at, scan::NAME);
+        let name = &self.text[at..end];
+        if name.len() > self.limits.name {
+            return Err(self.exceeded("name-limit", "bytes in a name", at, name.len(), self.limits.name));
+        }
+        if !super::lexicon::is_name(name) {
+            return Err(self.fault(if at == self.end { "truncated" } else { code }, reason, at));
+        }
+        if name.contains(&b':') {
+            return Err(self.fault(code, "a colon may not stand in this name", at));
+        }
+        Ok(end)
+    }
+
+    #[inline(always)]
+    pub fn next_node(&mut self) -> NodeId {
+        let node = NodeId(self.nodes);
+        self.nodes += 1;
+        node
+    }
+
+    /// Where something that is at `start..end` of `text` stands in the source.
+    #[inline(always)]
+    pub fn place(&self, start: usize, end: usize) -> Span {
+        self.reference.unwrap_or(Span {
+            start: start as u32,
+            end: end as u32,
+        })
+    }
+
+    #[cold]
+    pub fn fault(&self, code: &'static str, reason: impl Into<String>, at: usize) -> Fault {
+        fault(code, reason, self.source, self.place(at, at).start as usize)
+    }
+
+    #[cold]
+    pub fn exceeded(&self, code: &'static str, what: &str, at: usize, value: usize, limit: usize) -> Fault {
+        exceeded(
+            code,
+            what,
+            self.source,
+            self.place(at, at).start as usize,
+            value,
+            limit,
+        )
+    }
+}

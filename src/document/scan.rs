@@ -1,0 +1,107 @@
+//! Byte classes and the loops that run over them.
+//!
+//! What is scanned is *padded*: `PADDING` zero bytes stand after the last byte. Zero is in no class
+//! and no document, so every loop stops there by itself, and whole words can be loaded anywhere.
+
+/// Zero bytes after the end of a padded text.
+pub(super) const PADDING: usize = 32;
+
+/// May stand in a name, as far as a single byte tells (`chars` has the last word).
+pub(super) const NAME: u8 = 1;
+pub(super) const SPACE: u8 = 2;
+/// Character data that means itself: all but `<`, `&`, `]` and carriage return.
+pub(super) const TEXT: u8 = 4;
+/// What means itself in an attribute value between double quotes.
+pub(super) const IN_DOUBLE: u8 = 8;
+/// The same between single quotes.
+pub(super) const IN_SINGLE: u8 = 16;
+
+static CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut at = 1;
+    while at < 256 {
+        let byte = at as u8;
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'-' | b'.' | 0x80..) {
+            class[at] |= NAME;
+        }
+        if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+            class[at] |= SPACE;
+        }
+        if !matches!(byte, b'<' | b'&' | b']' | b'\r') {
+            class[at] |= TEXT;
+        }
+        if !matches!(byte, b'<' | b'&' | b'\t' | b'\n' | b'\r') {
+            if byte != b'"' {
+                class[at] |= IN_DOUBLE;
+            }
+            if byte != b'\'' {
+                class[at] |= IN_SINGLE;
+            }
+        }
+        at += 1;
+    }
+    class
+};
+
+#[inline(always)]
+pub(super) fn is(byte: u8, class: u8) -> bool {
+    CLASS[byte as usize] & class != 0
+}
+
+/// The first place at or after `at` whose byte is not of `class`.
+#[inline(always)]
+pub(super) fn skip(text: &[u8], mut at: usize, class: u8) -> usize {
+    while is(text[at], class) {
+        at += 1;
+    }
+    at
+}
+
+/// `skip` over `TEXT`, in strides where the text is long.
+#[inline(always)]
+pub(super) fn skip_text(text: &[u8], mut at: usize) -> usize {
+    for _ in 0..16 {
+        if !is(text[at], TEXT) {
+            return at;
+        }
+        at += 1;
+    }
+    skip_long_text(text, at)
+}
+
+fn skip_long_text(text: &[u8], mut at: usize) -> usize {
+    const STRIDE: usize = 32;
+    while let Some(stride) = text.get(at..at + STRIDE) {
+        // A fold without a way out: it compiles to vector instructions.
+        let stop = |b: u8| (b == b'<') | (b == b'&') | (b == b']') | (b == b'\r') | (b == 0);
+        if stride.iter().fold(false, |found, &b| found | stop(b)) {
+            break;
+        }
+        at += STRIDE;
+    }
+    skip(text, at, TEXT)
+}
+
+/// The eight bytes at `at`.
+#[inline(always)]
+pub(super) fn word(text: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(*text[at..].first_chunk().expect("texts are padded"))
+}
+
+/// The first `len` bytes (fewer than eight) of a word, the others zero.
+#[inline(always)]
+pub(super) fn head(word: u64, len: usize) -> u64 {
+    word & ((1 << (8 * len)) - 1)
+}
+
+/// Whether the `len` bytes at `a` and at `b` are equal.
+#[inline(always)]
+pub(super) fn same(text: &[u8], mut a: usize, mut b: usize, mut len: usize) -> bool {
+    while len >= 8 {
+        if word(text, a) != word(text, b) {
+            return false;
+        }
+        (a, b, len) = (a + 8, b + 8, len - 8);
+    }
+    head(word(text, a) ^ word(text, b), len) == 0
+}

@@ -1,0 +1,332 @@
+//! Start tags: names, attributes, namespaces.
+
+use super::fault::Read;
+use super::lexicon::{Kind, PrefixId, WrittenId};
+use super::reader::{Open, Parse};
+use super::references::Reference;
+use super::scan::{IN_DOUBLE, IN_SINGLE, NAME, SPACE, is, skip};
+use super::{Attribute, Element, Span};
+use crate::ids::{ElementId, NameId, TagPathId};
+
+impl Parse<'_> {
+    /// `<name …>` or `<name …/>` at `at`; gives the place after it.
+    #[inline]
+    pub fn start_tag(&mut self, start: usize) -> Read<usize> {
+        let text = self.text;
+        let (name, name_end) = self.name(start + 1)?;
+        let attributes_start = self.document.attributes.len();
+        self.scratch.tag += 1;
+        let mut at = name_end;
+        loop {
+            let byte = text[at];
+            if byte == b'>' || byte == b'/' {
+                break;
+            }
+            if !is(byte, SPACE) {
+                let code = if at == self.end { "truncated" } else { "bad-tag" };
+                return Err(self.fault(code, "white space, > or /> expected", at));
+            }
+            at = skip(text, at + 1, SPACE);
+            if is(text[at], NAME) {
+                at = self.attribute(at)?;
+            }
+        }
+        let empty = text[at] == b'/';
+        if empty && text[at + 1] != b'>' {
+            let code = if at + 1 == self.end {
+                "truncated"
+            } else {
+                "bad-tag"
+            };
+            return Err(self.fault(code, "> expected after /", at));
+        }
+        let after = at + if empty { 2 } else { 1 };
+
+        let bindings = self.scratch.namespaces.mark();
+        self.resolve_attributes(start, attributes_start)?;
+        let uri = self
+            .scratch
+            .namespaces
+            .uri(self.scratch.lexicon.entry(name).prefix);
+        if uri.is_none() {
+            return Err(self.unbound(name, start + 1));
+        }
+        let id = ElementId::from(self.document.elements.len());
+        let (parent, parent_path) = match self.scratch.open.last() {
+            Some(open) => (open.element, open.tag_path),
+            None => (ElementId::NONE, TagPathId::NONE),
+        };
+        let depth = self.scratch.open.len() + 1;
+        if depth > self.limits.depth {
+            return Err(self.exceeded(
+                "depth-limit",
+                "elements inside each other",
+                start,
+                depth,
+                self.limits.depth,
+            ));
+        }
+        let name = self.scratch.lexicon.resolve(name, uri, self.vocabulary);
+        let tag_path = self.vocabulary.tag_path(parent_path, name);
+        let (texts, text_end) = (self.document.texts.len() as u32, self.document.text.len() as u32);
+        let element = Element {
+            name,
+            parent,
+            end: ElementId(id.0 + 1),
+            tag_path,
+            node: self.next_node(),
+            depth: depth as u32,
+            attributes_start: attributes_start as u32,
+            texts: Span {
+                start: texts,
+                end: texts,
+            },
+            text: Span {
+                start: text_end,
+                end: text_end,
+            },
+            span: self.place(start, after),
+        };
+        self.document.elements.push(element);
+        let (name_at, name_len) = (start as u32 + 1, (name_end - start - 1) as u32);
+        self.scratch.open.push(Open {
+            element: id,
+            tag_path,
+            name_at,
+            name_len,
+            bindings,
+        });
+        if empty {
+            self.close(after);
+        }
+        Ok(after)
+    }
+
+    /// The name at `at`, and the place after it.
+    #[inline(always)]
+    fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
+        let end = skip(self.text, at, NAME);
+        let len = end - at;
+        if len > self.limits.name {
+            return Err(self.exceeded("name-limit", "bytes in a name", at, len, self.limits.name));
+        }
+        match self.scratch.lexicon.find(self.text, at, len) {
+            Some(id) => Ok((id, end)),
+            None => self.new_name(at, len).map(|id| (id, end)),
+        }
+    }
+
+    #[cold]
+    fn new_name(&mut self, at: usize, len: usize) -> Read<WrittenId> {
+        if len == 0 {
+            let code = if at == self.end { "truncated" } else { "bad-tag" };
+            return Err(self.fault(code, "a name expected; a plain < is written &lt;", at));
+        }
+        let id = self.scratch.lexicon.add(self.text, at, len, self.vocabulary);
+        id.map_err(|reason| self.fault("bad-name", reason, at))
+    }
+
+    /// `name="value"` at `at`; gives the place after it.
+    #[inline(always)]
+    fn attribute(&mut self, start: usize) -> Read<usize> {
+        let text = self.text;
+        let (id, mut at) = self.name(start)?;
+        if text[at] != b'=' {
+            at = skip(text, at, SPACE);
+            if text[at] != b'=' {
+                let code = if at == self.end {
+                    "truncated"
+                } else {
+                    "bad-attribute"
+                };
+                return Err(self.fault(code, "= expected after the name of an attribute", at));
+            }
+        }
+        at += 1;
+        if is(text[at], SPACE) {
+            at = skip(text, at, SPACE);
+        }
+        let class = match text[at] {
+            b'"' => IN_DOUBLE,
+            b'\'' => IN_SINGLE,
+            _ => {
+                let code = if at == self.end {
+                    "truncated"
+                } else {
+                    "bad-attribute"
+                };
+                return Err(self.fault(code, "a value in quotes expected", at));
+            }
+        };
+        let (quote, value_at) = (text[at], at + 1);
+        at = skip(text, value_at, class);
+        let value = if text[at] == quote {
+            self.value_span(value_at, at)
+        } else {
+            let value;
+            (value, at) = self.normalise_value(value_at, at, quote)?;
+            value
+        };
+        if value.len() > self.limits.text {
+            let (value, limit) = (value.len(), self.limits.text);
+            return Err(self.exceeded(
+                "text-limit",
+                "bytes in an attribute value",
+                value_at,
+                value,
+                limit,
+            ));
+        }
+        self.add_attribute(id, value, start)?;
+        Ok(at + 1)
+    }
+
+    #[inline(always)]
+    pub fn add_attribute(&mut self, id: WrittenId, value: Span, at: usize) -> Read<()> {
+        if !self.scratch.lexicon.note_written(id, self.scratch.tag) {
+            return Err(self.duplicate(id, at));
+        }
+        let entry = self.scratch.lexicon.entry(id);
+        match entry.kind {
+            Kind::Plain => self.document.attributes.push(Attribute {
+                name: entry.plain,
+                value,
+            }),
+            Kind::Prefixed => {
+                self.scratch
+                    .prefixed
+                    .push((self.document.attributes.len() as u32, id, at as u32));
+                self.document.attributes.push(Attribute {
+                    name: NameId::NONE,
+                    value,
+                });
+            }
+            Kind::Declares(prefix) => self.scratch.declared.push((prefix, value, at as u32)),
+        }
+        Ok(())
+    }
+
+    /// The rest of a value that does not stand in the source as it is: from `start` up to `stop`
+    /// it does, at `stop` there is a reference, white space or an error. Gives the value and the
+    /// place of the closing quote.
+    #[cold]
+    fn normalise_value(&mut self, start: usize, stop: usize, quote: u8) -> Read<(Span, usize)> {
+        let text = self.text;
+        let class = if quote == b'"' { IN_DOUBLE } else { IN_SINGLE };
+        let value_start = self.document.values.len();
+        self.document.values.extend_from_slice(&text[start..stop]);
+        let mut at = stop;
+        while text[at] != quote {
+            match text[at] {
+                // Two bytes, but one line end.
+                b'\r' if text[at + 1] == b'\n' && self.reference.is_none() => at += 1,
+                b'\r' | b'\n' | b'\t' => {
+                    self.document.values.push(b' ');
+                    at += 1;
+                }
+                b'&' => {
+                    let (reference, after) = self.reference_at(at)?;
+                    match reference {
+                        Reference::Character(c) => {
+                            let values = &mut self.document.values;
+                            values.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                        }
+                        Reference::Entity { start, end } => self.expand_in_value(at, start..end)?,
+                    }
+                    at = after;
+                }
+                b'<' => {
+                    return Err(self.fault("bad-attribute", "< may not stand in a value; write &lt;", at));
+                }
+                _ => return Err(self.fault("truncated", "the attribute value does not end", start)),
+            }
+            let from = at;
+            at = skip(text, at, class);
+            self.document.values.extend_from_slice(&text[from..at]);
+        }
+        let end = self.document.values.len() as u32;
+        Ok((
+            Span {
+                start: value_start as u32,
+                end,
+            },
+            at,
+        ))
+    }
+
+    /// Binds the namespaces that the tag at `start` declares and names its prefixed attributes.
+    #[inline(always)]
+    fn resolve_attributes(&mut self, start: usize, attributes_start: usize) -> Read<()> {
+        let count = self.document.attributes.len() - attributes_start;
+        if count > self.limits.attributes {
+            return Err(self.exceeded(
+                "attributes-limit",
+                "attributes",
+                start,
+                count,
+                self.limits.attributes,
+            ));
+        }
+        if !self.scratch.declared.is_empty() {
+            self.declare_namespaces(start)?;
+        }
+        if !self.scratch.prefixed.is_empty() {
+            self.resolve_prefixed()?;
+        }
+        Ok(())
+    }
+
+    fn declare_namespaces(&mut self, start: usize) -> Read<()> {
+        let count = self.scratch.declared.len();
+        if count > self.limits.namespaces {
+            let limit = self.limits.namespaces;
+            return Err(self.exceeded("namespaces-limit", "namespace declarations", start, count, limit));
+        }
+        for &(prefix, value, at) in &self.scratch.declared {
+            let uri = value.of(&self.document.values);
+            let (namespaces, lexicon) = (&mut self.scratch.namespaces, &self.scratch.lexicon);
+            if let Err((code, reason)) = namespaces.declare(prefix, uri, lexicon, self.vocabulary) {
+                return Err(self.fault(code, reason, at as usize));
+            }
+        }
+        self.scratch.declared.clear();
+        Ok(())
+    }
+
+    fn resolve_prefixed(&mut self) -> Read<()> {
+        for index in 0..self.scratch.prefixed.len() {
+            let (place, id, at) = self.scratch.prefixed[index];
+            let uri = self.scratch.namespaces.uri(self.scratch.lexicon.entry(id).prefix);
+            if uri.is_none() {
+                return Err(self.unbound(id, at as usize));
+            }
+            let name = self.scratch.lexicon.resolve(id, uri, self.vocabulary);
+            if !self.scratch.lexicon.note_name(name, self.scratch.tag) {
+                return Err(self.duplicate(id, at as usize));
+            }
+            self.document.attributes[place as usize].name = name;
+        }
+        self.scratch.prefixed.clear();
+        Ok(())
+    }
+
+    #[cold]
+    fn duplicate(&self, id: WrittenId, at: usize) -> super::fault::Fault {
+        let name = String::from_utf8_lossy(self.scratch.lexicon.bytes(id));
+        self.fault("duplicate-attribute", format!("a second attribute {name}"), at)
+    }
+
+    #[cold]
+    fn unbound(&self, id: WrittenId, at: usize) -> super::fault::Fault {
+        let prefix = self.scratch.lexicon.entry(id).prefix;
+        if prefix == PrefixId::XMLNS {
+            return self.fault("reserved-prefix", "no name has the prefix xmlns", at);
+        }
+        let prefix = String::from_utf8_lossy(self.scratch.lexicon.prefix_text(prefix));
+        self.fault(
+            "unbound-prefix",
+            format!("the prefix {prefix} is not bound to a namespace"),
+            at,
+        )
+    }
+}
