@@ -1,5 +1,7 @@
 //! The parsed query. Names are expanded: prefixes are gone.
 
+use std::cmp::Ordering;
+
 /// An expanded name; an empty `uri` is "no namespace".
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Name {
@@ -32,14 +34,14 @@ pub enum Axis {
     Descendant,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Step {
     pub axis: Axis,
     pub node: Node,
     pub predicates: Vec<Predicate>,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Predicate {
     /// `[n]`: counts among what the step selects from one parent, after the predicates before it.
     /// `None` stands for a number that no position equals (`[0]`, `[1.5]`).
@@ -48,8 +50,8 @@ pub enum Predicate {
 }
 
 /// A path from the document node, or from the context node of the predicate it stands in.
-/// A relative path with no steps is `.`.
-#[derive(Clone, PartialEq, Debug)]
+/// A relative path with no steps is `.`, an absolute one is `/`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Path {
     pub absolute: bool,
     pub steps: Vec<Step>,
@@ -65,14 +67,40 @@ pub enum Operator {
     GreaterOrEqual,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub enum Literal {
     Text(String),
     Number(f64),
 }
 
+/// Numbers in IEEE 754's total order: what is equal is written alike, and operands can be sorted.
+impl Ord for Literal {
+    fn cmp(&self, other: &Literal) -> Ordering {
+        match (self, other) {
+            (Literal::Text(a), Literal::Text(b)) => a.cmp(b),
+            (Literal::Text(_), Literal::Number(_)) => Ordering::Less,
+            (Literal::Number(_), Literal::Text(_)) => Ordering::Greater,
+            (Literal::Number(a), Literal::Number(b)) => a.total_cmp(b),
+        }
+    }
+}
+
+impl PartialOrd for Literal {
+    fn partial_cmp(&self, other: &Literal) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Literal) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Literal {}
+
 /// How a node's string-value is tested. Over a path a test is existential: some node passes it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Test {
     /// Always passes: the node is there.
     Exists,
@@ -85,7 +113,7 @@ pub enum Test {
 }
 
 /// A boolean over the context node.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Expr {
     Or(Vec<Expr>),
     And(Vec<Expr>),
@@ -94,7 +122,7 @@ pub enum Expr {
 }
 
 /// A filter. Its id is the hash of its canonical text.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Query {
     pub expr: Expr,
 }

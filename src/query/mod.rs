@@ -1,3 +1,75 @@
 //! Query text in, canonical query out.
+//!
+//! `parse` is the whole way: `lexer` and `parser` make the AST, `canonical` rewrites it so that
+//! equal queries become one, `text` writes it down, and the id is the hash of that text.
 
 pub mod ast;
+mod canonical;
+mod hints;
+mod lexer;
+mod namespaces;
+pub mod number;
+mod parser;
+mod path;
+mod refusal;
+mod text;
+
+use std::fmt;
+
+pub use ast::Query;
+pub use lexer::LITERAL_LIMIT;
+pub use namespaces::Namespaces;
+pub use parser::{DEPTH_LIMIT, NODES_LIMIT, TEXT_LIMIT};
+
+use crate::error::QueryError;
+
+/// Parses a filter, resolves its names and brings it into canonical form.
+pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
+    let mut query = parse_as_written(text, namespaces)?;
+    canonical::canonicalise(&mut query);
+    Ok(query)
+}
+
+/// Parses a filter and leaves it as it is written: what tests compare the canonical form with.
+pub fn parse_as_written(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
+    parser::parse(text, namespaces).map_err(|refused| *refused)
+}
+
+/// A query's id, the same everywhere: the first 128 bits of the BLAKE3 hash of its canonical text.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct QueryId(pub [u8; 16]);
+
+impl QueryId {
+    /// The id of the query with this canonical text.
+    pub fn of(canonical: &str) -> QueryId {
+        let mut id = [0; 16];
+        id.copy_from_slice(&blake3::hash(canonical.as_bytes()).as_bytes()[..16]);
+        QueryId(id)
+    }
+}
+
+impl fmt::Display for QueryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for QueryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "QueryId({self})")
+    }
+}
+
+impl Query {
+    /// The query as text, with expanded names; it parses to the same query again.
+    pub fn canonical(&self) -> String {
+        let mut out = String::with_capacity(64);
+        text::write(self, &mut out);
+        out
+    }
+
+    pub fn id(&self) -> QueryId {
+        QueryId::of(&self.canonical())
+    }
+}

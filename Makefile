@@ -1,0 +1,83 @@
+# Every target does its own set-up: a Python 3.11+ and a Rust toolchain are all it asks for.
+# What is already done is remembered by stamp files in .venv, so a second run costs nothing.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+
+# Data to test and measure with is no part of the project; it is used where it lies beside it.
+ifneq ($(wildcard ../shared/data/README.md),)
+export TAMIS_DATA ?= $(abspath ../shared/data)
+endif
+
+KERNEL := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
+
+ifdef UV
+INSTALL := $(UV) pip install --quiet --python $(BIN)/python
+MAKE_VENV = $(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+DEVELOP := $(BIN)/maturin develop --uv
+else
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Dependency groups need pip 25.1.
+MAKE_VENV = $(PYTHON) -m venv $(VENV) && $(INSTALL) --upgrade 'pip>=25.1'
+DEVELOP := $(BIN)/maturin develop
+endif
+
+.PHONY: build demo test lint test-kernel test-python bench soak clean
+
+build: $(VENV)/.built
+
+demo: build
+	@$(BIN)/python -m tamis.demo
+
+test: lint test-kernel test-python
+
+lint: build
+	@echo '── ruff, mypy'
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy
+	@echo '── rustfmt, clippy'
+	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+	@cargo fmt --check
+	@cargo clippy --quiet --all-targets -- -D warnings
+	@cargo clippy --quiet --all-targets --features python -- -D warnings
+
+test-kernel:
+	@echo '── cargo test'
+	@cargo test --quiet
+
+test-python: build
+	@echo '── pytest'
+	@$(BIN)/python -m pytest
+
+bench: build
+	@$(BIN)/python -m tamis.bench suite benches
+
+# Any number of pairs and any seed by hand: make soak PAIRS=1000000 SEED=7
+soak: build
+	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(or $(SEED),) \
+		$(BIN)/python -m pytest tests/test_random.py -m 'soak or not soak' -s
+
+clean:
+	rm -rf $(VENV) target .cache
+
+$(BIN)/python:
+	@echo '── $(VENV)'
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed (make PYTHON=…)" if sys.version_info < (3, 11) else 0)'
+	@$(MAKE_VENV)
+
+$(VENV)/.tools: pyproject.toml | $(BIN)/python
+	@echo '── tools to build, lint, test and measure with'
+	@$(INSTALL) --group dev
+	@touch $@
+
+$(VENV)/.built: $(KERNEL) $(VENV)/.tools
+	@echo '── kernel, release build'
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(DEVELOP) --release --extras bench
+	@touch $@

@@ -1,0 +1,16 @@
+"""tamis sifts streams of XML messages through millions of standing XPath queries."""
+
+from tamis.engine import __version__
+from tamis.errors import IndexError, QueryError, ReadError, TamisError
+from tamis.model import Batch, Limits, Query
+
+__all__ = [
+    "Batch",
+    "IndexError",
+    "Limits",
+    "Query",
+    "QueryError",
+    "ReadError",
+    "TamisError",
+    "__version__",
+]

@@ -1,0 +1,171 @@
+"""The command line, `tamis`."""
+
+import argparse
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+import tamis
+from tamis.errors import marked
+
+BATCH_BYTES = 16 << 20
+"""Documents are matched so many bytes at a time: one crossing into the kernel each."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the value is the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except tamis.TamisError as error:
+        print(f"tamis: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"tamis: {error.filename or ''}: {error.strerror}", file=sys.stderr)
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tamis", description=tamis.__doc__)
+    parser.add_argument("--version", action="version", version=f"tamis {tamis.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = commands.add_parser("check", help="is this a query? print its canonical form")
+    command.add_argument("query")
+    _add_namespaces(command)
+    command.set_defaults(run=check)
+
+    command = commands.add_parser("match", help="which queries of a file match each document?")
+    command.add_argument("--queries", required=True, type=Path, metavar="FILE", help="one query per line")
+    command.add_argument("--strict", action="store_true", help="exit with 2 if a query is refused")
+    command.add_argument("documents", nargs="+", type=Path, metavar="DOC")
+    _add_namespaces(command)
+    command.set_defaults(run=match)
+
+    command = commands.add_parser("explain", help="why does a query match a document, or why not?")
+    command.add_argument("query")
+    command.add_argument("document", type=Path, metavar="DOC")
+    _add_namespaces(command)
+    command.set_defaults(run=explain)
+    return parser
+
+
+def _add_namespaces(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--namespaces", type=read_namespaces, metavar="FILE", help='TOML, one line `prefix = "uri"` for each'
+    )
+
+
+def read_namespaces(path: str) -> dict[str, str]:
+    """A prefix map from a TOML file: its top level, or its table `namespaces`."""
+    try:
+        content = tomllib.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{path}: {error}") from error
+    table = content.get("namespaces", content)
+    if not isinstance(table, dict) or not all(isinstance(uri, str) for uri in table.values()):
+        raise argparse.ArgumentTypeError(f"{path}: a prefix map has the form `prefix = \"uri\"`")
+    return table
+
+
+def check(options: argparse.Namespace) -> int:
+    """`tamis check QUERY`."""
+    try:
+        print(tamis.check(options.query, options.namespaces).canonical)
+    except tamis.QueryError as error:
+        print(f"{error.line}:{error.column}: {error.reason}")
+        print(marked(options.query, error.line, error.column))
+        return 1
+    return 0
+
+
+def match(options: argparse.Namespace) -> int:
+    """`tamis match --queries FILE DOC…`."""
+    lines = options.queries.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    index = tamis.Index()
+    refused = _load(index, options.queries, lines, options.namespaces)
+    unreadable = False
+    with _progress(len(options.documents)) as progress:
+        task = progress.add_task("matching", total=len(options.documents))
+        for paths in _batches(options.documents):
+            contents: list[bytes | None] = []
+            failures: dict[int, OSError] = {}
+            for at, path in enumerate(paths):
+                try:
+                    contents.append(path.read_bytes())
+                except OSError as error:
+                    contents.append(None)
+                    failures[at] = error
+            matches = index.match_batch(pa.array(contents, pa.large_binary()))
+            for at, (path, row) in enumerate(zip(paths, matches.to_pylist(), strict=True)):
+                if at in failures:
+                    unreadable = True
+                    print(f"{path}\tERROR no-file: {failures[at].strerror}")
+                elif row["code"] is not None:
+                    print(f"{path}\tERROR {row['code']}: {row['reason']}")
+                else:
+                    print(f"{path}\t{' '.join(map(str, index.targets(row['queries'])))}")
+            progress.advance(task, len(paths))
+    if refused and options.strict:
+        return 2
+    return 1 if unreadable else 0
+
+
+def _load(index: tamis.Index, path: Path, lines: list[bytes], namespaces: dict[str, str] | None) -> int:
+    """Load a file's queries, each under the number of its line; report and count the refused."""
+    numbers: list[int] = []
+    texts: list[str] = []
+    refused: dict[int, str] = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            text = line.decode().strip("\r")
+        except UnicodeDecodeError as error:
+            refused[number] = f"the query is not UTF-8 (byte {error.start + 1})"
+            continue
+        if text.strip():
+            numbers.append(number)
+            texts.append(text)
+    table = pa.table({"target": pa.array(numbers, pa.uint64()), "query": pa.array(texts, pa.large_string())})
+    for row in index.load(table, namespaces=namespaces).to_pylist():
+        at = row["row"]
+        refused[numbers[at]] = f"{row['reason']}\n{marked(texts[at], row['line'], row['column'])}"
+    for number, reason in sorted(refused.items()):
+        print(f"{path}:{number}: {reason}", file=sys.stderr)
+    return len(refused)
+
+
+def _batches(paths: list[Path]) -> Iterator[list[Path]]:
+    """Group documents so that each group has about `BATCH_BYTES`."""
+    group: list[Path] = []
+    size = 0
+    for path in paths:
+        group.append(path)
+        size += path.stat().st_size if path.is_file() else 0
+        if size >= BATCH_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _progress(total: int) -> Progress:
+    """A progress bar on standard error, for work worth one and for people only."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal or total < 2)
+
+
+def explain(options: argparse.Namespace) -> int:
+    """`tamis explain QUERY DOC`."""
+    print(tamis.explain(options.document.read_bytes(), options.query, namespaces=options.namespaces))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""A small set of messages and subscriptions, and a look at which message reaches whom."""

@@ -1,0 +1,69 @@
+"""Errors by phase. Each has a stable code, a reason for people, and the place concerned."""
+
+from typing import Any
+
+
+class TamisError(Exception):
+    """What every error of tamis is."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.reason}"
+
+
+class PositionedError(TamisError):
+    """An error at a place in a text: byte offset from 0, line and column from 1.
+
+    Where a limit was passed, `value` is how much there was and `limit` how much is allowed.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        reason: str,
+        offset: int,
+        line: int,
+        column: int,
+        value: int | None = None,
+        limit: int | None = None,
+    ) -> None:
+        super().__init__(code, reason)
+        self.offset = offset
+        self.line = line
+        self.column = column
+        self.value = value
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.reason} (line {self.line}, column {self.column})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by all fields: an error raised in a worker arrives whole."""
+        place = (self.offset, self.line, self.column, self.value, self.limit)
+        return (type(self), (self.code, self.reason, *place))
+
+
+class ReadError(PositionedError):
+    """A message or DTD that is refused."""
+
+
+class QueryError(PositionedError):
+    """A query that is refused."""
+
+
+class IndexError(TamisError):
+    """A segment, generation or snapshot that cannot be built, written or opened."""
+
+
+def marked(text: str, line: int, column: int, width: int = 100) -> str:
+    """The line of a text that an error speaks of, with the spot marked below it."""
+    lines = text.split("\n")
+    shown = lines[line - 1] if line <= len(lines) else ""
+    start = max(0, min(column - width // 2, len(shown) - width)) if len(shown) > width else 0
+    # A tab must not move the mark away from its spot.
+    window = shown[start : start + width].replace("\t", " ").replace("\r", " ")
+    return f"  {window}\n  {' ' * (column - 1 - start)}^"

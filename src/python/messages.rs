@@ -1,0 +1,62 @@
+//! Messages as Python hands them over: an Arrow array, or a stream of them, of bytes or strings.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3_arrow::input::AnyArray;
+
+use crate::error::{Position, ReadError};
+
+/// Some messages, in Arrow's memory.
+pub struct Messages {
+    chunks: Vec<ArrayRef>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Messages {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Messages> {
+        let (chunks, field) = given.extract::<AnyArray>()?.into_chunked_array()?.into_inner();
+        match field.data_type() {
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {}
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {}
+            other => return Err(PyTypeError::new_err(format!("messages are bytes or strings, not {other}"))),
+        }
+        Ok(Messages { chunks })
+    }
+}
+
+impl Messages {
+    pub fn len(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.len()).sum()
+    }
+
+    /// The messages in order; a null is an error like any other.
+    pub fn iter(&self) -> impl Iterator<Item = Result<&[u8], ReadError>> {
+        self.chunks.iter().flat_map(|chunk| {
+            (0..chunk.len()).map(move |row| if chunk.is_null(row) { Err(null()) } else { Ok(bytes(chunk, row)) })
+        })
+    }
+}
+
+fn bytes(chunk: &ArrayRef, row: usize) -> &[u8] {
+    match chunk.data_type() {
+        DataType::Binary => chunk.as_binary::<i32>().value(row),
+        DataType::LargeBinary => chunk.as_binary::<i64>().value(row),
+        DataType::BinaryView => chunk.as_binary_view().value(row),
+        DataType::Utf8 => chunk.as_string::<i32>().value(row).as_bytes(),
+        DataType::LargeUtf8 => chunk.as_string::<i64>().value(row).as_bytes(),
+        _ => chunk.as_string_view().value(row).as_bytes(),
+    }
+}
+
+fn null() -> ReadError {
+    ReadError {
+        code: "no-message",
+        reason: "the message is null".to_string(),
+        position: Position { offset: 0, line: 1, column: 1 },
+        exceeded: None,
+    }
+}

@@ -1,0 +1,52 @@
+//! The Python face: the only folder that names PyO3. Batches cross it as Arrow, one crossing per
+//! batch, with the interpreter released; ASTs do not cross it.
+//!
+//! What crosses is plain (strings, numbers, Arrow); `tamis.engine` makes the public types of it.
+
+mod convert;
+mod error;
+mod messages;
+mod nodes;
+
+use pyo3::pymodule;
+
+#[pymodule]
+mod _kernel {
+    use pyo3::prelude::*;
+    use pyo3_arrow::PyRecordBatch;
+
+    use super::convert::{GivenLimits, GivenNamespaces};
+    use super::error::raise_query;
+    use super::messages::Messages;
+    use super::nodes;
+    use crate::query;
+
+    /// The id and the canonical text of a query.
+    #[pyfunction]
+    fn check(py: Python<'_>, text: &str, namespaces: GivenNamespaces) -> PyResult<(String, String)> {
+        let query = query::parse(text, &namespaces.0).map_err(|error| raise_query(py, &error))?;
+        Ok((query.id().to_string(), query.canonical()))
+    }
+
+    /// Nodes, attributes, tag paths and errors of a batch of messages, as four tables.
+    #[pyfunction]
+    fn read_batch(
+        py: Python<'_>,
+        messages: Messages,
+        limits: GivenLimits,
+    ) -> PyResult<(PyRecordBatch, PyRecordBatch, PyRecordBatch, PyRecordBatch)> {
+        let tables = py.detach(|| nodes::read_batch(&messages, &limits.0));
+        Ok((tables.nodes.into(), tables.attributes.into(), tables.tag_paths.into(), tables.errors.into()))
+    }
+
+    /// Reads a batch and forgets it: how many elements there were. To measure reading alone.
+    #[pyfunction]
+    fn read_all(py: Python<'_>, messages: Messages, limits: GivenLimits) -> u64 {
+        py.detach(|| nodes::read_all(&messages, &limits.0))
+    }
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

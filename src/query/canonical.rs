@@ -1,0 +1,354 @@
+//! Equal queries become one query.
+//!
+//! The rewriting is one walk from the leaves up; at every expression the passes run in the order
+//! they are listed in. Each keeps the meaning, and finds what stands below already canonical.
+//! None makes a query deeper.
+
+use super::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Step, Test};
+use super::number::number;
+
+/// Where an expression stands.
+#[derive(Clone, Copy)]
+struct Place {
+    /// At the top and not negated: which nodes a path selects can be asked for, so only
+    /// elsewhere may it give way to a path that is merely true alike.
+    top: bool,
+    negated: bool,
+    /// The context node is an attribute or a text node.
+    leaf: bool,
+}
+
+impl Place {
+    fn selects(self) -> bool {
+        self.top && !self.negated
+    }
+}
+
+type Pass = fn(&mut Expr, Place);
+
+const PASSES: [Pass; 10] = [
+    compare_numbers,
+    begin_at_the_root,
+    split_conjunctions,
+    settle_positions,
+    sort_predicates,
+    compare_own_value,
+    join_single_predicate,
+    settle_constants,
+    push_not_inwards,
+    sort_operands,
+];
+
+pub fn canonicalise(query: &mut Query) {
+    walk(
+        &mut query.expr,
+        Place {
+            top: true,
+            negated: false,
+            leaf: false,
+        },
+    );
+}
+
+fn walk(expr: &mut Expr, place: Place) {
+    match expr {
+        Expr::Or(operands) | Expr::And(operands) => {
+            operands.iter_mut().for_each(|operand| walk(operand, place));
+        }
+        Expr::Not(operand) => walk(
+            operand,
+            Place {
+                negated: !place.negated,
+                ..place
+            },
+        ),
+        Expr::Path(path, _) => {
+            for step in &mut path.steps {
+                let leaf = !matches!(step.node, Node::Element(_));
+                for predicate in &mut step.predicates {
+                    if let Predicate::Condition(condition) = predicate {
+                        walk(
+                            condition,
+                            Place {
+                                top: false,
+                                negated: false,
+                                leaf,
+                            },
+                        );
+                    }
+                }
+            }
+        }
+    }
+    for pass in PASSES {
+        pass(expr, place);
+    }
+}
+
+const TRUE: Expr = Expr::And(Vec::new());
+const FALSE: Expr = Expr::Or(Vec::new());
+
+fn is_true(expr: &Expr) -> bool {
+    matches!(expr, Expr::And(operands) if operands.is_empty())
+}
+
+fn is_false(expr: &Expr) -> bool {
+    matches!(expr, Expr::Or(operands) if operands.is_empty())
+}
+
+/// `a < '5'` → `a < 5`, `a = -0` → `a = 0`, `a < 'x'` → `false()`
+fn compare_numbers(expr: &mut Expr, _: Place) {
+    let Expr::Path(_, Test::Compare(operator, literal)) = expr else {
+        return;
+    };
+    if let Literal::Text(text) = literal
+        && !matches!(operator, Operator::Equal | Operator::NotEqual)
+    {
+        *literal = Literal::Number(number(text.as_bytes()));
+    }
+    match literal {
+        Literal::Number(value) if value.is_nan() => *expr = FALSE,
+        Literal::Number(value) if *value == 0.0 => *value = 0.0,
+        _ => {}
+    }
+}
+
+/// `/ = 'x'` → `/* = 'x'`: the document's string-value is that of its root element.
+fn begin_at_the_root(expr: &mut Expr, _: Place) {
+    let Expr::Path(path, test) = expr else { return };
+    if path.absolute && path.steps.is_empty() && *test != Test::Exists {
+        path.steps.push(Step {
+            axis: Axis::Child,
+            node: Node::Element(NameTest::Any),
+            predicates: Vec::new(),
+        });
+    }
+}
+
+/// `a[b and c]` → `a[b][c]`, `a[true()]` → `a`
+fn split_conjunctions(expr: &mut Expr, _: Place) {
+    for step in predicated_steps(expr) {
+        if !step
+            .predicates
+            .iter()
+            .any(|predicate| matches!(predicate, Predicate::Condition(Expr::And(_))))
+        {
+            continue;
+        }
+        let mut split = Vec::with_capacity(step.predicates.len() + 1);
+        for predicate in step.predicates.drain(..) {
+            match predicate {
+                Predicate::Condition(Expr::And(operands)) => {
+                    split.extend(operands.into_iter().map(Predicate::Condition));
+                }
+                other => split.push(other),
+            }
+        }
+        step.predicates = split;
+    }
+}
+
+/// `a[2][1]` → `a[2]`, `@a[1]` → `@a`, `/a[1]` → `/a`; `a[2][2]` → `a[0]`, which is never.
+///
+/// What selects one node at most from a parent has a first node and no second.
+fn settle_positions(expr: &mut Expr, _: Place) {
+    let Expr::Path(path, _) = expr else { return };
+    for (at, step) in path
+        .steps
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, step)| !step.predicates.is_empty())
+    {
+        let mut single = match step.node {
+            Node::Attribute(NameTest::Name(_)) => true,
+            Node::Element(_) => path.absolute && at == 0 && step.axis == Axis::Child,
+            _ => false,
+        };
+        step.predicates.retain_mut(|predicate| match predicate {
+            Predicate::Position(Some(1)) if single => false,
+            Predicate::Position(position) => {
+                if single {
+                    *position = None;
+                }
+                single = true;
+                true
+            }
+            Predicate::Condition(_) => true,
+        });
+    }
+}
+
+/// `a[c][b][b]` → `a[b][c]`, but not across a position: `a[c][1][b]` stays.
+fn sort_predicates(expr: &mut Expr, _: Place) {
+    for step in predicated_steps(expr) {
+        sort_runs(&mut step.predicates);
+    }
+}
+
+fn sort_runs(predicates: &mut Vec<Predicate>) {
+    for run in predicates.split_mut(|predicate| matches!(predicate, Predicate::Position(_))) {
+        run.sort_unstable();
+    }
+    predicates.dedup_by(|a, b| matches!(a, Predicate::Condition(_)) && a == b);
+}
+
+/// `a[. = 'x']` → `a = 'x'`; with more than one of them all are predicates:
+/// `a[. > 1] < 5` → `a[. < 5][. > 1]`
+fn compare_own_value(expr: &mut Expr, _: Place) {
+    let Expr::Path(path, test) = expr else { return };
+    let Some(step) = path.steps.last_mut() else { return };
+    let own = final_run(&step.predicates)
+        .iter()
+        .filter(|predicate| compares_own_value(predicate))
+        .count();
+    if own == 0 {
+        return;
+    }
+    if let Test::Compare(..) = test {
+        let own = Expr::Path(
+            Path {
+                absolute: false,
+                steps: Vec::new(),
+            },
+            std::mem::replace(test, Test::Exists),
+        );
+        step.predicates.push(Predicate::Condition(own));
+        sort_runs(&mut step.predicates);
+    }
+    let run = step.predicates.len() - final_run(&step.predicates).len();
+    let mut own = (run..step.predicates.len()).filter(|&at| compares_own_value(&step.predicates[at]));
+    if let (Test::Exists, Some(at), None) = (&*test, own.next(), own.next())
+        && let Predicate::Condition(Expr::Path(_, own)) = step.predicates.remove(at)
+    {
+        *test = own;
+    }
+}
+
+fn compares_own_value(predicate: &Predicate) -> bool {
+    matches!(
+        predicate,
+        Predicate::Condition(Expr::Path(Path { absolute: false, steps }, Test::Compare(..))) if steps.is_empty()
+    )
+}
+
+/// The conditions after the last position.
+fn final_run(predicates: &[Predicate]) -> &[Predicate] {
+    let start = predicates
+        .iter()
+        .rposition(|predicate| matches!(predicate, Predicate::Position(_)));
+    &predicates[start.map_or(0, |at| at + 1)..]
+}
+
+/// `x[a[b = 1]]` → `x[a/b = 1]`, where only the truth of `a[b = 1]` counts.
+fn join_single_predicate(expr: &mut Expr, place: Place) {
+    let Expr::Path(path, test) = expr else { return };
+    if place.selects() || *test != Test::Exists {
+        return;
+    }
+    let Some(step) = path.steps.last_mut() else { return };
+    let [Predicate::Condition(Expr::Path(inner, Test::Exists | Test::Compare(..)))] =
+        final_run(&step.predicates)
+    else {
+        return;
+    };
+    if inner.absolute || inner.steps.is_empty() {
+        return;
+    }
+    if let Some(Predicate::Condition(Expr::Path(inner, inner_test))) = step.predicates.pop() {
+        path.steps.extend(inner.steps);
+        *test = inner_test;
+    }
+}
+
+/// `contains(a, '')` → `true()`, `a[.]` → `a[true()]`; `a[0]`, `a[false()]`, `/@a`, `@a[b]` → `false()`
+fn settle_constants(expr: &mut Expr, place: Place) {
+    let Expr::Path(path, test) = expr else { return };
+    match test {
+        Test::Contains(text) | Test::StartsWith(text) if text.is_empty() => return *expr = TRUE,
+        Test::Exists if path.steps.is_empty() => return *expr = TRUE,
+        _ => {}
+    }
+    let Some(first) = path.steps.first() else { return };
+    let starts_nowhere = match path.absolute {
+        true => first.axis == Axis::Child && !matches!(first.node, Node::Element(_)),
+        false => place.leaf,
+    };
+    let never = |predicate: &Predicate| match predicate {
+        Predicate::Position(position) => position.is_none(),
+        Predicate::Condition(condition) => is_false(condition),
+    };
+    // Tests fail on an empty set: what `contains` and `starts-with` look for is not empty here.
+    if starts_nowhere || path.steps.iter().any(|step| step.predicates.iter().any(never)) {
+        *expr = FALSE;
+    }
+}
+
+/// `not(not(a))` → `a`, `not(a or b)` → `not(a) and not(b)`, `not(. = 'x')` → `. != 'x'`
+fn push_not_inwards(expr: &mut Expr, _: Place) {
+    if let Expr::Not(operand) = expr {
+        *expr = negated(std::mem::replace(operand, TRUE));
+    }
+}
+
+fn negated(expr: Expr) -> Expr {
+    let all = |operands: Vec<Expr>| {
+        let mut operands: Vec<Expr> = operands.into_iter().map(negated).collect();
+        operands.sort_unstable();
+        operands
+    };
+    match expr {
+        Expr::Or(operands) => Expr::And(all(operands)),
+        Expr::And(operands) => Expr::Or(all(operands)),
+        Expr::Not(operand) => *operand,
+        // The context node is one node, and a node either equals or differs. (Over a set both
+        // can be true, and `not(. < 1)` is true of what is not a number.)
+        Expr::Path(path, Test::Compare(operator @ (Operator::Equal | Operator::NotEqual), literal))
+            if !path.absolute && path.steps.is_empty() =>
+        {
+            let opposite = if operator == Operator::Equal {
+                Operator::NotEqual
+            } else {
+                Operator::Equal
+            };
+            Expr::Path(path, Test::Compare(opposite, literal))
+        }
+        path => Expr::Not(Box::new(path)),
+    }
+}
+
+/// `b or (a or b)` → `a or b`, `a and true()` → `a`, `a or true()` → `true()`
+fn sort_operands(expr: &mut Expr, _: Place) {
+    let conjunction = match expr {
+        Expr::And(_) => true,
+        Expr::Or(_) => false,
+        _ => return,
+    };
+    let (Expr::And(operands) | Expr::Or(operands)) = expr else {
+        return;
+    };
+    let mut flat = Vec::with_capacity(operands.len());
+    for operand in std::mem::take(operands) {
+        match operand {
+            Expr::And(inner) if conjunction => flat.extend(inner),
+            Expr::Or(inner) if !conjunction => flat.extend(inner),
+            // The constant of the other kind decides.
+            other if is_true(&other) || is_false(&other) => return *expr = other,
+            other => flat.push(other),
+        }
+    }
+    flat.sort_unstable();
+    flat.dedup();
+    *expr = match (flat.len(), conjunction) {
+        (1, _) => flat.remove(0),
+        (_, true) => Expr::And(flat),
+        (_, false) => Expr::Or(flat),
+    };
+}
+
+fn predicated_steps(expr: &mut Expr) -> impl Iterator<Item = &mut Step> {
+    let steps = match expr {
+        Expr::Path(path, _) => path.steps.as_mut_slice(),
+        _ => &mut [],
+    };
+    steps.iter_mut().filter(|step| !step.predicates.is_empty())
+}

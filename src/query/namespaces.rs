@@ -1,0 +1,74 @@
+//! The prefixes a query's names may use.
+
+use crate::document::chars::{is_name_char, is_name_start};
+use crate::error::{Position, QueryError};
+
+/// The URI that the prefix `xml` always stands for.
+pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";
+
+/// Prefix → namespace URI. `xml` is always bound.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Namespaces {
+    /// Sorted by prefix.
+    bindings: Vec<(String, String)>,
+}
+
+impl Namespaces {
+    pub fn new() -> Namespaces {
+        Namespaces::default()
+    }
+
+    /// Binds a prefix, anew if it is bound already.
+    pub fn bind(&mut self, prefix: &str, uri: &str) -> Result<(), QueryError> {
+        check(prefix, uri).map_err(|reason| QueryError {
+            code: "namespace",
+            reason,
+            position: Position::default(),
+            exceeded: None,
+        })?;
+        match self
+            .bindings
+            .binary_search_by(|(bound, _)| bound.as_str().cmp(prefix))
+        {
+            Ok(at) => self.bindings[at].1 = uri.to_string(),
+            Err(at) => self.bindings.insert(at, (prefix.to_string(), uri.to_string())),
+        }
+        Ok(())
+    }
+
+    pub fn uri(&self, prefix: &str) -> Option<&str> {
+        if prefix == "xml" {
+            return Some(XML_URI);
+        }
+        let at = self
+            .bindings
+            .binary_search_by(|(bound, _)| bound.as_str().cmp(prefix))
+            .ok()?;
+        Some(&self.bindings[at].1)
+    }
+}
+
+fn check(prefix: &str, uri: &str) -> Result<(), String> {
+    let mut characters = prefix.chars();
+    let is_name = characters.next().is_some_and(|c| c != ':' && is_name_start(c))
+        && characters.all(|c| c != ':' && is_name_char(c));
+    if prefix.is_empty() {
+        return Err("the empty prefix cannot be bound: an unprefixed name has no namespace".to_string());
+    }
+    if !is_name {
+        return Err(format!("{prefix:?} is not a namespace prefix"));
+    }
+    if prefix == "xmlns" || (prefix == "xml") != (uri == XML_URI) {
+        return Err(format!("the prefix `{prefix}` cannot be bound to {uri:?}"));
+    }
+    if uri.is_empty() {
+        return Err(format!("the prefix `{prefix}` is bound to an empty URI"));
+    }
+    // Braces delimit the URI in the canonical text.
+    if uri.contains(['{', '}']) {
+        return Err(format!(
+            "the URI {uri:?} of the prefix `{prefix}` contains a brace"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,449 @@
+//! Tokens → AST, by recursive descent. The grammar stands in docs/language.md; the functions
+//! below carry its names and its order.
+//!
+//! Nothing here recurses without `enter`, so depth is bounded whatever the text.
+
+use super::ast::{Axis, Expr, Literal, Operator, Path, Query, Test};
+use super::hints;
+use super::lexer::{Lexer, Token};
+use super::namespaces::Namespaces;
+use super::number::number;
+use super::path::Way;
+use super::refusal::{Refused, refuse, refuse_limit};
+
+/// Bytes of a query, as written and with what unions and prefixes repeat.
+pub const TEXT_LIMIT: usize = 64 << 10;
+/// Parentheses, brackets and function calls inside one another.
+pub const DEPTH_LIMIT: usize = 64;
+/// Steps, predicates and operands.
+pub const NODES_LIMIT: usize = 4096;
+
+pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
+    if text.len() > TEXT_LIMIT {
+        return Err(refuse_limit(
+            text,
+            0,
+            "text-limit",
+            "the query is too long",
+            text.len(),
+            TEXT_LIMIT,
+        ));
+    }
+    let mut parser = Parser {
+        lexer: Lexer::new(text),
+        namespaces,
+        predicates: 0,
+        depth: 0,
+        nodes: 0,
+        repeated: text.len(),
+    };
+    parser.lexer.advance()?;
+    if parser.lexer.token == Token::End {
+        return Err(refuse(text, 0, "empty", "the query is empty"));
+    }
+    let expr = parser.condition()?;
+    match parser.lexer.token {
+        Token::End => Ok(Query { expr }),
+        _ => Err(parser.unexpected("the end of the query")),
+    }
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) lexer: Lexer<'a>,
+    pub(super) namespaces: &'a Namespaces,
+    /// How many predicates we are inside of.
+    pub(super) predicates: usize,
+    depth: usize,
+    nodes: usize,
+    /// Bytes of the query, plus those that unions and prefixes stand for.
+    repeated: usize,
+}
+
+/// What an expression stands for before it is known how it is used.
+pub(super) enum Operand<'a> {
+    Path(Path),
+    Union(Vec<Path>),
+    Boolean(Expr),
+    Text(&'a str),
+    Number(f64),
+}
+
+impl<'a> Parser<'a> {
+    /// `or-expr`, used as a boolean.
+    fn condition(&mut self) -> Result<Expr, Refused> {
+        let start = self.lexer.start;
+        let operand = self.or_expr()?;
+        self.boolean(operand, start)
+    }
+
+    /// `or-expr = and-expr ("or" and-expr)*`
+    pub(super) fn or_expr(&mut self) -> Result<Operand<'a>, Refused> {
+        let start = self.lexer.start;
+        let first = self.and_expr()?;
+        if !self.lexer.is("or") {
+            return Ok(first);
+        }
+        let mut operands = vec![self.boolean(first, start)?];
+        while self.lexer.is("or") {
+            self.lexer.advance()?;
+            let start = self.lexer.start;
+            let operand = self.and_expr()?;
+            operands.push(self.boolean(operand, start)?);
+        }
+        Ok(Operand::Boolean(Expr::Or(operands)))
+    }
+
+    /// `and-expr = comparison ("and" comparison)*`
+    fn and_expr(&mut self) -> Result<Operand<'a>, Refused> {
+        let start = self.lexer.start;
+        let first = self.comparison()?;
+        if !self.lexer.is("and") {
+            return Ok(first);
+        }
+        let mut operands = vec![self.boolean(first, start)?];
+        while self.lexer.is("and") {
+            self.lexer.advance()?;
+            let start = self.lexer.start;
+            let operand = self.comparison()?;
+            operands.push(self.boolean(operand, start)?);
+        }
+        Ok(Operand::Boolean(Expr::And(operands)))
+    }
+
+    /// `comparison = union (operator union)?`, a path on one side and a literal on the other.
+    fn comparison(&mut self) -> Result<Operand<'a>, Refused> {
+        let left = self.union()?;
+        let Token::Compare(operator) = self.lexer.token else {
+            return Ok(left);
+        };
+        let at = self.lexer.start;
+        self.lexer.advance()?;
+        let right = self.union()?;
+        let (paths, operator, literal) = match (left, right) {
+            (Operand::Boolean(_), _) | (_, Operand::Boolean(_)) => {
+                let reason = "a condition cannot be compared; join conditions with `and`, `or`, `not()`";
+                return Err(self.refuse(at, "boolean-comparison", reason));
+            }
+            (Operand::Path(_) | Operand::Union(_), Operand::Path(_) | Operand::Union(_)) => {
+                let reason = "comparing a path with a path is not supported; compare it with a literal";
+                return Err(self.refuse(at, "path-comparison", reason));
+            }
+            (paths @ (Operand::Path(_) | Operand::Union(_)), literal) => (paths, operator, literal),
+            (literal, paths @ (Operand::Path(_) | Operand::Union(_))) => (paths, mirrored(operator), literal),
+            _ => {
+                let reason = "two literals are compared; one side must be a path";
+                return Err(self.refuse(at, "literal-comparison", reason));
+            }
+        };
+        let literal = match literal {
+            Operand::Number(value) => Literal::Number(value),
+            Operand::Text(value) => Literal::Text(value.to_string()),
+            _ => unreachable!("paths and conditions were told apart above"),
+        };
+        match paths {
+            Operand::Union(paths) => {
+                if let Literal::Text(value) = &literal {
+                    self.repeat(value.len() * (paths.len() - 1), at)?;
+                }
+                let compare = |path| Expr::Path(path, Test::Compare(operator, literal.clone()));
+                Ok(Operand::Boolean(Expr::Or(
+                    paths.into_iter().map(compare).collect(),
+                )))
+            }
+            Operand::Path(path) => Ok(Operand::Boolean(Expr::Path(
+                path,
+                Test::Compare(operator, literal),
+            ))),
+            _ => unreachable!("paths and literals were told apart above"),
+        }
+    }
+
+    /// `union = primary ("|" primary)*`
+    fn union(&mut self) -> Result<Operand<'a>, Refused> {
+        let start = self.lexer.start;
+        let first = self.primary()?;
+        if self.lexer.token != Token::Pipe {
+            return Ok(first);
+        }
+        let mut paths = Vec::new();
+        self.join(&mut paths, first, start)?;
+        while self.lexer.token == Token::Pipe {
+            self.lexer.advance()?;
+            let start = self.lexer.start;
+            let next = self.primary()?;
+            self.join(&mut paths, next, start)?;
+        }
+        Ok(Operand::Union(paths))
+    }
+
+    fn join(&self, paths: &mut Vec<Path>, operand: Operand<'a>, start: usize) -> Result<(), Refused> {
+        match operand {
+            Operand::Path(path) => paths.push(path),
+            Operand::Union(more) => paths.extend(more),
+            _ => {
+                return Err(self.refuse(
+                    start,
+                    "union-operand",
+                    "`|` joins paths; join conditions with `or`",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// `primary = literal | "-"* number | "(" or-expr ")" | function | path`
+    #[inline]
+    fn primary(&mut self) -> Result<Operand<'a>, Refused> {
+        self.count()?;
+        match self.lexer.token {
+            Token::Text => {
+                let value = self.lexer.word;
+                self.lexer.advance()?;
+                Ok(Operand::Text(value))
+            }
+            Token::Number => {
+                let digits = self.lexer.word;
+                self.lexer.advance()?;
+                Ok(Operand::Number(number(digits.as_bytes())))
+            }
+            Token::Minus => self.negative(),
+            Token::OpenParen => self.parenthesised(),
+            Token::Variable => self.variable(self.lexer.word),
+            Token::Name
+                if matches!(self.lexer.word, "for" | "let") && self.lexer.follower() == Some(b'$') =>
+            {
+                Err(self.refuse(self.lexer.start, "transformation", hints::TRANSFORMATION))
+            }
+            Token::Compare(Operator::Less) => {
+                Err(self.refuse(self.lexer.start, "transformation", hints::TRANSFORMATION))
+            }
+            Token::Name if self.lexer.follower() == Some(b'(') && !is_node_type(self.lexer.word) => {
+                self.function(self.lexer.word)
+            }
+            Token::Prefixed if self.lexer.follower() == Some(b'(') => {
+                Err(self.unknown_function(self.lexer.local.unwrap_or("*")))
+            }
+            _ => Ok(Operand::Path(self.path()?)),
+        }
+    }
+
+    fn negative(&mut self) -> Result<Operand<'a>, Refused> {
+        let start = self.lexer.start;
+        let mut sign = 1.0;
+        while self.lexer.token == Token::Minus {
+            sign = -sign;
+            self.lexer.advance()?;
+        }
+        if self.lexer.token != Token::Number {
+            return Err(self.refuse(
+                start,
+                "arithmetic",
+                "arithmetic is not supported; `-` stands before a number only",
+            ));
+        }
+        let value = number(self.lexer.word.as_bytes());
+        self.lexer.advance()?;
+        Ok(Operand::Number(sign * value))
+    }
+
+    fn parenthesised(&mut self) -> Result<Operand<'a>, Refused> {
+        self.enter()?;
+        self.lexer.advance()?;
+        let operand = self.or_expr()?;
+        self.expect(Token::CloseParen, "`)`")?;
+        self.leave();
+        self.no_further_step()?;
+        Ok(operand)
+    }
+
+    /// `$doc` and `$msg`: the document node.
+    fn variable(&mut self, name: &str) -> Result<Operand<'a>, Refused> {
+        if !matches!(name, "doc" | "msg") {
+            let reason =
+                format!("the variable `${name}` is not supported; only `$doc` and `$msg` have a meaning");
+            return Err(self.refuse(self.lexer.start, "variable", reason));
+        }
+        self.lexer.advance()?;
+        let mut path = Path {
+            absolute: true,
+            steps: Vec::new(),
+        };
+        match self.lexer.token {
+            Token::Slash | Token::DoubleSlash => {
+                let mut way = Way::default();
+                if self.lexer.token == Token::DoubleSlash {
+                    way.axis = Axis::Descendant;
+                }
+                self.lexer.advance()?;
+                self.steps(&mut path, way)?;
+            }
+            _ => self.no_further_step()?,
+        }
+        Ok(Operand::Path(path))
+    }
+
+    fn function(&mut self, name: &str) -> Result<Operand<'a>, Refused> {
+        let kind = match name {
+            "not" | "contains" | "starts-with" | "true" | "false" => name,
+            _ => return Err(self.unknown_function(name)),
+        };
+        self.enter()?;
+        self.lexer.advance()?;
+        self.lexer.advance()?;
+        let expr = match kind {
+            "not" => Expr::Not(Box::new(self.condition()?)),
+            "true" => Expr::And(Vec::new()),
+            "false" => Expr::Or(Vec::new()),
+            _ => {
+                let path = self.haystack()?;
+                self.expect(Token::Comma, "`,` and a string")?;
+                let needle = self.needle()?;
+                let test = if kind == "contains" {
+                    Test::Contains(needle)
+                } else {
+                    Test::StartsWith(needle)
+                };
+                Expr::Path(path, test)
+            }
+        };
+        self.expect(Token::CloseParen, "`)`")?;
+        self.leave();
+        self.no_further_step()?;
+        Ok(Operand::Boolean(expr))
+    }
+
+    /// The first argument of `contains()` and `starts-with()`.
+    fn haystack(&mut self) -> Result<Path, Refused> {
+        let start = self.lexer.start;
+        match self.or_expr()? {
+            Operand::Path(path) => Ok(path),
+            Operand::Union(_) => {
+                let reason = "a union is not supported here: only its first node would count; use `or`";
+                Err(self.refuse(start, "argument", reason))
+            }
+            _ => Err(self.refuse(start, "argument", "the first argument must be a path")),
+        }
+    }
+
+    /// Their second.
+    fn needle(&mut self) -> Result<String, Refused> {
+        let start = self.lexer.start;
+        match self.or_expr()? {
+            Operand::Text(value) => Ok(value.to_string()),
+            Operand::Path(_) | Operand::Union(_) => {
+                let reason =
+                    "comparing a path with a path is not supported; the second argument must be a string";
+                Err(self.refuse(start, "path-comparison", reason))
+            }
+            _ => Err(self.refuse(start, "argument", "the second argument must be a string literal")),
+        }
+    }
+
+    pub(super) fn boolean(&self, operand: Operand<'a>, start: usize) -> Result<Expr, Refused> {
+        match operand {
+            Operand::Path(path) => Ok(Expr::Path(path, Test::Exists)),
+            Operand::Union(paths) => Ok(Expr::Or(
+                paths
+                    .into_iter()
+                    .map(|path| Expr::Path(path, Test::Exists))
+                    .collect(),
+            )),
+            Operand::Boolean(expr) => Ok(expr),
+            Operand::Text(_) => Err(self.refuse(start, "literal-condition", hints::TEXT_CONDITION)),
+            Operand::Number(_) => Err(self.refuse(start, "literal-condition", hints::NUMBER_CONDITION)),
+        }
+    }
+
+    pub(super) fn expect(&mut self, token: Token, wanted: &str) -> Result<(), Refused> {
+        if self.lexer.token != token {
+            return Err(self.unexpected(wanted));
+        }
+        self.lexer.advance()
+    }
+
+    /// After a parenthesis or a variable: `(P)[n]` and `(P)/x` are refused.
+    pub(super) fn no_further_step(&self) -> Result<(), Refused> {
+        match self.lexer.token {
+            Token::OpenBracket | Token::Slash | Token::DoubleSlash => {
+                Err(self.refuse(self.lexer.start, "filter-expression", hints::FILTER_EXPRESSION))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn count(&mut self) -> Result<(), Refused> {
+        self.nodes += 1;
+        if self.nodes > NODES_LIMIT {
+            let what = "the query has too many steps, predicates and operands";
+            return Err(self.refuse_limit(self.lexer.start, "nodes-limit", what, self.nodes, NODES_LIMIT));
+        }
+        Ok(())
+    }
+
+    pub(super) fn enter(&mut self) -> Result<(), Refused> {
+        self.depth += 1;
+        if self.depth > DEPTH_LIMIT {
+            let what = "the query is nested too deep";
+            return Err(self.refuse_limit(self.lexer.start, "depth-limit", what, self.depth, DEPTH_LIMIT));
+        }
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    pub(super) fn repeat(&mut self, bytes: usize, at: usize) -> Result<(), Refused> {
+        self.repeated += bytes;
+        if self.repeated > TEXT_LIMIT {
+            let what = "the query is too long with its prefixes and unions written out";
+            return Err(self.refuse_limit(at, "text-limit", what, self.repeated, TEXT_LIMIT));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn refuse(&self, offset: usize, code: &'static str, reason: impl Into<String>) -> Refused {
+        refuse(self.lexer.text, offset, code, reason)
+    }
+
+    #[cold]
+    fn refuse_limit(
+        &self,
+        offset: usize,
+        code: &'static str,
+        what: &str,
+        value: usize,
+        limit: usize,
+    ) -> Refused {
+        refuse_limit(self.lexer.text, offset, code, what, value, limit)
+    }
+
+    #[cold]
+    fn unknown_function(&self, name: &str) -> Refused {
+        let (code, reason) = hints::function(name);
+        self.refuse(self.lexer.start, code, reason)
+    }
+
+    #[cold]
+    fn unexpected(&self, wanted: &str) -> Refused {
+        let (code, reason) = hints::unexpected(&self.lexer, wanted);
+        self.refuse(self.lexer.start, code, reason)
+    }
+}
+
+fn is_node_type(name: &str) -> bool {
+    matches!(name, "text" | "node" | "comment" | "processing-instruction")
+}
+
+/// The operator with its operands exchanged.
+fn mirrored(operator: Operator) -> Operator {
+    match operator {
+        Operator::Less => Operator::Greater,
+        Operator::LessOrEqual => Operator::GreaterOrEqual,
+        Operator::Greater => Operator::Less,
+        Operator::GreaterOrEqual => Operator::LessOrEqual,
+        same => same,
+    }
+}

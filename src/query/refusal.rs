@@ -1,0 +1,35 @@
+//! How a query is refused.
+
+use crate::error::{Exceeded, Position, QueryError};
+
+/// Boxed, so that the parser's results stay small on the way that succeeds.
+pub type Refused = Box<QueryError>;
+
+#[cold]
+pub fn refuse(text: &str, offset: usize, code: &'static str, reason: impl Into<String>) -> Refused {
+    let position = Position::of(text.as_bytes(), offset);
+    Box::new(QueryError {
+        code,
+        reason: reason.into(),
+        position,
+        exceeded: None,
+    })
+}
+
+/// Refuses what passes a limit, naming both numbers.
+#[cold]
+pub fn refuse_limit(
+    text: &str,
+    offset: usize,
+    code: &'static str,
+    what: &str,
+    value: usize,
+    limit: usize,
+) -> Refused {
+    let mut refused = refuse(text, offset, code, format!("{what}: {value}, at most {limit}"));
+    refused.exceeded = Some(Exceeded {
+        value: value as u64,
+        limit: limit as u64,
+    });
+    refused
+}

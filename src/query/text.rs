@@ -1,0 +1,153 @@
+//! Query → text. What it writes parses to the same query again.
+
+use std::fmt::Write;
+
+use super::ast::{Axis, Expr, Literal, Name, NameTest, Node, Operator, Path, Predicate, Query, Step, Test};
+
+pub fn write(query: &Query, out: &mut String) {
+    expr(&query.expr, false, out);
+}
+
+/// `inside_and`: an `or` needs parentheses.
+fn expr(expression: &Expr, inside_and: bool, out: &mut String) {
+    match expression {
+        Expr::Or(operands) if operands.is_empty() => out.push_str("false()"),
+        Expr::And(operands) if operands.is_empty() => out.push_str("true()"),
+        Expr::Or(operands) => {
+            let parentheses = inside_and && operands.len() > 1;
+            if parentheses {
+                out.push('(');
+            }
+            joined(operands, " or ", inside_and && !parentheses, out);
+            if parentheses {
+                out.push(')');
+            }
+        }
+        Expr::And(operands) => joined(operands, " and ", inside_and || operands.len() > 1, out),
+        Expr::Not(operand) => {
+            out.push_str("not(");
+            expr(operand, false, out);
+            out.push(')');
+        }
+        Expr::Path(nodes, test) => tested(nodes, test, out),
+    }
+}
+
+fn joined(operands: &[Expr], word: &str, inside_and: bool, out: &mut String) {
+    for (at, operand) in operands.iter().enumerate() {
+        if at > 0 {
+            out.push_str(word);
+        }
+        expr(operand, inside_and, out);
+    }
+}
+
+fn tested(nodes: &Path, test: &Test, out: &mut String) {
+    match test {
+        Test::Exists => path(nodes, out),
+        Test::Compare(operator, literal) => {
+            path(nodes, out);
+            out.push_str(symbol(*operator));
+            match literal {
+                Literal::Text(value) => quoted(value, out),
+                Literal::Number(value) => number(*value, out),
+            }
+        }
+        Test::Contains(value) => function("contains(", nodes, value, out),
+        Test::StartsWith(value) => function("starts-with(", nodes, value, out),
+    }
+}
+
+fn function(opening: &str, nodes: &Path, value: &str, out: &mut String) {
+    out.push_str(opening);
+    path(nodes, out);
+    out.push_str(", ");
+    quoted(value, out);
+    out.push(')');
+}
+
+fn path(path: &Path, out: &mut String) {
+    if path.steps.is_empty() {
+        out.push(if path.absolute { '/' } else { '.' });
+    }
+    for (at, next) in path.steps.iter().enumerate() {
+        match next.axis {
+            Axis::Child if at == 0 && !path.absolute => {}
+            Axis::Child => out.push('/'),
+            Axis::Descendant if at == 0 && !path.absolute => out.push_str(".//"),
+            Axis::Descendant => out.push_str("//"),
+        }
+        step(next, out);
+    }
+}
+
+fn step(step: &Step, out: &mut String) {
+    match &step.node {
+        Node::Element(test) => name_test(test, out),
+        Node::Attribute(test) => {
+            out.push('@');
+            name_test(test, out);
+        }
+        Node::Text => out.push_str("text()"),
+    }
+    for predicate in &step.predicates {
+        out.push('[');
+        match predicate {
+            Predicate::Position(position) => number(position.map_or(0.0, f64::from), out),
+            Predicate::Condition(condition) => expr(condition, false, out),
+        }
+        out.push(']');
+    }
+}
+
+fn name_test(test: &NameTest, out: &mut String) {
+    match test {
+        NameTest::Any => out.push('*'),
+        NameTest::AnyIn(uri) => {
+            namespace(uri, out);
+            out.push('*');
+        }
+        NameTest::Name(Name { uri, local }) => {
+            if !uri.is_empty() {
+                namespace(uri, out);
+            }
+            out.push_str(local);
+        }
+    }
+}
+
+fn namespace(uri: &str, out: &mut String) {
+    out.push_str("Q{");
+    out.push_str(uri);
+    out.push('}');
+}
+
+fn symbol(operator: Operator) -> &'static str {
+    match operator {
+        Operator::Equal => "=",
+        Operator::NotEqual => "!=",
+        Operator::Less => "<",
+        Operator::LessOrEqual => "<=",
+        Operator::Greater => ">",
+        Operator::GreaterOrEqual => ">=",
+    }
+}
+
+/// A literal holds one kind of quote at most: XPath 1.0 has no way to write both.
+fn quoted(value: &str, out: &mut String) {
+    let quote = if value.contains('\'') { '"' } else { '\'' };
+    out.push(quote);
+    out.push_str(value);
+    out.push(quote);
+}
+
+/// The shortest digits that stand for the number, without exponent.
+fn number(value: f64, out: &mut String) {
+    if value.is_infinite() {
+        // XPath cannot write infinity; the least power of ten past the doubles is read as one.
+        let sign = if value < 0.0 { "-" } else { "" };
+        let _ = write!(out, "{sign}1{:0309}", 0);
+    } else {
+        let _ = write!(out, "{value}");
+    }
+}

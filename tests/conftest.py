@@ -1,0 +1,40 @@
+"""What tests share: the data that lies outside the project, where there is any."""
+
+import gzip
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Set aside what needs data that is not there, and what runs long unless asked for by `-m`."""
+    folder = os.environ.get("TAMIS_DATA")
+    for item in items:
+        if item.get_closest_marker("data") and not folder:
+            item.add_marker(pytest.mark.skip(reason="TAMIS_DATA names no folder with the shared data"))
+        if item.get_closest_marker("soak") and "soak" not in config.getoption("-m"):
+            item.add_marker(pytest.mark.skip(reason="runs long: make soak"))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder with the shared data."""
+    return Path(os.environ["TAMIS_DATA"])
+
+
+@pytest.fixture(scope="session")
+def nitf_messages(data: Path) -> list[bytes]:
+    """The 500 NITF documents, in name order."""
+    with tarfile.open(data / "nitf" / "docs-500.tar.gz") as archive:
+        members = sorted((m for m in archive if m.name.endswith(".xml")), key=lambda member: member.name)
+        files = [archive.extractfile(member) for member in members]
+        return [file.read() for file in files if file is not None]
+
+
+@pytest.fixture(scope="session")
+def nitf_paths(data: Path) -> list[str]:
+    """The 153,928 distinct path queries."""
+    with gzip.open(data / "nitf" / "paths-153928-distinct.txt.gz", "rt") as lines:
+        return lines.read().splitlines()

@@ -1,0 +1,91 @@
+"""Every way to answer "which of these queries match which of these messages?".
+
+All of them must give the same answer; tests replay their cases through each.
+"""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+import tamis
+from tamis import engine
+
+Answer = list[set[int]]
+"""For each message, the places of the queries that match it."""
+
+Engine = Callable[[Sequence[str], Sequence[bytes], Mapping[str, str]], Answer]
+
+
+def table(queries: Sequence[str], first: int = 0) -> pa.Table:
+    """Queries under their places."""
+    places = pa.array(range(first, first + len(queries)), pa.uint64())
+    return pa.table({"target": places, "query": pa.array(queries, pa.string())})
+
+
+def answer(index: tamis.Index, messages: Sequence[bytes]) -> Answer:
+    """What an index says, as places of queries."""
+    batch = index.match_batch(messages)
+    assert batch["code"].null_count == len(messages), batch["reason"].drop_null().to_pylist()
+    return [set(index.targets(queries)) for queries in batch["queries"].to_pylist()]
+
+
+def loaded(queries: Sequence[str], namespaces: Mapping[str, str], *, cache_bytes: int = 64 << 20) -> tamis.Index:
+    """An index of one segment."""
+    index = tamis.Index(cache_bytes=cache_bytes)
+    refused = index.load(table(queries), namespaces=namespaces)
+    assert refused.num_rows == 0, refused.to_pylist()
+    return index
+
+
+def naive(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """The slow evaluator over the AST."""
+    rows = engine.naive_batch(queries, messages, namespaces)
+    return [set(places) for places in rows]
+
+
+def nfa(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """The automaton with its cache off."""
+    return answer(loaded(queries, namespaces, cache_bytes=0), messages)
+
+
+def dfa(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """The automaton, lazily determinised; asked twice, so that the cache has something to say."""
+    index = loaded(queries, namespaces)
+    cold = answer(index, messages)
+    assert answer(index, messages) == cold
+    return cold
+
+
+def tiny_cache(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """The automaton with a cache that is always full."""
+    return answer(loaded(queries, namespaces, cache_bytes=4096), messages)
+
+
+def many_segments(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """Several loads, each a segment of its own, and inserts on top."""
+    index = tamis.Index()
+    loads = len(queries) * 3 // 4
+    step = max(1, loads // 7)
+    for first in range(0, loads, step):
+        index.load(table(queries[first : min(first + step, loads)], first), namespaces=namespaces)
+    for place in range(loads, len(queries)):
+        index.insert(place, queries[place], namespaces=namespaces)
+    return answer(index, messages)
+
+
+def reopened(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """A snapshot, mapped from its files."""
+    with tempfile.TemporaryDirectory() as folder:
+        loaded(queries, namespaces).snapshot(folder)
+        return answer(tamis.Index.open(folder), messages)
+
+
+ENGINES: dict[str, Engine] = {
+    "naive": naive,
+    "nfa": nfa,
+    "dfa": dfa,
+    "tiny-cache": tiny_cache,
+    "many-segments": many_segments,
+    "reopened": reopened,
+}

@@ -1,0 +1,59 @@
+"""The rules of the layout, as tests."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def sources(folder: str, suffix: str) -> Iterator[tuple[str, str]]:
+    """The files below a folder: path from the root, and text."""
+    for path in sorted((ROOT / folder).rglob(f"*{suffix}")):
+        if "target" not in path.parts:
+            yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+
+
+def naming(folder: str, suffix: str, pattern: str) -> set[str]:
+    """The files that a pattern occurs in."""
+    return {path for path, text in sources(folder, suffix) if re.search(pattern, text)}
+
+
+def test_only_the_engine_imports_the_kernel() -> None:
+    assert naming("python", ".py", r"import.*\b_kernel\b|from tamis\._kernel") == {"python/tamis/engine.py"}
+
+
+def test_only_the_python_face_names_pyo3() -> None:
+    named = naming("src", ".rs", r"\bpyo3\b|\bpyo3_arrow\b|\barrow_array\b")
+    assert {path for path in named if not path.startswith("src/python/")} == set()
+
+
+def test_the_kernel_has_no_clock_no_globals_no_threads_no_network() -> None:
+    forbidden = r"std::(time|thread|net|process)\b|thread_local!|static mut|LazyLock|OnceLock|lazy_static"
+    assert naming("src", ".rs", forbidden) == set()
+
+
+def test_only_the_index_touches_files() -> None:
+    named = naming("src", ".rs", r"std::fs\b|\bFile::|memmap2")
+    assert {path for path in named if not path.startswith("src/index/")} == set()
+
+
+@pytest.mark.parametrize(("folder", "suffix"), [("src", ".rs"), ("python", ".py"), ("tests", ".py")])
+def test_files_are_short(folder: str, suffix: str) -> None:
+    long = {path: text.count("\n") for path, text in sources(folder, suffix) if text.count("\n") > 500}
+    assert long == {}
+
+
+@pytest.mark.parametrize(("folder", "suffix"), [("src", ".rs"), ("python", ".py"), ("tests", ".py")])
+def test_nothing_is_left_to_do(folder: str, suffix: str) -> None:
+    unfinished = "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX", r"todo!\(", r"unimplemented!\("))
+    assert naming(folder, suffix, unfinished) == set()
+
+
+def test_every_unsafe_states_its_invariant() -> None:
+    for path, text in sources("src", ".rs"):
+        for match in re.finditer(r"^.*\bunsafe\b\s*(\{|impl|fn).*$", text, re.MULTILINE):
+            before = text[: match.start()].splitlines()[-6:]
+            assert any("SAFETY" in line for line in before), f"{path}: {match[0].strip()}"
