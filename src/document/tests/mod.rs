@@ -1,6 +1,7 @@
 //! The reader as its users see it: what is accepted, what it becomes, what is refused and where.
 
 mod invariants;
+mod random;
 mod show;
 
 use super::*;
