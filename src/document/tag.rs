@@ -101,15 +101,20 @@ impl Parse<'_> {
 
     /// The name at `at`, and the place after it.
     #[inline(always)]
-    pub fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
+    fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
         let end = skip_name(self.text, at);
+        Ok((self.name_between(at, end)?, end))
+    }
+
+    #[inline(always)]
+    pub fn name_between(&mut self, at: usize, end: usize) -> Read<WrittenId> {
         let len = end - at;
         if len > self.limits.name {
             return Err(self.exceeded("name-limit", "bytes in a name", at, len, self.limits.name));
         }
         match self.scratch.lexicon.find(self.text, at, len) {
-            Some(id) => Ok((id, end)),
-            None => self.new_name(at, len).map(|id| (id, end)),
+            Some(id) => Ok(id),
+            None => self.new_name(at, len),
         }
     }
 
