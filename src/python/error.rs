@@ -11,11 +11,25 @@ use super::nodes::record_batch;
 use crate::error::{Exceeded, IndexError, Position, QueryError, ReadError};
 
 pub fn raise_query(py: Python<'_>, error: &QueryError) -> PyErr {
-    raise_positioned(py, "QueryError", error.code, &error.reason, error.position, error.exceeded)
+    raise_positioned(
+        py,
+        "QueryError",
+        error.code,
+        &error.reason,
+        error.position,
+        error.exceeded,
+    )
 }
 
 pub fn raise_read(py: Python<'_>, error: &ReadError) -> PyErr {
-    raise_positioned(py, "ReadError", error.code, &error.reason, error.position, error.exceeded)
+    raise_positioned(
+        py,
+        "ReadError",
+        error.code,
+        &error.reason,
+        error.position,
+        error.exceeded,
+    )
 }
 
 pub fn raise_index(py: Python<'_>, error: &IndexError) -> PyErr {
@@ -34,14 +48,24 @@ fn raise_positioned(
     exceeded: Option<Exceeded>,
 ) -> PyErr {
     let (value, limit) = (exceeded.map(|e| e.value), exceeded.map(|e| e.limit));
-    (code, reason, position.offset, position.line, position.column, value, limit)
+    (
+        code,
+        reason,
+        position.offset,
+        position.line,
+        position.column,
+        value,
+        limit,
+    )
         .into_pyobject(py)
         .and_then(|arguments| raise(py, class, arguments))
         .unwrap_or_else(|error| error)
 }
 
 fn raise<'py>(py: Python<'py>, class: &str, arguments: Bound<'py, PyTuple>) -> PyResult<PyErr> {
-    Ok(PyErr::from_value(py.import("tamis.errors")?.getattr(class)?.call1(arguments)?))
+    Ok(PyErr::from_value(
+        py.import("tamis.errors")?.getattr(class)?.call1(arguments)?,
+    ))
 }
 
 /// Refusals of a batch, one row each: which one it was, and all that an exception would tell.
@@ -88,7 +112,11 @@ impl Refusals {
         self.which.append_value(which as u32);
         self.code.append_value(code);
         self.reason.append_value(reason);
-        for (column, number) in self.place.iter_mut().zip([position.offset, position.line, position.column]) {
+        for (column, number) in self
+            .place
+            .iter_mut()
+            .zip([position.offset, position.line, position.column])
+        {
             column.append_value(number as u64);
         }
         self.value.append_option(exceeded.map(|e| e.value));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Int32Builder, Int8Builder, LargeStringBuilder, UInt32Builder};
+use arrow_array::builder::{Int8Builder, Int32Builder, LargeStringBuilder, UInt32Builder};
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
 use arrow_schema::{Field, Schema};
@@ -60,10 +60,13 @@ pub fn read_all(messages: &Messages, limits: &Limits) -> u64 {
 
 /// A table of named columns; the flag says whether a column may hold nulls.
 pub fn record_batch<const N: usize>(columns: [(&str, ArrayRef, bool); N]) -> RecordBatch {
-    let fields: Vec<Field> =
-        columns.iter().map(|(name, array, null)| Field::new(*name, array.data_type().clone(), *null)).collect();
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array, null)| Field::new(*name, array.data_type().clone(), *null))
+        .collect();
     let arrays = columns.into_iter().map(|(_, array, _)| array).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one table are equally long")
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+        .expect("columns of one table are equally long")
 }
 
 /// Strings of a batch, each once.
@@ -125,8 +128,10 @@ impl Names {
             return keys;
         }
         let (uri, local) = vocabulary.name_parts(id);
-        let keys =
-            NameKeys { uri: self.strings.key(vocabulary.uri_text(uri)), local: self.strings.key(local) };
+        let keys = NameKeys {
+            uri: self.strings.key(vocabulary.uri_text(uri)),
+            local: self.strings.key(local),
+        };
         self.names.insert(id, keys);
         keys
     }
@@ -230,7 +235,10 @@ impl Nodes {
     /// The columns that nodes of all kinds have.
     fn row(&mut self, message: u32, node: u32, kind: i8, document: &Document, parent: ElementId, span: Span) {
         let (parent, depth) = match parent.is_some() {
-            true => (document.element(parent).node.0, document.element(parent).depth + 1),
+            true => (
+                document.element(parent).node.0,
+                document.element(parent).depth + 1,
+            ),
             false => (0, 1),
         };
         self.close(depth, node);
@@ -249,7 +257,8 @@ impl Nodes {
         self.namespace.append_null();
         self.name.append_option(name);
         self.tag_path.append_null();
-        self.value.append_value(str::from_utf8(content).unwrap_or_default());
+        self.value
+            .append_value(str::from_utf8(content).unwrap_or_default());
     }
 
     /// Ends the sub-trees that a node at `depth` is not part of.
@@ -297,7 +306,8 @@ impl Attributes {
                 self.node.append_value(element.node.0);
                 self.namespace.append_value(keys.uri);
                 self.name.append_value(keys.local);
-                self.value.append_value(str::from_utf8(document.value(attribute)).unwrap_or_default());
+                self.value
+                    .append_value(str::from_utf8(document.value(attribute)).unwrap_or_default());
             }
         }
     }
