@@ -79,7 +79,8 @@ MESSAGES: dict[str, tuple[str, Limits, Callable[[], bytes]]] = {
     "reference to a surrogate": ("bad-reference", Limits(), lambda: b"<a>&#xD800;</a>"),
     "bad UTF-8": ("bad-utf8", Limits(), lambda: b"<a>\xff\xfe</a>"),
     "overlong UTF-8": ("bad-utf8", Limits(), lambda: b"<a>\xc0\xbc</a>"),
-    "UTF-16 without its mark": ("encoding-mismatch", Limits(), lambda: b"<?xml version='1.0' encoding='utf-16'?><a/>"),
+    "UTF-16 without its mark": (
+        "encoding-mismatch", Limits(), lambda: b"<?xml version='1.0' encoding='utf-16'?><a/>"),
     "odd UTF-16": ("bad-utf16", Limits(), lambda: "<a/>".encode("utf-16") + b"\x00"),
     "mark that disagrees": (
         "encoding-mismatch", Limits(), lambda: "<?xml version='1.0' encoding='utf-8'?><a/>".encode("utf-16")),
