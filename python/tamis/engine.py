@@ -1,6 +1,6 @@
 """The one importer of the kernel: its plain values in, the public types out."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +32,19 @@ def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
 def read_all(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> int:
     """Read messages and forget them; the number of elements. To measure reading alone."""
     return _kernel.read_all(_arrow(messages), limits)
+
+
+def naive_batch(
+    queries: Sequence[str],
+    messages: Messages,
+    namespaces: Namespaces | None = None,
+    limits: Limits = _DEFAULT_LIMITS,
+) -> list[list[int]]:
+    """For each message, the places of the queries that match it: slowly, straight from XPath's definition.
+
+    What tests compare everything else with.
+    """
+    return _kernel.naive_batch(list(queries), _arrow(messages), _dict(namespaces), limits)
 
 
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:
