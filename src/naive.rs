@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 //! The slow evaluator: XPath's definition over the AST, node set by node set. The kernel's own
 //! oracle, for tests only; every faster way must give its answers.
 //!
@@ -245,4 +242,3 @@ impl<'a> Evaluation<'a> {
         nodes
     }
 }
->>>>>>> main

@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 //! Queries, compiled: text in, segments and generations out.
 
 pub mod builder;
@@ -265,4 +262,3 @@ fn distinct<'a>(tenants: impl Iterator<Item = &'a str>) -> Vec<String> {
     distinct.sort_unstable();
     distinct
 }
->>>>>>> main

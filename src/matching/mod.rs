@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 //! Document × generation → matches: the hot loop.
 
 pub mod automaton;
@@ -315,4 +312,3 @@ struct Active<'g> {
     tenant: u32,
     base: u32,
 }
->>>>>>> main

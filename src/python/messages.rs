@@ -48,8 +48,6 @@ impl Messages {
                     Ok(bytes(chunk, row))
                 }
             })
-<<<<<<< HEAD
-=======
 =======
         self.rows().map(|(chunk, row)| {
             if chunk.is_null(row) {
@@ -58,7 +56,6 @@ impl Messages {
                 Ok(bytes(chunk, row))
             }
 >>>>>>> project
->>>>>>> main
         })
     }
 
