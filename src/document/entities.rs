@@ -12,7 +12,7 @@ use super::fault::Read;
 use super::lexicon::WrittenId;
 use super::reader::{Parse, Suspended};
 use super::references::Reference;
-use super::scan::{IN_DOUBLE, IN_SINGLE, skip};
+use super::scan::skip_value;
 
 /// An entity that is being read.
 #[derive(Clone, Copy)]
@@ -60,8 +60,8 @@ impl<'a> Parse<'a> {
         self.reference = Some(self.place(at, after));
         while let Some((entered, at)) = open.last_mut() {
             (self.text, self.end) = (entered.text, entered.end);
-            // Quotes mean themselves here.
-            let stop = skip(self.text, *at, IN_DOUBLE | IN_SINGLE);
+            // Quotes mean themselves here; < never does.
+            let stop = skip_value(self.text, *at, b'<');
             self.document.values.extend_from_slice(&self.text[*at..stop]);
             *at = stop + 1;
             match self.text[stop] {
