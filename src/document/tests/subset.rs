@@ -122,6 +122,7 @@ fn what_is_wrong_with_entities() {
             "unparsed-entity",
         ),
         ("<!DOCTYPE a []><a>&e;</a>", "undeclared-entity"),
+        ("<!DOCTYPE a [<!ENTITY e '&p:f;'>]><a/>", "bad-reference"),
         (
             "<?xml version='1.0' standalone='yes'?><!DOCTYPE a [<!ENTITY % p \"<!ENTITY e 'x'>\">%p;]><a>&e;</a>",
             "undeclared-entity",
