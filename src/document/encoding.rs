@@ -17,8 +17,9 @@ pub(super) enum Form {
     },
 }
 
-/// Offsets are 32 bits wide, and a document's buffers may grow to a few times the message.
-const MOST: usize = 1 << 30;
+/// What any limit in bytes comes down to: offsets are 32 bits wide, and a document's buffers may grow to
+/// a few times the message and what entities add to it.
+pub(super) const MOST: usize = 1 << 29;
 
 /// Puts the UTF-8 form of `message` into `source`, without a byte order mark.
 ///
@@ -140,7 +141,7 @@ pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize
         Form::Utf16 { .. } => "UTF-16BE",
     };
     match (name.to_ascii_uppercase().as_str(), form) {
-        ("UTF-8" | "UTF8", Form::Bytes { .. }) | ("UTF-16", Form::Utf16 { .. }) => Ok(()),
+        ("UTF-8", Form::Bytes { .. }) | ("UTF-16", Form::Utf16 { .. }) => Ok(()),
         ("UTF-16LE" | "UTF-16BE", Form::Utf16 { .. }) if name.eq_ignore_ascii_case(actual) => Ok(()),
         ("US-ASCII" | "ASCII", Form::Bytes { marked: false }) => {
             match source.iter().position(|b| !b.is_ascii()) {
@@ -153,7 +154,7 @@ pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize
                 )),
             }
         }
-        ("UTF-8" | "UTF8" | "UTF-16" | "UTF-16LE" | "UTF-16BE" | "US-ASCII" | "ASCII", _) => mismatch(actual),
+        ("UTF-8" | "UTF-16" | "UTF-16LE" | "UTF-16BE" | "US-ASCII" | "ASCII", _) => mismatch(actual),
         // A byte order mark, or two bytes a character, is proof against whatever is declared.
         (_, Form::Bytes { marked: true } | Form::Utf16 { .. }) => mismatch(actual),
         _ => {

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::Span;
 use super::doctype::EntityContent;
+use super::encoding::MOST;
 use super::fault::Read;
 use super::lexicon::WrittenId;
 use super::reader::{Parse, Suspended};
@@ -147,8 +148,8 @@ impl<'a> Parse<'a> {
     /// Counts bytes that were not in the message: references and defaults make much of little.
     fn spend(&mut self, bytes: usize, at: usize) -> Read<()> {
         self.expanded += bytes;
-        if self.expanded > self.limits.expansion {
-            let (value, limit) = (self.expanded, self.limits.expansion);
+        let (value, limit) = (self.expanded, self.limits.expansion.min(MOST));
+        if value > limit {
             return Err(self.exceeded(
                 "expansion-limit",
                 "bytes from entities and defaults",
@@ -182,6 +183,7 @@ impl<'a> Parse<'a> {
             if !self.scratch.lexicon.was_written(id, self.scratch.tag) {
                 self.spend(self.scratch.lexicon.bytes(id).len() + value.len(), start)?;
                 self.add_attribute(id, value, start)?;
+                self.check_counts(start, attributes)?;
             }
         }
         self.scratch.written.clear();

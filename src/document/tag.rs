@@ -28,6 +28,7 @@ impl Parse<'_> {
             at = skip(text, at + 1, SPACE);
             if is(text[at], NAME) {
                 at = self.attribute(at)?;
+                self.check_counts(start, attributes_start)?;
             }
         }
         let empty = text[at] == b'/';
@@ -40,7 +41,12 @@ impl Parse<'_> {
         if self.declares_attributes {
             self.apply_declarations(name, start, attributes_start)?;
         }
-        self.resolve_attributes(start, attributes_start)?;
+        if !self.scratch.declared.is_empty() {
+            self.declare_namespaces()?;
+        }
+        if !self.scratch.prefixed.is_empty() {
+            self.resolve_prefixed()?;
+        }
         let uri = self
             .scratch
             .namespaces
@@ -252,34 +258,25 @@ impl Parse<'_> {
         ))
     }
 
-    /// Binds the namespaces that the tag at `start` declares and names its prefixed attributes.
+    /// Refuses the tag at `start` as soon as it has too many attributes or declarations: they have cost
+    /// little by then.
     #[inline(always)]
-    fn resolve_attributes(&mut self, start: usize, attributes_start: usize) -> Read<()> {
-        let count = self.document.attributes.len() - attributes_start;
-        if count > self.limits.attributes {
-            return Err(self.exceeded(
-                "attributes-limit",
-                "attributes",
-                start,
-                count,
-                self.limits.attributes,
-            ));
+    pub fn check_counts(&self, start: usize, attributes_start: usize) -> Read<()> {
+        let (count, limit) = (
+            self.document.attributes.len() - attributes_start,
+            self.limits.attributes,
+        );
+        if count > limit {
+            return Err(self.exceeded("attributes-limit", "attributes", start, count, limit));
         }
-        if !self.scratch.declared.is_empty() {
-            self.declare_namespaces(start)?;
-        }
-        if !self.scratch.prefixed.is_empty() {
-            self.resolve_prefixed()?;
+        let (count, limit) = (self.scratch.declared.len(), self.limits.namespaces);
+        if count > limit {
+            return Err(self.exceeded("namespaces-limit", "namespace declarations", start, count, limit));
         }
         Ok(())
     }
 
-    fn declare_namespaces(&mut self, start: usize) -> Read<()> {
-        let count = self.scratch.declared.len();
-        if count > self.limits.namespaces {
-            let limit = self.limits.namespaces;
-            return Err(self.exceeded("namespaces-limit", "namespace declarations", start, count, limit));
-        }
+    fn declare_namespaces(&mut self) -> Read<()> {
         for &(id, value, at) in &self.scratch.declared {
             let uri = value.of(&self.document.values);
             let (namespaces, lexicon) = (&mut self.scratch.namespaces, &self.scratch.lexicon);
