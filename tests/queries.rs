@@ -2,7 +2,7 @@
 
 mod support;
 
-use tamis::naive;
+use tamis::naive::{self, NodeRef};
 use tamis::query::{self, Namespaces};
 
 use support::cases::{self, Case};
@@ -51,6 +51,47 @@ fn queries_mean_what_xpath_says() {
         }
     }
     assert!(assertions > 1000, "{assertions}");
+}
+
+/// Which nodes a query selects, as their place in the message.
+#[test]
+fn selected_nodes_are_in_document_order() {
+    let (document, reader) = message(b"<a x='1'><b y='2'>t</b><a x='3'><b>u</b></a>v</a>");
+    let written = |node: NodeRef| match node {
+        NodeRef::Document => "document".to_string(),
+        NodeRef::Element(id) => format!("element {}", id.0),
+        NodeRef::Attribute(id, place) => format!("attribute {place} of {}", id.0),
+        NodeRef::Text(place) => format!("text {place}"),
+    };
+    for (text, expected) in [
+        ("//b", "element 1, element 3"),
+        ("//a//b", "element 1, element 3"),
+        ("//b | //a", "element 0, element 1, element 2, element 3"),
+        (
+            "//a/@x | //b | //text()",
+            "attribute 0 of 0, element 1, text 0, attribute 2 of 2, element 3, text 1, text 2",
+        ),
+        ("//b = 'u'", "element 3"),
+        ("//b[. = 'u']", "element 3"),
+        ("//b and //@y", "element 1, attribute 1 of 1, element 3"),
+        ("//b and //z", ""),
+        ("//z and //b or //@y", "attribute 1 of 1"),
+        ("//b and not(//z)", "element 1, element 3"),
+        ("not(not(//a[b]))", "element 0, element 2"),
+        ("not(//z)", ""),
+        ("contains(//b, 't')", "element 1"),
+        ("contains(//b, 'u')", ""),
+        ("//@*[. > 1]", "attribute 1 of 1, attribute 2 of 2"),
+        ("/ = 'tuv'", "element 0"),
+    ] {
+        let query = query::parse(text, &Namespaces::new()).expect(text);
+        let nodes = naive::select(&query, &document, reader.vocabulary());
+        assert_eq!(
+            nodes.into_iter().map(written).collect::<Vec<_>>().join(", "),
+            expected,
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -305,7 +305,8 @@ fn limits() {
 #[test]
 fn large_queries_are_survived() {
     let run = || {
-        let (document, reader) = message(MESSAGES[0].as_bytes());
+        let deep = format!("{}{}", "<a>".repeat(200), "</a>".repeat(200));
+        let (document, reader) = message(deep.as_bytes());
         let half = DEPTH_LIMIT / 2;
         for text in [
             format!("{}b{}", "a[".repeat(DEPTH_LIMIT), "]".repeat(DEPTH_LIMIT)),
