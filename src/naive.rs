@@ -46,7 +46,11 @@ struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     fn new(document: &'a Document, vocabulary: &'a Vocabulary) -> Evaluation<'a> {
-        Evaluation { document, vocabulary, known: FxHashMap::default() }
+        Evaluation {
+            document,
+            vocabulary,
+            known: FxHashMap::default(),
+        }
     }
 
     fn holds(&mut self, expr: &Expr, context: NodeRef) -> bool {
@@ -123,7 +127,12 @@ impl<'a> Evaluation<'a> {
                 NodeRef::Element(id) => id.index()..self.document.element(id).end.index(),
                 NodeRef::Attribute(..) | NodeRef::Text(_) => continue,
             };
-            all.extend(elements.clone().filter(|&at| at >= covered).map(|at| NodeRef::Element(at.into())));
+            all.extend(
+                elements
+                    .clone()
+                    .filter(|&at| at >= covered)
+                    .map(|at| NodeRef::Element(at.into())),
+            );
             covered = covered.max(elements.end);
         }
         all
@@ -140,7 +149,10 @@ impl<'a> Evaluation<'a> {
             match predicate {
                 Predicate::Position(position) => {
                     let place = position.map(|position| position as usize - 1);
-                    nodes = place.and_then(|place| nodes.get(place).copied()).into_iter().collect();
+                    nodes = place
+                        .and_then(|place| nodes.get(place).copied())
+                        .into_iter()
+                        .collect();
                 }
                 Predicate::Condition(condition) => nodes.retain(|&node| self.holds(condition, node)),
             }
@@ -168,7 +180,9 @@ impl<'a> Evaluation<'a> {
     }
 
     fn attributes(&self, test: &NameTest, parent: NodeRef) -> Vec<NodeRef> {
-        let NodeRef::Element(id) = parent else { return Vec::new() };
+        let NodeRef::Element(id) = parent else {
+            return Vec::new();
+        };
         let start = self.document.element(id).attributes_start;
         let attributes = self.document.attributes_of(id).iter().zip(start..);
         attributes
@@ -178,7 +192,9 @@ impl<'a> Evaluation<'a> {
     }
 
     fn texts(&self, parent: NodeRef) -> Vec<NodeRef> {
-        let NodeRef::Element(id) = parent else { return Vec::new() };
+        let NodeRef::Element(id) = parent else {
+            return Vec::new();
+        };
         let range = self.document.element(id).texts;
         (range.start..range.end)
             .filter(|&place| self.document.texts[place as usize].parent == id)
@@ -192,9 +208,10 @@ impl<'a> Evaluation<'a> {
         match test {
             NameTest::Any => true,
             NameTest::AnyIn(wanted) => uri == wanted.as_bytes(),
-            NameTest::Name(Name { uri: wanted, local: wanted_local }) => {
-                local == wanted_local.as_bytes() && uri == wanted.as_bytes()
-            }
+            NameTest::Name(Name {
+                uri: wanted,
+                local: wanted_local,
+            }) => local == wanted_local.as_bytes() && uri == wanted.as_bytes(),
         }
     }
 
@@ -208,7 +225,9 @@ impl<'a> Evaluation<'a> {
             NodeRef::Document => &self.document.text,
             NodeRef::Element(id) => self.document.string_value(id),
             NodeRef::Attribute(_, place) => self.document.value(&self.document.attributes[place as usize]),
-            NodeRef::Text(place) => self.document.texts[place as usize].content.of(&self.document.text),
+            NodeRef::Text(place) => self.document.texts[place as usize]
+                .content
+                .of(&self.document.text),
         }
     }
 
