@@ -27,10 +27,12 @@ def answer(index: tamis.Index, messages: Sequence[bytes]) -> Answer:
     """What an index says, as places of queries."""
     batch = index.match_batch(messages)
     assert batch["code"].null_count == len(messages), batch["reason"].drop_null().to_pylist()
-    return [set(index.targets(queries)) for queries in batch["queries"].to_pylist()]
+    return [set(targets) for targets in index.targets(batch).to_pylist()]
 
 
-def loaded(queries: Sequence[str], namespaces: Mapping[str, str], *, cache_bytes: int = 64 << 20) -> tamis.Index:
+def loaded(
+    queries: Sequence[str], namespaces: Mapping[str, str], *, cache_bytes: int = 64 << 20
+) -> tamis.Index:
     """An index of one segment."""
     index = tamis.Index(cache_bytes=cache_bytes)
     refused = index.load(table(queries), namespaces=namespaces)

@@ -4,9 +4,14 @@
 //! What crosses is plain (strings, numbers, Arrow); `tamis.engine` makes the public types of it.
 
 mod convert;
+mod dtd;
 mod error;
+mod index;
 mod messages;
+mod naive;
 mod nodes;
+mod subscriptions;
+mod tables;
 
 use pyo3::pymodule;
 
@@ -17,8 +22,10 @@ mod _kernel {
 
     use super::convert::{GivenLimits, GivenNamespaces};
     use super::error::raise_query;
+    #[pymodule_export]
+    use super::index::Index;
     use super::messages::Messages;
-    use super::nodes;
+    use super::{dtd, naive, nodes};
     use crate::query;
 
     /// The id and the canonical text of a query.
@@ -36,13 +43,41 @@ mod _kernel {
         limits: GivenLimits,
     ) -> PyResult<(PyRecordBatch, PyRecordBatch, PyRecordBatch, PyRecordBatch)> {
         let tables = py.detach(|| nodes::read_batch(&messages, &limits.0));
-        Ok((tables.nodes.into(), tables.attributes.into(), tables.tag_paths.into(), tables.errors.into()))
+        Ok((
+            tables.nodes.into(),
+            tables.attributes.into(),
+            tables.tag_paths.into(),
+            tables.errors.into(),
+        ))
     }
 
     /// Reads a batch and forgets it: how many elements there were. To measure reading alone.
     #[pyfunction]
     fn read_all(py: Python<'_>, messages: Messages, limits: GivenLimits) -> u64 {
         py.detach(|| nodes::read_all(&messages, &limits.0))
+    }
+
+    /// For each message, the places of the queries that the slow evaluator finds true.
+    #[pyfunction]
+    fn naive_batch(
+        py: Python<'_>,
+        queries: Vec<String>,
+        messages: Messages,
+        namespaces: GivenNamespaces,
+        limits: GivenLimits,
+    ) -> PyResult<Vec<Vec<usize>>> {
+        naive::match_batch(py, &queries, &messages, &namespaces.0, &limits.0)
+    }
+
+    /// A DTD as JSON. `resolve` is asked for the text of external parameter entities.
+    #[pyfunction]
+    fn read_dtd(
+        py: Python<'_>,
+        text: &[u8],
+        limits: GivenLimits,
+        resolve: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        dtd::read(py, text, &limits.0, resolve.as_ref())
     }
 
     #[pymodule_init]
