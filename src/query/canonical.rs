@@ -40,7 +40,14 @@ const PASSES: [Pass; 10] = [
 ];
 
 pub fn canonicalise(query: &mut Query) {
-    walk(&mut query.expr, Place { top: true, negated: false, leaf: false });
+    walk(
+        &mut query.expr,
+        Place {
+            top: true,
+            negated: false,
+            leaf: false,
+        },
+    );
 }
 
 fn walk(expr: &mut Expr, place: Place) {
@@ -48,13 +55,26 @@ fn walk(expr: &mut Expr, place: Place) {
         Expr::Or(operands) | Expr::And(operands) => {
             operands.iter_mut().for_each(|operand| walk(operand, place));
         }
-        Expr::Not(operand) => walk(operand, Place { negated: !place.negated, ..place }),
+        Expr::Not(operand) => walk(
+            operand,
+            Place {
+                negated: !place.negated,
+                ..place
+            },
+        ),
         Expr::Path(path, _) => {
             for step in &mut path.steps {
                 let leaf = !matches!(step.node, Node::Element(_));
                 for predicate in &mut step.predicates {
                     if let Predicate::Condition(condition) = predicate {
-                        walk(condition, Place { top: false, negated: false, leaf });
+                        walk(
+                            condition,
+                            Place {
+                                top: false,
+                                negated: false,
+                                leaf,
+                            },
+                        );
                     }
                 }
             }
@@ -78,7 +98,9 @@ fn is_false(expr: &Expr) -> bool {
 
 /// `a < '5'` → `a < 5`, `a = -0` → `a = 0`, `a < 'x'` → `false()`
 fn compare_numbers(expr: &mut Expr, _: Place) {
-    let Expr::Path(_, Test::Compare(operator, literal)) = expr else { return };
+    let Expr::Path(_, Test::Compare(operator, literal)) = expr else {
+        return;
+    };
     if let Literal::Text(text) = literal
         && !matches!(operator, Operator::Equal | Operator::NotEqual)
     {
@@ -95,14 +117,22 @@ fn compare_numbers(expr: &mut Expr, _: Place) {
 fn begin_at_the_root(expr: &mut Expr, _: Place) {
     let Expr::Path(path, test) = expr else { return };
     if path.absolute && path.steps.is_empty() && *test != Test::Exists {
-        path.steps.push(Step { axis: Axis::Child, node: Node::Element(NameTest::Any), predicates: Vec::new() });
+        path.steps.push(Step {
+            axis: Axis::Child,
+            node: Node::Element(NameTest::Any),
+            predicates: Vec::new(),
+        });
     }
 }
 
 /// `a[b and c]` → `a[b][c]`, `a[true()]` → `a`
 fn split_conjunctions(expr: &mut Expr, _: Place) {
     for step in predicated_steps(expr) {
-        if !step.predicates.iter().any(|predicate| matches!(predicate, Predicate::Condition(Expr::And(_)))) {
+        if !step
+            .predicates
+            .iter()
+            .any(|predicate| matches!(predicate, Predicate::Condition(Expr::And(_))))
+        {
             continue;
         }
         let mut split = Vec::with_capacity(step.predicates.len() + 1);
@@ -123,7 +153,12 @@ fn split_conjunctions(expr: &mut Expr, _: Place) {
 /// What selects one node at most from a parent has a first node and no second.
 fn settle_positions(expr: &mut Expr, _: Place) {
     let Expr::Path(path, _) = expr else { return };
-    for (at, step) in path.steps.iter_mut().enumerate().filter(|(_, step)| !step.predicates.is_empty()) {
+    for (at, step) in path
+        .steps
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, step)| !step.predicates.is_empty())
+    {
         let mut single = match step.node {
             Node::Attribute(NameTest::Name(_)) => true,
             Node::Element(_) => path.absolute && at == 0 && step.axis == Axis::Child,
@@ -162,12 +197,21 @@ fn sort_runs(predicates: &mut Vec<Predicate>) {
 fn compare_own_value(expr: &mut Expr, _: Place) {
     let Expr::Path(path, test) = expr else { return };
     let Some(step) = path.steps.last_mut() else { return };
-    let own = final_run(&step.predicates).iter().filter(|predicate| compares_own_value(predicate)).count();
+    let own = final_run(&step.predicates)
+        .iter()
+        .filter(|predicate| compares_own_value(predicate))
+        .count();
     if own == 0 {
         return;
     }
     if let Test::Compare(..) = test {
-        let own = Expr::Path(Path { absolute: false, steps: Vec::new() }, std::mem::replace(test, Test::Exists));
+        let own = Expr::Path(
+            Path {
+                absolute: false,
+                steps: Vec::new(),
+            },
+            std::mem::replace(test, Test::Exists),
+        );
         step.predicates.push(Predicate::Condition(own));
         sort_runs(&mut step.predicates);
     }
@@ -189,7 +233,9 @@ fn compares_own_value(predicate: &Predicate) -> bool {
 
 /// The conditions after the last position.
 fn final_run(predicates: &[Predicate]) -> &[Predicate] {
-    let start = predicates.iter().rposition(|predicate| matches!(predicate, Predicate::Position(_)));
+    let start = predicates
+        .iter()
+        .rposition(|predicate| matches!(predicate, Predicate::Position(_)));
     &predicates[start.map_or(0, |at| at + 1)..]
 }
 
@@ -259,7 +305,11 @@ fn negated(expr: Expr) -> Expr {
         Expr::Path(path, Test::Compare(operator @ (Operator::Equal | Operator::NotEqual), literal))
             if !path.absolute && path.steps.is_empty() =>
         {
-            let opposite = if operator == Operator::Equal { Operator::NotEqual } else { Operator::Equal };
+            let opposite = if operator == Operator::Equal {
+                Operator::NotEqual
+            } else {
+                Operator::Equal
+            };
             Expr::Path(path, Test::Compare(opposite, literal))
         }
         path => Expr::Not(Box::new(path)),
@@ -273,7 +323,9 @@ fn sort_operands(expr: &mut Expr, _: Place) {
         Expr::Or(_) => false,
         _ => return,
     };
-    let (Expr::And(operands) | Expr::Or(operands)) = expr else { return };
+    let (Expr::And(operands) | Expr::Or(operands)) = expr else {
+        return;
+    };
     let mut flat = Vec::with_capacity(operands.len());
     for operand in std::mem::take(operands) {
         match operand {

@@ -1,6 +1,6 @@
 //! What a refusal says to the person who wrote the query. Nothing here runs for a good query.
 
-use super::lexer::Token;
+use super::lexer::{Lexer, Token};
 
 pub const TRANSFORMATION: &str =
     "this is a transformation (`for … return`, constructed elements), and only filters are supported yet";
@@ -15,7 +15,9 @@ pub const DESCENDANT_POSITION: &str =
 pub fn axis(name: &str) -> String {
     let instead = match name {
         "parent" => "say it from above: `a[b]` instead of `b/..`",
-        "ancestor" | "ancestor-or-self" => "say it from above: `//a//b` or `//a[.//b]` instead of `//b[ancestor::a]`",
+        "ancestor" | "ancestor-or-self" => {
+            "say it from above: `//a//b` or `//a[.//b]` instead of `//b[ancestor::a]`"
+        }
         "following" | "preceding" | "following-sibling" | "preceding-sibling" => {
             "test both under their parent: `p[a and b]`"
         }
@@ -36,13 +38,24 @@ pub fn axis_test(axis: &str) -> String {
 /// What looks like a node type in the middle of a path, and is not `text()`.
 pub fn node_type(name: &str) -> (&'static str, String) {
     match name {
-        "node" => ("node-test", "`node()` is not supported here; use `*`, `text()` or `.`".to_string()),
-        "comment" | "processing-instruction" => {
-            ("node-test", format!("`{name}()` is not supported: filters see elements, attributes and text"))
-        }
+        "node" => (
+            "node-test",
+            "`node()` is not supported here; use `*`, `text()` or `.`".to_string(),
+        ),
+        "comment" | "processing-instruction" => (
+            "node-test",
+            format!("`{name}()` is not supported: filters see elements, attributes and text"),
+        ),
         _ => {
             let (code, reason) = function(name);
-            (code, if code == "unknown-function" { format!("{reason}; nor can a function be a step") } else { reason })
+            (
+                code,
+                if code == "unknown-function" {
+                    format!("{reason}; nor can a function be a step")
+                } else {
+                    reason
+                },
+            )
         }
     }
 }
@@ -50,12 +63,14 @@ pub fn node_type(name: &str) -> (&'static str, String) {
 /// A function outside the language.
 pub fn function(name: &str) -> (&'static str, String) {
     match name {
-        "doc" | "document" | "collection" | "doc-available" | "uri-collection" => {
-            ("local-data", format!("`{name}()`: local data is not supported yet"))
-        }
-        "last" | "position" => {
-            ("position-function", format!("`{name}()` is not supported; a position is a number alone: `a[2]`"))
-        }
+        "doc" | "document" | "collection" | "doc-available" | "uri-collection" => (
+            "local-data",
+            format!("`{name}()`: local data is not supported yet"),
+        ),
+        "last" | "position" => (
+            "position-function",
+            format!("`{name}()` is not supported; a position is a number alone: `a[2]`"),
+        ),
         _ => {
             let instead = match name {
                 "count" | "exists" | "boolean" => "; a path alone asks whether it selects anything",
@@ -69,27 +84,38 @@ pub fn function(name: &str) -> (&'static str, String) {
                 _ if name.eq_ignore_ascii_case("or") => "; write `a or b`",
                 _ => "; there are `not()`, `contains()`, `starts-with()`, `true()` and `false()`",
             };
-            ("unknown-function", format!("the function `{name}()` is not supported{instead}"))
+            (
+                "unknown-function",
+                format!("the function `{name}()` is not supported{instead}"),
+            )
         }
     }
 }
 
-/// A token where the grammar wants something else; `rest` is the text from it on.
-pub fn unexpected(token: Token<'_>, rest: &str, wanted: &str) -> (&'static str, String) {
-    let found = match token {
-        Token::End => "the query ends".to_string(),
-        _ => format!("`{}` stands", excerpt(rest)),
+/// A token where the grammar wants a step, or anything that begins an operand.
+pub fn no_step(lexer: &Lexer) -> (&'static str, String) {
+    let instead = match lexer.token {
+        Token::OpenParen => "; instead of `a/(b | c)` write `a/b | a/c`",
+        Token::Number | Token::Text => "; a literal cannot be a step",
+        _ => "",
     };
-    let instead = match token {
-        Token::Plus | Token::Minus | Token::Star | Token::Name("div" | "mod" | "idiv") if wanted != "a step" => {
-            return ("arithmetic", format!("arithmetic is not supported: {found} where {wanted} should be"));
+    (
+        "syntax",
+        format!("{} where a path should be{instead}", found(lexer)),
+    )
+}
+
+/// A token where the grammar wants an operator, or what closes the expression.
+pub fn unexpected(lexer: &Lexer, wanted: &str) -> (&'static str, String) {
+    let found = found(lexer);
+    let instead = match lexer.token {
+        Token::Plus | Token::Minus | Token::Star => return arithmetic(&found),
+        Token::Compare(_) => {
+            let reason = "a comparison cannot be compared again; join two with `and`";
+            return ("boolean-comparison", reason.to_string());
         }
-        Token::Compare(_) if wanted != "a step" => {
-            return ("boolean-comparison", "a comparison cannot be compared again; join two with `and`".to_string());
-        }
-        Token::Name(name) if wanted != "a step" => match name {
-            _ if name.eq_ignore_ascii_case("and") => "; `and` is written in small letters",
-            _ if name.eq_ignore_ascii_case("or") => "; `or` is written in small letters",
+        Token::Name => match lexer.word {
+            "div" | "mod" | "idiv" => return arithmetic(&found),
             "eq" => "; write `=`",
             "ne" => "; write `!=`",
             "lt" => "; write `<`",
@@ -97,18 +123,30 @@ pub fn unexpected(token: Token<'_>, rest: &str, wanted: &str) -> (&'static str, 
             "gt" => "; write `>`",
             "ge" => "; write `>=`",
             "union" => "; write `|`",
+            word if word.eq_ignore_ascii_case("and") => "; `and` is written in small letters",
+            word if word.eq_ignore_ascii_case("or") => "; `or` is written in small letters",
             _ => "",
         },
-        Token::OpenParen if wanted == "a step" => "; instead of `a/(b | c)` write `a/b | a/c`",
-        Token::Text(_) if wanted != "a step" => "; a quote inside a string is not doubled: use the other kind around it",
+        Token::Text => "; a quote inside a string is not doubled: put the other kind around it",
         _ => "",
     };
     ("syntax", format!("{found} where {wanted} should be{instead}"))
 }
 
+fn arithmetic(found: &str) -> (&'static str, String) {
+    ("arithmetic", format!("{found} here: arithmetic is not supported"))
+}
+
 /// What stands there, short enough for a message: a word, or one character.
-fn excerpt(rest: &str) -> &str {
-    let word = |c: char| c.is_alphanumeric() || c == '_';
-    let end = rest.char_indices().take_while(|&(_, c)| word(c)).take(24).last().or(rest.char_indices().next());
-    &rest[..end.map_or(0, |(at, c)| at + c.len_utf8())]
+fn found(lexer: &Lexer) -> String {
+    let rest = &lexer.text[lexer.start..];
+    let word = rest
+        .char_indices()
+        .take_while(|(_, c)| c.is_alphanumeric())
+        .take(24)
+        .last();
+    match word.or(rest.char_indices().next()) {
+        Some((at, c)) => format!("`{}` stands", &rest[..at + c.len_utf8()]),
+        None => "the query ends".to_string(),
+    }
 }

@@ -7,15 +7,10 @@ use crate::document::chars;
 /// Bytes of one string literal.
 pub const LITERAL_LIMIT: usize = 16 << 10;
 
-/// The name test behind a prefix or a namespace: a local name, or `*`.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Local<'a> {
-    Any,
-    Name(&'a str),
-}
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Token<'a> {
+/// A kind of token; what it says is in the lexer's `word` and `local`. Apart from them it is
+/// compared and passed in a register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Token {
     End,
     Slash,
     DoubleSlash,
@@ -33,83 +28,106 @@ pub enum Token<'a> {
     Minus,
     DoubleColon,
     Compare(Operator),
-    /// A name without prefix: an element, an axis, a function, `and`, `or`; the parser tells by place.
-    Name(&'a str),
-    /// `p:name` or `p:*`
-    Prefixed(&'a str, Local<'a>),
-    /// `Q{uri}name` or `Q{uri}*`
-    Expanded(&'a str, Local<'a>),
-    Number(&'a str),
-    Text(&'a str),
-    /// `$name`
-    Variable(&'a str),
+    /// `word` is a name without prefix: an element, an axis, a function, `and`, `or`; the parser
+    /// tells which by its place.
+    Name,
+    /// `word:local` or `word:*`
+    Prefixed,
+    /// `Q{word}local` or `Q{word}*`
+    Expanded,
+    /// `word` is the digits.
+    Number,
+    /// `word` is the string without its quotes.
+    Text,
+    /// `$word`
+    Variable,
 }
 
+/// Stands at one token of a text.
 pub struct Lexer<'a> {
-    text: &'a str,
+    pub text: &'a str,
+    pub token: Token,
+    /// Where the token starts.
+    pub start: usize,
+    pub word: &'a str,
+    /// None for `*`.
+    pub local: Option<&'a str>,
+    /// Where the token ends.
     at: usize,
 }
 
 impl<'a> Lexer<'a> {
+    /// Stands before the first token.
     pub fn new(text: &'a str) -> Lexer<'a> {
-        Lexer { text, at: 0 }
+        Lexer {
+            text,
+            token: Token::End,
+            start: 0,
+            word: "",
+            local: None,
+            at: 0,
+        }
     }
 
-    pub fn text(&self) -> &'a str {
-        self.text
-    }
-
-    /// The next token and where it starts.
+    /// Goes to the next token.
     #[inline]
-    pub fn next(&mut self) -> Result<(Token<'a>, usize), Refused> {
+    pub fn advance(&mut self) -> Result<(), Refused> {
         self.skip_space();
         let start = self.at;
-        let Some(first) = self.peek(0) else { return Ok((Token::End, start)) };
-        let token = match first {
-            b'/' if self.peek(1) == Some(b'/') => self.symbol(2, Token::DoubleSlash),
-            b'/' => self.symbol(1, Token::Slash),
-            b'Q' if self.peek(1) == Some(b'{') => self.expanded()?,
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => self.name()?,
-            b'@' => self.symbol(1, Token::At),
-            b'*' => self.symbol(1, Token::Star),
-            b'.' if matches!(self.peek(1), Some(b'0'..=b'9')) => self.number(),
-            b'.' if self.peek(1) == Some(b'.') => self.symbol(2, Token::DotDot),
-            b'.' => self.symbol(1, Token::Dot),
-            b'(' => self.symbol(1, Token::OpenParen),
-            b')' => self.symbol(1, Token::CloseParen),
-            b'[' => self.symbol(1, Token::OpenBracket),
-            b']' => self.symbol(1, Token::CloseBracket),
-            b',' => self.symbol(1, Token::Comma),
-            b'|' if self.peek(1) == Some(b'|') => {
-                return Err(refuse(self.text, start, "syntax", "`||` is not XPath; write `or`"));
-            }
-            b'|' => self.symbol(1, Token::Pipe),
-            b'+' => self.symbol(1, Token::Plus),
-            b'-' => self.symbol(1, Token::Minus),
-            b':' if self.peek(1) == Some(b':') => self.symbol(2, Token::DoubleColon),
-            b'=' if self.peek(1) == Some(b'=') => {
-                return Err(refuse(self.text, start, "syntax", "`==` is not XPath; write `=`"));
-            }
-            b'=' => self.symbol(1, Token::Compare(Operator::Equal)),
-            b'!' if self.peek(1) == Some(b'=') => self.symbol(2, Token::Compare(Operator::NotEqual)),
-            b'<' if self.peek(1) == Some(b'=') => self.symbol(2, Token::Compare(Operator::LessOrEqual)),
-            b'<' if self.peek(1) == Some(b'>') => {
-                return Err(refuse(self.text, start, "syntax", "`<>` is not XPath; write `!=`"));
-            }
-            b'<' => self.symbol(1, Token::Compare(Operator::Less)),
-            b'>' if self.peek(1) == Some(b'=') => self.symbol(2, Token::Compare(Operator::GreaterOrEqual)),
-            b'>' => self.symbol(1, Token::Compare(Operator::Greater)),
-            b'0'..=b'9' => self.number(),
-            b'\'' | b'"' => self.literal(first)?,
-            b'$' => self.variable()?,
+        self.start = start;
+        let Some(first) = self.peek(0) else {
+            self.token = Token::End;
+            return Ok(());
+        };
+        self.token = match (first, self.peek(1)) {
+            (b'/', Some(b'/')) => self.symbol(2, Token::DoubleSlash),
+            (b'/', _) => self.symbol(1, Token::Slash),
+            (b'Q', Some(b'{')) => self.expanded()?,
+            (b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.., _) => self.name()?,
+            (b'@', _) => self.symbol(1, Token::At),
+            (b'*', _) => self.symbol(1, Token::Star),
+            (b'0'..=b'9', _) | (b'.', Some(b'0'..=b'9')) => self.number(),
+            (b'.', Some(b'.')) => self.symbol(2, Token::DotDot),
+            (b'.', _) => self.symbol(1, Token::Dot),
+            (b'(', _) => self.symbol(1, Token::OpenParen),
+            (b')', _) => self.symbol(1, Token::CloseParen),
+            (b'[', _) => self.symbol(1, Token::OpenBracket),
+            (b']', _) => self.symbol(1, Token::CloseBracket),
+            (b',', _) => self.symbol(1, Token::Comma),
+            (b'|', Some(b'|')) => return Err(self.not_xpath("||", "or")),
+            (b'|', _) => self.symbol(1, Token::Pipe),
+            (b'+', _) => self.symbol(1, Token::Plus),
+            (b'-', _) => self.symbol(1, Token::Minus),
+            (b':', Some(b':')) => self.symbol(2, Token::DoubleColon),
+            (b'=', Some(b'=')) => return Err(self.not_xpath("==", "=")),
+            (b'=', _) => self.symbol(1, Token::Compare(Operator::Equal)),
+            (b'!', Some(b'=')) => self.symbol(2, Token::Compare(Operator::NotEqual)),
+            (b'<', Some(b'=')) => self.symbol(2, Token::Compare(Operator::LessOrEqual)),
+            (b'<', Some(b'>')) => return Err(self.not_xpath("<>", "!=")),
+            (b'<', _) => self.symbol(1, Token::Compare(Operator::Less)),
+            (b'>', Some(b'=')) => self.symbol(2, Token::Compare(Operator::GreaterOrEqual)),
+            (b'>', _) => self.symbol(1, Token::Compare(Operator::Greater)),
+            (b'\'' | b'"', _) => self.literal(first)?,
+            (b'$', _) => self.variable()?,
+            (b'&', Some(b'&')) => return Err(self.not_xpath("&&", "and")),
+            (b'!', _) => return Err(self.not_xpath("!", "not(…)")),
             _ => return Err(self.stray_character()),
         };
-        Ok((token, start))
+        Ok(())
     }
 
-    /// The next byte that is not white space, without taking it.
-    pub fn peek_past_space(&self) -> Option<u8> {
-        self.text.as_bytes()[self.at..].iter().copied().find(|&byte| !chars::is_space(byte))
+    /// Whether the token is this name.
+    #[inline(always)]
+    pub fn is(&self, name: &str) -> bool {
+        self.token == Token::Name && self.word == name
+    }
+
+    /// The next byte after the token that is not white space.
+    pub fn follower(&self) -> Option<u8> {
+        self.text.as_bytes()[self.at..]
+            .iter()
+            .copied()
+            .find(|&byte| !chars::is_space(byte))
     }
 
     #[inline(always)]
@@ -125,42 +143,51 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline(always)]
-    fn symbol(&mut self, length: usize, token: Token<'a>) -> Token<'a> {
+    fn symbol(&mut self, length: usize, token: Token) -> Token {
         self.at += length;
         token
     }
 
     /// `name`, `p:name` or `p:*`. In `axis::name` the name ends before the colons.
     #[inline]
-    fn name(&mut self) -> Result<Token<'a>, Refused> {
-        let name = self.ncname()?;
+    fn name(&mut self) -> Result<Token, Refused> {
+        self.word = self.ncname()?;
         if self.peek(0) != Some(b':') || self.peek(1) == Some(b':') {
-            return Ok(Token::Name(name));
+            return Ok(Token::Name);
         }
         self.at += 1;
-        Ok(Token::Prefixed(name, self.local()?))
+        self.local()?;
+        Ok(Token::Prefixed)
     }
 
     /// `Q{uri}name` or `Q{uri}*`, as in XPath 3.1.
-    fn expanded(&mut self) -> Result<Token<'a>, Refused> {
+    fn expanded(&mut self) -> Result<Token, Refused> {
         let start = self.at + 2;
         let Some(length) = memchr::memchr(b'}', &self.text.as_bytes()[start..]) else {
             return Err(refuse(self.text, self.at, "syntax", "`Q{` is not closed by `}`"));
         };
-        let uri = &self.text[start..start + length];
-        if let Some(brace) = uri.find('{') {
-            return Err(refuse(self.text, start + brace, "syntax", "a namespace URI holds no `{`"));
+        self.word = &self.text[start..start + length];
+        if let Some(brace) = self.word.find('{') {
+            return Err(refuse(
+                self.text,
+                start + brace,
+                "syntax",
+                "a namespace URI holds no `{`",
+            ));
         }
         self.at = start + length + 1;
-        Ok(Token::Expanded(uri, self.local()?))
+        self.local()?;
+        Ok(Token::Expanded)
     }
 
-    fn local(&mut self) -> Result<Local<'a>, Refused> {
-        if self.peek(0) == Some(b'*') {
+    fn local(&mut self) -> Result<(), Refused> {
+        self.local = if self.peek(0) == Some(b'*') {
             self.at += 1;
-            return Ok(Local::Any);
-        }
-        Ok(Local::Name(self.ncname()?))
+            None
+        } else {
+            Some(self.ncname()?)
+        };
+        Ok(())
     }
 
     /// A name without colon.
@@ -196,14 +223,15 @@ impl<'a> Lexer<'a> {
     }
 
     /// `Digits ('.' Digits?)? | '.' Digits`
-    fn number(&mut self) -> Token<'a> {
+    fn number(&mut self) -> Token {
         let start = self.at;
         self.digits();
         if self.peek(0) == Some(b'.') {
             self.at += 1;
             self.digits();
         }
-        Token::Number(&self.text[start..self.at])
+        self.word = &self.text[start..self.at];
+        Token::Number
     }
 
     fn digits(&mut self) {
@@ -213,7 +241,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A string literal: XPath 1.0 has no escapes, a quote ends it.
-    fn literal(&mut self, quote: u8) -> Result<Token<'a>, Refused> {
+    fn literal(&mut self, quote: u8) -> Result<Token, Refused> {
         let start = self.at + 1;
         let Some(length) = memchr::memchr(quote, &self.text.as_bytes()[start..]) else {
             return Err(refuse(
@@ -225,27 +253,43 @@ impl<'a> Lexer<'a> {
         };
         if length > LITERAL_LIMIT {
             let what = "the string that starts here is too long";
-            return Err(refuse_limit(self.text, self.at, "literal-limit", what, length, LITERAL_LIMIT));
+            return Err(refuse_limit(
+                self.text,
+                self.at,
+                "literal-limit",
+                what,
+                length,
+                LITERAL_LIMIT,
+            ));
         }
         self.at = start + length + 1;
-        Ok(Token::Text(&self.text[start..start + length]))
+        self.word = &self.text[start..start + length];
+        Ok(Token::Text)
     }
 
-    fn variable(&mut self) -> Result<Token<'a>, Refused> {
+    fn variable(&mut self) -> Result<Token, Refused> {
         self.at += 1;
         self.skip_space();
         let start = self.at;
         self.name()?;
-        Ok(Token::Variable(&self.text[start..self.at]))
+        self.word = &self.text[start..self.at];
+        Ok(Token::Variable)
+    }
+
+    #[cold]
+    fn not_xpath(&self, written: &str, meant: &str) -> Refused {
+        refuse(
+            self.text,
+            self.at,
+            "syntax",
+            format!("`{written}` is not XPath; write `{meant}`"),
+        )
     }
 
     #[cold]
     fn stray_character(&self) -> Refused {
-        let rest = &self.text[self.at..];
-        let reason = match rest.chars().next() {
-            Some('&') if rest.starts_with("&&") => "`&&` is not XPath; write `and`".to_string(),
+        let reason = match self.text[self.at..].chars().next() {
             Some('&') => "`&` has no meaning here; is the query XML-escaped?".to_string(),
-            Some('!') => "`!` is not XPath; write `not(…)`".to_string(),
             Some('{') => "`{` has no meaning here; an expanded name is written `Q{uri}name`".to_string(),
             Some(c) => format!("the character {c:?} has no meaning here"),
             None => "the query ends where it should go on".to_string(),

@@ -10,6 +10,7 @@ mod lexer;
 mod namespaces;
 pub mod number;
 mod parser;
+mod path;
 mod refusal;
 mod text;
 

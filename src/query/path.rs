@@ -1,0 +1,285 @@
+//! Paths: steps, axes, name tests, predicates.
+
+use super::ast::{Axis, Name, NameTest, Node, Path, Predicate, Step};
+use super::hints;
+use super::lexer::Token;
+use super::parser::{Operand, Parser};
+use super::refusal::Refused;
+
+/// How the next step is reached. A `//` waits here for the step it belongs to; `.` leaves it
+/// waiting, for `a//./b` is `a//b`.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub(super) axis: Axis,
+    /// `descendant::a[2]` counts over all descendants, where `//a[2]` counts per parent.
+    counts_all: bool,
+}
+
+impl Default for Way {
+    fn default() -> Way {
+        Way {
+            axis: Axis::Child,
+            counts_all: false,
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// `path = "/" | ("/" | "//")? step (("/" | "//") step)*`
+    ///
+    /// The context of the top level is the document node: there, a relative path is absolute.
+    #[inline]
+    pub(super) fn path(&mut self) -> Result<Path, Refused> {
+        let mut path = Path {
+            absolute: self.predicates == 0,
+            steps: Vec::new(),
+        };
+        let mut way = Way::default();
+        match self.lexer.token {
+            Token::Slash => {
+                path.absolute = true;
+                self.lexer.advance()?;
+                if !self.at_step() {
+                    self.no_further_step()?;
+                    return Ok(path);
+                }
+            }
+            Token::DoubleSlash => {
+                path.absolute = true;
+                way.axis = Axis::Descendant;
+                self.lexer.advance()?;
+            }
+            _ => {}
+        }
+        self.steps(&mut path, way)?;
+        Ok(path)
+    }
+
+    /// The steps from here on, `way` being what leads to the first.
+    pub(super) fn steps(&mut self, path: &mut Path, mut way: Way) -> Result<(), Refused> {
+        loop {
+            self.count()?;
+            let start = self.lexer.start;
+            if let Some(node) = self.node(&mut way)? {
+                if path
+                    .steps
+                    .last()
+                    .is_some_and(|last| !matches!(last.node, Node::Element(_)))
+                {
+                    let reason = "no step can follow an attribute or `text()`: they have no children";
+                    return Err(self.refuse(start, "step-after-leaf", reason));
+                }
+                path.steps.push(Step {
+                    axis: way.axis,
+                    node,
+                    predicates: Vec::new(),
+                });
+                if self.lexer.token == Token::OpenBracket {
+                    let last = path.steps.len() - 1;
+                    self.predicates(&mut path.steps[last].predicates, way)?;
+                }
+                way = Way::default();
+            }
+            match self.lexer.token {
+                Token::Slash => {}
+                Token::DoubleSlash => way.axis = Axis::Descendant,
+                _ if way.axis == Axis::Descendant => {
+                    let reason = "`//` must lead to a name, `*`, `@…` or `text()`";
+                    return Err(self.refuse(start, "node-test", reason));
+                }
+                _ => return Ok(()),
+            }
+            self.lexer.advance()?;
+        }
+    }
+
+    /// `node = "." | "@"? name-test | "text()" | axis "::" …`; None for a step that does not move.
+    #[inline]
+    fn node(&mut self, way: &mut Way) -> Result<Option<Node>, Refused> {
+        match self.lexer.token {
+            Token::Name => {
+                let (name, start) = (self.lexer.word, self.lexer.start);
+                self.lexer.advance()?;
+                match self.lexer.token {
+                    Token::DoubleColon => self.spelled_out(name, start, way),
+                    Token::OpenParen => self.node_type(name, start).map(Some),
+                    _ => Ok(Some(Node::Element(no_namespace(name)))),
+                }
+            }
+            Token::At => {
+                self.lexer.advance()?;
+                self.attribute().map(Some)
+            }
+            Token::Dot => {
+                self.lexer.advance()?;
+                self.no_predicate("`.`")?;
+                Ok(None)
+            }
+            Token::DotDot => Err(self.refuse(self.lexer.start, "axis", hints::axis("parent"))),
+            _ => self.child().map(Some),
+        }
+    }
+
+    /// A step with its axis in words; here at the colons.
+    fn spelled_out(&mut self, axis: &str, start: usize, way: &mut Way) -> Result<Option<Node>, Refused> {
+        self.lexer.advance()?;
+        match axis {
+            "child" => self.child().map(Some),
+            "attribute" => self.attribute().map(Some),
+            "descendant" => {
+                *way = Way {
+                    axis: Axis::Descendant,
+                    counts_all: true,
+                };
+                self.child().map(Some)
+            }
+            "descendant-or-self" => {
+                way.axis = Axis::Descendant;
+                self.any_node(axis)
+            }
+            "self" => self.any_node(axis),
+            _ => Err(self.refuse(start, "axis", hints::axis(axis))),
+        }
+    }
+
+    fn predicates(&mut self, predicates: &mut Vec<Predicate>, way: Way) -> Result<(), Refused> {
+        while self.lexer.token == Token::OpenBracket {
+            let start = self.lexer.start;
+            let predicate = self.predicate()?;
+            if way.counts_all && matches!(predicate, Predicate::Position(_)) {
+                return Err(self.refuse(start, "axis", hints::DESCENDANT_POSITION));
+            }
+            predicates.push(predicate);
+        }
+        Ok(())
+    }
+
+    /// `predicate = "[" or-expr "]"`; a number is a position.
+    fn predicate(&mut self) -> Result<Predicate, Refused> {
+        self.count()?;
+        self.enter()?;
+        self.predicates += 1;
+        self.lexer.advance()?;
+        let start = self.lexer.start;
+        let predicate = match self.or_expr()? {
+            Operand::Number(value) => Predicate::Position(position(value)),
+            operand => Predicate::Condition(self.boolean(operand, start)?),
+        };
+        self.expect(Token::CloseBracket, "`]`")?;
+        self.predicates -= 1;
+        self.leave();
+        Ok(predicate)
+    }
+
+    /// A child step after its axis: a name test or `text()`.
+    fn child(&mut self) -> Result<Node, Refused> {
+        if self.lexer.token == Token::Name && self.lexer.follower() == Some(b'(') {
+            let (name, start) = (self.lexer.word, self.lexer.start);
+            self.lexer.advance()?;
+            return self.node_type(name, start);
+        }
+        Ok(Node::Element(self.name_test()?))
+    }
+
+    fn attribute(&mut self) -> Result<Node, Refused> {
+        if self.lexer.token == Token::Name && self.lexer.follower() == Some(b'(') {
+            let reason = "after `@` stands a name or `*`";
+            return Err(self.refuse(self.lexer.start, "node-test", reason));
+        }
+        Ok(Node::Attribute(self.name_test()?))
+    }
+
+    fn name_test(&mut self) -> Result<NameTest, Refused> {
+        let test = match self.lexer.token {
+            Token::Star => NameTest::Any,
+            Token::Name => no_namespace(self.lexer.word),
+            Token::Prefixed => {
+                let prefix = self.lexer.word;
+                let Some(uri) = self.namespaces.uri(prefix) else {
+                    let reason = format!("the prefix `{prefix}` is not bound to a namespace");
+                    return Err(self.refuse(self.lexer.start, "unbound-prefix", reason));
+                };
+                self.repeat(uri.len(), self.lexer.start)?;
+                in_namespace(uri, self.lexer.local)
+            }
+            Token::Expanded => in_namespace(self.lexer.word, self.lexer.local),
+            _ => return Err(self.no_step()),
+        };
+        self.lexer.advance()?;
+        Ok(test)
+    }
+
+    /// What stands before the parenthesis of `text()`; here at the parenthesis.
+    fn node_type(&mut self, name: &str, start: usize) -> Result<Node, Refused> {
+        if name != "text" {
+            let (code, reason) = hints::node_type(name);
+            return Err(self.refuse(start, code, reason));
+        }
+        self.lexer.advance()?;
+        self.expect(Token::CloseParen, "`)`")?;
+        Ok(Node::Text)
+    }
+
+    /// `node()` behind the axes that need not move.
+    fn any_node(&mut self, axis: &str) -> Result<Option<Node>, Refused> {
+        if !self.lexer.is("node") || self.lexer.follower() != Some(b'(') {
+            return Err(self.refuse(self.lexer.start, "axis", hints::axis_test(axis)));
+        }
+        self.lexer.advance()?;
+        self.lexer.advance()?;
+        self.expect(Token::CloseParen, "`)`")?;
+        self.no_predicate("`node()`")?;
+        Ok(None)
+    }
+
+    /// Whether the token can begin a step.
+    fn at_step(&self) -> bool {
+        matches!(
+            self.lexer.token,
+            Token::Name
+                | Token::Prefixed
+                | Token::Expanded
+                | Token::Star
+                | Token::At
+                | Token::Dot
+                | Token::DotDot
+        )
+    }
+
+    #[cold]
+    fn no_step(&self) -> Refused {
+        let (code, reason) = hints::no_step(&self.lexer);
+        self.refuse(self.lexer.start, code, reason)
+    }
+
+    fn no_predicate(&self, what: &str) -> Result<(), Refused> {
+        if self.lexer.token != Token::OpenBracket {
+            return Ok(());
+        }
+        let reason = format!("{what} takes no predicate; put it on the step before");
+        Err(self.refuse(self.lexer.start, "filter-expression", reason))
+    }
+}
+
+fn no_namespace(local: &str) -> NameTest {
+    NameTest::Name(Name {
+        uri: String::new(),
+        local: local.to_string(),
+    })
+}
+
+fn in_namespace(uri: &str, local: Option<&str>) -> NameTest {
+    match local {
+        None => NameTest::AnyIn(uri.to_string()),
+        Some(local) => NameTest::Name(Name {
+            uri: uri.to_string(),
+            local: local.to_string(),
+        }),
+    }
+}
+
+/// The position a number stands for, if it is one.
+fn position(value: f64) -> Option<u32> {
+    let rounded = value as u32;
+    (rounded > 0 && f64::from(rounded) == value).then_some(rounded)
+}
