@@ -1,0 +1,263 @@
+//! Queries, compiled: text in, segments and generations out.
+
+pub mod builder;
+pub mod columns;
+pub mod constants;
+pub mod frequency;
+pub mod generation;
+pub mod rows;
+pub mod sample;
+pub mod segment;
+pub mod trie;
+pub mod twig;
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::QueryError;
+use crate::index::builder::Builder;
+use crate::index::generation::{Generation, Part};
+use crate::index::sample::Sample;
+use crate::query::{Namespaces, Query, QueryId, parse};
+
+/// This many segments of about the same size are merged into one.
+const FAN: usize = 8;
+
+/// A target and its query, not compiled yet.
+struct Pending {
+    tenant: String,
+    query: Query,
+    id: QueryId,
+    canonical: String,
+}
+
+/// The set of standing queries, as it changes. Matching happens against a `Generation` of it.
+#[derive(Default)]
+pub struct Index {
+    generation: Arc<Generation>,
+    pending: FxHashMap<u64, Pending>,
+    /// Places of targets to remove, per part of the generation.
+    removed: Vec<Vec<u32>>,
+    /// Compared with the generation's number to see whether anything is to be done.
+    changed: bool,
+    pub sample: Sample,
+}
+
+/// A row of a load that was refused.
+pub struct Refused {
+    pub row: usize,
+    pub error: QueryError,
+}
+
+impl Index {
+    pub fn new() -> Index {
+        Index::default()
+    }
+
+    /// An index over parts that exist, as a snapshot holds them.
+    pub fn of(generation: Generation) -> Index {
+        Index {
+            generation: Arc::new(generation),
+            ..Index::default()
+        }
+    }
+
+    /// Registers a target with its query. A target that is there gets the new query.
+    pub fn insert(
+        &mut self,
+        target: u64,
+        tenant: &str,
+        text: &str,
+        namespaces: &Namespaces,
+    ) -> Result<QueryId, QueryError> {
+        let query = parse(text, namespaces)?;
+        let canonical = query.canonical();
+        let id = QueryId::of(&canonical);
+        self.remove(target);
+        self.pending.insert(
+            target,
+            Pending {
+                tenant: tenant.to_string(),
+                query,
+                id,
+                canonical,
+            },
+        );
+        self.changed = true;
+        Ok(id)
+    }
+
+    /// Removes a target; false if it is not there.
+    pub fn remove(&mut self, target: u64) -> bool {
+        if self.pending.remove(&target).is_some() {
+            return true;
+        }
+        let Some((part, place)) = self.find(target) else {
+            return false;
+        };
+        self.removed.resize(self.generation.parts().len(), Vec::new());
+        if self.removed[part].contains(&place) {
+            return false;
+        }
+        self.removed[part].push(place);
+        self.changed = true;
+        true
+    }
+
+    fn find(&self, target: u64) -> Option<(usize, u32)> {
+        let parts = self.generation.parts().iter().enumerate();
+        parts.rev().find_map(|(part, of)| Some((part, of.find(target)?)))
+    }
+
+    /// Registers many at once, as (target, tenant, text). Refused rows are reported, the rest go in.
+    pub fn load<'a>(
+        &mut self,
+        rows: impl Iterator<Item = (u64, &'a str, &'a str)> + Clone,
+        namespaces: &Namespaces,
+    ) -> Vec<Refused> {
+        self.commit();
+        let tenants = distinct(rows.clone().map(|(_, tenant, _)| tenant));
+        let mut builder = Builder::new(tenants);
+        let mut refused = Vec::new();
+        let mut seen = FxHashSet::default();
+        for (row, (target, tenant, text)) in rows.enumerate() {
+            match parse(text, namespaces) {
+                Err(error) => refused.push(Refused { row, error }),
+                Ok(_) if !seen.insert(target) => {
+                    let reason = format!("target {target} is in this load already; give each target once");
+                    let error = QueryError {
+                        code: "duplicate-target",
+                        reason,
+                        position: Default::default(),
+                        exceeded: None,
+                    };
+                    refused.push(Refused { row, error });
+                }
+                Ok(query) => {
+                    if self.generation.live() > 0 {
+                        self.remove(target);
+                    }
+                    let canonical = query.canonical();
+                    builder.add(target, tenant, &query, QueryId::of(&canonical), &canonical);
+                }
+            }
+        }
+        if !builder.is_empty() {
+            let part = self.freeze(builder);
+            self.advance(Some(part));
+        }
+        refused
+    }
+
+    /// Makes what was inserted and removed visible, and returns the generation to match against.
+    pub fn commit(&mut self) -> Arc<Generation> {
+        if !self.changed {
+            return self.generation.clone();
+        }
+        let mut added = None;
+        if !self.pending.is_empty() {
+            let mut pending: Vec<(u64, Pending)> = self.pending.drain().collect();
+            pending.sort_unstable_by_key(|(target, _)| *target);
+            let mut builder = Builder::new(distinct(pending.iter().map(|(_, one)| one.tenant.as_str())));
+            for (target, one) in &pending {
+                builder.add(*target, &one.tenant, &one.query, one.id, &one.canonical);
+            }
+            added = Some(self.freeze(builder));
+        }
+        self.advance(added);
+        self.generation.clone()
+    }
+
+    /// Merges all segments into one, filed by what the sample says now.
+    pub fn merge(&mut self) -> Arc<Generation> {
+        self.commit();
+        let parts = self.generation.parts().to_vec();
+        if parts.is_empty() {
+            return self.generation.clone();
+        }
+        let merged = self.merged(&parts);
+        self.generation = Arc::new(Generation::new(self.generation.number + 1, vec![merged]));
+        self.generation.clone()
+    }
+
+    fn freeze(&self, builder: Builder) -> Part {
+        let roots = builder.tenants();
+        let segment = builder.freeze(|view| self.sample.measure(view, |name| roots.get(name).copied()));
+        Part::new(Arc::new(segment))
+    }
+
+    /// The next generation: less the removed targets, plus a part, merged where it pays.
+    fn advance(&mut self, added: Option<Part>) {
+        let mut parts = self.generation.parts().to_vec();
+        for (part, places) in parts.iter_mut().zip(self.removed.drain(..)) {
+            part.remove(&places);
+        }
+        parts.extend(added);
+        parts.retain(|part| part.live() > 0);
+        self.tidy(&mut parts);
+        self.generation = Arc::new(Generation::new(self.generation.number + 1, parts));
+        self.changed = false;
+    }
+
+    /// Merges in tiers, as search engines do: a target is compiled again only when `FAN` segments
+    /// of its size have gathered, or when most of its segment is gone.
+    fn tidy(&self, parts: &mut Vec<Part>) {
+        for part in parts.iter_mut() {
+            if part.live() * 2 < part.segment.view().target.len() {
+                *part = self.merged(std::slice::from_ref(part));
+            }
+        }
+        loop {
+            let mut tiers: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+            for (at, part) in parts.iter().enumerate() {
+                tiers.entry(part.live().max(1).ilog(FAN)).or_default().push(at);
+            }
+            let Some(full) = tiers.into_values().filter(|tier| tier.len() >= FAN).min() else {
+                return;
+            };
+            let merged = self.merged(&full.iter().map(|&at| parts[at].clone()).collect::<Vec<_>>());
+            let mut at = 0;
+            parts.retain(|_| {
+                at += 1;
+                !full.contains(&(at - 1))
+            });
+            parts.push(merged);
+        }
+    }
+
+    /// One part with all that is left of several.
+    fn merged(&self, parts: &[Part]) -> Part {
+        let mut builder = Builder::new(distinct(parts.iter().flat_map(Part::tenants)));
+        let none = Namespaces::default();
+        for part in parts {
+            for query in 0..part.segment.view().queries() as u32 {
+                let mut targets = part.targets(query).peekable();
+                if targets.peek().is_none() {
+                    continue;
+                }
+                let text = part.segment.text(query);
+                // A canonical text parses: it was written by us and is named by its hash.
+                let Ok(parsed) = parse(text, &none) else { continue };
+                let (id, tenant) = (part.segment.query_id(query), part.tenant_of(query));
+                targets.for_each(|target| builder.add(target, tenant, &parsed, id, text));
+            }
+        }
+        self.freeze(builder)
+    }
+
+    /// The newest generation; changes since are not in it before `commit`.
+    pub fn generation(&self) -> &Arc<Generation> {
+        &self.generation
+    }
+}
+
+fn distinct<'a>(tenants: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut seen = FxHashSet::default();
+    let mut distinct: Vec<String> = tenants
+        .filter(|&tenant| seen.insert(tenant))
+        .map(str::to_string)
+        .collect();
+    distinct.sort_unstable();
+    distinct
+}

@@ -1,0 +1,259 @@
+//! Document × generation → matches: the hot loop.
+
+pub mod automaton;
+pub mod bits;
+pub mod by_name;
+pub mod candidates;
+pub mod dfa;
+pub mod findings;
+pub mod names;
+pub mod nfa;
+pub mod verify;
+
+use std::sync::Arc;
+
+use crate::document::{Document, Limits, Reader};
+use crate::error::ReadError;
+use crate::index::columns::View;
+use crate::index::generation::{Generation, Part};
+use crate::index::segment::Segment;
+use crate::matching::by_name::ByName;
+use crate::matching::candidates::{Collector, Reported, Work};
+use crate::matching::dfa::Dfa;
+use crate::matching::findings::{Findings, Ranks};
+use crate::matching::names::Names;
+use crate::matching::nfa::Nfa;
+use crate::matching::verify::{Memo, Verifier};
+
+/// Memory for caches, unless said otherwise.
+pub const CAPACITY: usize = 64 << 20;
+
+/// A thread's scratch space and caches. Compiled things are shared and never change; a matcher is
+/// one thread's own, and what it remembers of a segment lives as long as the segment does.
+pub struct Matcher {
+    reader: Reader,
+    document: Document,
+    segments: Vec<Remembered>,
+    generation: Option<u64>,
+    capacity: usize,
+    nfa: Nfa,
+    ranks: Ranks,
+    by_name: ByName,
+}
+
+/// What a matcher keeps of one segment.
+struct Remembered {
+    segment: Arc<Segment>,
+    names: Names,
+    dfa: Dfa,
+    findings: Findings,
+    reported: Reported,
+    memo: Memo,
+}
+
+impl Remembered {
+    fn new(segment: Arc<Segment>) -> Remembered {
+        let view = segment.view();
+        let (names, dfa, findings, reported) = (
+            Names::new(view),
+            Dfa::new(view),
+            Findings::new(view),
+            Reported::new(view),
+        );
+        Remembered {
+            segment,
+            names,
+            dfa,
+            findings,
+            reported,
+            memo: Memo::default(),
+        }
+    }
+}
+
+/// The matching queries of a message, and the work they were.
+#[derive(Default)]
+pub struct Matches {
+    /// Numbers of the generation's queries, in no particular order.
+    pub queries: Vec<u32>,
+    pub work: Work,
+}
+
+/// What a matcher's caches hold.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct CacheStats {
+    pub bytes: usize,
+    pub states: usize,
+    pub clears: u64,
+}
+
+impl Matcher {
+    /// A matcher with so many bytes for its caches; with none it runs the automaton as it stands.
+    pub fn new(capacity: usize) -> Matcher {
+        Matcher {
+            reader: Reader::new(),
+            document: Document::default(),
+            segments: Vec::new(),
+            generation: None,
+            capacity,
+            nfa: Nfa::default(),
+            ranks: Ranks::default(),
+            by_name: ByName::default(),
+        }
+    }
+
+    /// Matches messages one by one and hands each outcome to `sink`.
+    pub fn match_batch<'m>(
+        &mut self,
+        generation: &Generation,
+        tenant: &str,
+        messages: impl Iterator<Item = &'m [u8]>,
+        limits: &Limits,
+        mut sink: impl FnMut(Result<&Matches, ReadError>),
+    ) {
+        self.prepare(generation);
+        let active = self.active(generation, tenant);
+        let mut matches = Matches::default();
+        for message in messages {
+            matches.queries.clear();
+            matches.work = Work::default();
+            match self.reader.read(message, limits, &mut self.document) {
+                Ok(()) => {
+                    self.match_document(&active, &mut matches);
+                    sink(Ok(&matches));
+                }
+                Err(error) => sink(Err(error)),
+            }
+        }
+    }
+
+    /// The parts that hold queries of a tenant.
+    fn active<'g>(&self, generation: &'g Generation, tenant: &str) -> Vec<Active<'g>> {
+        let parts = generation.parts().iter().enumerate();
+        parts
+            .filter_map(|(at, part)| {
+                let tenant = part.tenant(tenant)?;
+                Some(Active {
+                    at,
+                    part,
+                    view: part.segment.view(),
+                    tenant,
+                    base: generation.base(at),
+                })
+            })
+            .collect()
+    }
+
+    /// Keeps what is remembered of segments that the generation still has.
+    fn prepare(&mut self, generation: &Generation) {
+        if self.generation == Some(generation.number) && self.segments.len() == generation.parts().len() {
+            return;
+        }
+        let mut known = std::mem::take(&mut self.segments);
+        for part in generation.parts() {
+            let same = |remembered: &Remembered| Arc::ptr_eq(&remembered.segment, &part.segment);
+            self.segments.push(match known.iter().position(same) {
+                Some(at) => known.swap_remove(at),
+                None => Remembered::new(part.segment.clone()),
+            });
+        }
+        self.generation = Some(generation.number);
+    }
+
+    fn match_document(&mut self, active: &[Active<'_>], matches: &mut Matches) {
+        self.ranks.reset();
+        self.by_name.reset();
+        let mut held: usize = self
+            .segments
+            .iter()
+            .map(|remembered| remembered.dfa.bytes())
+            .sum();
+        if held > self.capacity {
+            self.segments
+                .iter_mut()
+                .for_each(|remembered| remembered.dfa.clear());
+            held = 0;
+        }
+        for Active {
+            at,
+            part,
+            view,
+            tenant,
+            base,
+        } in active
+        {
+            let Remembered {
+                names,
+                dfa,
+                findings,
+                reported,
+                memo,
+                ..
+            } = &mut self.segments[*at];
+            if names.update(self.reader.vocabulary()) {
+                held -= dfa.bytes();
+                dfa.clear();
+            }
+            let before = dfa.bytes();
+            let room = (self.capacity + before).saturating_sub(held);
+            let found = dfa.find(
+                *view,
+                *tenant,
+                &self.document,
+                names,
+                &mut self.ranks,
+                findings,
+                room,
+            );
+            if found.is_err() {
+                // This message goes without; the next one starts with an empty cache.
+                findings.clear();
+                self.nfa
+                    .find(*view, *tenant, &self.document, names, &mut self.ranks, findings);
+            }
+            held = held - before + dfa.bytes();
+            let mut verifier = Verifier::new(*view, &self.document, names, &mut self.by_name, memo);
+            let verify = |query: u32| verifier.matches(view.query_twig[query as usize]);
+            let dead = part.dead_queries();
+            Collector {
+                view: *view,
+                findings,
+                dead,
+                reported,
+                verify,
+                base: *base,
+                matches: &mut matches.queries,
+                work: &mut matches.work,
+            }
+            .collect(*tenant);
+            findings.clear();
+            memo.clear();
+        }
+    }
+
+    /// Forgets what caches hold, as at the start.
+    pub fn clear(&mut self) {
+        self.segments
+            .iter_mut()
+            .for_each(|remembered| remembered.dfa.clear());
+    }
+
+    pub fn cache_stats(&self) -> CacheStats {
+        self.segments
+            .iter()
+            .fold(CacheStats::default(), |sum, remembered| CacheStats {
+                bytes: sum.bytes + remembered.dfa.bytes(),
+                states: sum.states + remembered.dfa.states(),
+                clears: sum.clears + remembered.dfa.clears(),
+            })
+    }
+}
+
+/// A part of the generation that a batch is matched against.
+struct Active<'g> {
+    at: usize,
+    part: &'g Part,
+    view: View<'g>,
+    tenant: u32,
+    base: u32,
+}

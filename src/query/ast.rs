@@ -99,6 +99,16 @@ impl PartialEq for Literal {
 
 impl Eq for Literal {}
 
+impl Literal {
+    /// XPath's `number()` of the literal.
+    pub fn number(&self) -> f64 {
+        match self {
+            Literal::Text(text) => crate::query::number::number(text.as_bytes()),
+            Literal::Number(number) => *number,
+        }
+    }
+}
+
 /// How a node's string-value is tested. Over a path a test is existential: some node passes it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Test {

@@ -5,6 +5,7 @@
 
 pub mod ast;
 mod canonical;
+pub mod decompose;
 mod hints;
 mod lexer;
 mod namespaces;

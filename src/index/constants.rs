@@ -1,0 +1,201 @@
+//! The constants of equality tests, in hash tables that a mapped file answers from directly.
+
+use rustc_hash::FxHashMap;
+
+use crate::index::columns::{Columns, View};
+use crate::index::trie::NONE;
+
+/// A constant while a segment is built: texts and numbers are numbered apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Constant {
+    Text(u32),
+    Number(u32),
+}
+
+#[derive(Default)]
+pub struct Constants {
+    texts: FxHashMap<Box<str>, u32>,
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+    numbers: FxHashMap<u64, u32>,
+    values: Vec<f64>,
+}
+
+impl Constants {
+    pub fn text(&mut self, text: &str) -> Constant {
+        if let Some(&id) = self.texts.get(text) {
+            return Constant::Text(id);
+        }
+        let id = self.ends.len() as u32;
+        self.bytes.extend(text.as_bytes());
+        self.ends.push(self.bytes.len() as u32);
+        self.texts.insert(text.into(), id);
+        Constant::Text(id)
+    }
+
+    pub fn number(&mut self, number: f64) -> Constant {
+        // Zero has two bit patterns and is one number.
+        let number = if number == 0.0 { 0.0 } else { number };
+        let values = &mut self.values;
+        Constant::Number(*self.numbers.entry(number.to_bits()).or_insert_with(|| {
+            values.push(number);
+            values.len() as u32 - 1
+        }))
+    }
+
+    /// The constant's number in the frozen segment.
+    pub fn frozen(&self, constant: Constant) -> u32 {
+        match constant {
+            Constant::Text(id) => id,
+            Constant::Number(id) => self.ends.len() as u32 + id,
+        }
+    }
+
+    pub fn freeze(self, columns: &mut Columns) {
+        let digest = blake3::hash(&self.bytes);
+        let seed = u64::from_le_bytes(digest.as_bytes()[..8].try_into().expect("eight bytes"));
+        columns.hash_seed = vec![seed];
+        columns.text_table = table(self.ends.len(), |id| {
+            let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
+            hash_bytes(seed, &self.bytes[start..self.ends[id] as usize])
+        });
+        columns.number_table = table(self.values.len(), |id| hash_word(seed, self.values[id].to_bits()));
+        columns.text_bytes = self.bytes;
+        columns.text_ends = self.ends;
+        columns.number = self.values;
+    }
+}
+
+/// An open-addressing table of ids, at most half full.
+fn table(count: usize, hash: impl Fn(usize) -> u64) -> Vec<u32> {
+    let mut table = vec![NONE; (count * 2).next_power_of_two()];
+    if count == 0 {
+        return Vec::new();
+    }
+    for id in 0..count {
+        let mut at = hash(id) as usize & (table.len() - 1);
+        while table[at] != NONE {
+            at = (at + 1) & (table.len() - 1);
+        }
+        table[at] = id as u32;
+    }
+    table
+}
+
+/// Lays out the equality tests (entry, constant, condition).
+pub fn freeze_equal(seed: u64, tests: &[[u32; 3]], columns: &mut Columns) {
+    if tests.is_empty() {
+        return;
+    }
+    let mut table = vec![[NONE; 3]; (tests.len() * 2).next_power_of_two()];
+    for test in tests {
+        let mut at = hash_word(seed, equal_key(test[0], test[1])) as usize & (table.len() - 1);
+        while table[at][0] != NONE {
+            at = (at + 1) & (table.len() - 1);
+        }
+        table[at] = *test;
+    }
+    columns.equal_table = table;
+}
+
+fn equal_key(entry: u32, constant: u32) -> u64 {
+    (entry as u64) << 32 | constant as u64
+}
+
+impl View<'_> {
+    /// The text constant equal to `value`, or `NONE`.
+    #[inline]
+    pub fn text_constant(&self, value: &[u8]) -> u32 {
+        if self.text_table.is_empty() {
+            return NONE;
+        }
+        let mask = self.text_table.len() - 1;
+        let mut at = hash_bytes(self.hash_seed[0], value) as usize & mask;
+        loop {
+            let id = self.text_table[at];
+            if id == NONE {
+                return NONE;
+            }
+            let start = if id == 0 {
+                0
+            } else {
+                self.text_ends[id as usize - 1] as usize
+            };
+            if &self.text_bytes[start..self.text_ends[id as usize] as usize] == value {
+                return id;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// The number constant equal to `value`, or `NONE`.
+    #[inline]
+    pub fn number_constant(&self, value: f64) -> u32 {
+        if self.number_table.is_empty() || value.is_nan() {
+            return NONE;
+        }
+        let value = if value == 0.0 { 0.0 } else { value };
+        let mask = self.number_table.len() - 1;
+        let mut at = hash_word(self.hash_seed[0], value.to_bits()) as usize & mask;
+        loop {
+            let id = self.number_table[at];
+            if id == NONE {
+                return NONE;
+            }
+            if self.number[id as usize] == value {
+                return self.text_ends.len() as u32 + id;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// The condition "the entry's subject equals the constant", or `NONE`.
+    #[inline]
+    pub fn equal_condition(&self, entry: u32, constant: u32) -> u32 {
+        if self.equal_table.is_empty() {
+            return NONE;
+        }
+        let mask = self.equal_table.len() - 1;
+        let mut at = hash_word(self.hash_seed[0], equal_key(entry, constant)) as usize & mask;
+        loop {
+            let [found, of, condition] = self.equal_table[at];
+            if found == entry && of == constant {
+                return condition;
+            }
+            if found == NONE {
+                return NONE;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+}
+
+const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// A hash that stays the same from machine to machine: it is part of the file format. The seed
+/// depends on the constants themselves, so that collisions cannot be prepared.
+#[inline]
+pub fn hash_word(seed: u64, word: u64) -> u64 {
+    fold(word ^ seed, MULTIPLIER ^ seed.rotate_left(32))
+}
+
+#[inline]
+pub fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
+    let mut state = seed ^ bytes.len() as u64;
+    let mut chunks = bytes.chunks_exact(8);
+    for chunk in &mut chunks {
+        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        state = fold(state ^ word, MULTIPLIER);
+    }
+    let mut last = 0;
+    for &byte in chunks.remainder() {
+        last = last << 8 | byte as u64;
+    }
+    fold(state ^ last, MULTIPLIER ^ seed.rotate_left(32))
+}

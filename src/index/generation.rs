@@ -1,0 +1,170 @@
+//! What a batch of messages is matched against: segments, less what was removed.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::index::segment::Segment;
+
+/// A segment as a generation sees it.
+#[derive(Clone)]
+pub struct Part {
+    pub segment: Arc<Segment>,
+    tenants: Arc<FxHashMap<String, u32>>,
+    /// A bit per target that was removed, and per query left with no target. Empty if none.
+    dead_targets: Arc<Vec<u64>>,
+    dead_queries: Arc<Vec<u64>>,
+    removed: usize,
+}
+
+impl Part {
+    pub fn new(segment: Arc<Segment>) -> Part {
+        let view = segment.view();
+        let mut tenants = FxHashMap::default();
+        let mut start = 0;
+        for (tenant, &end) in view.tenant_ends.iter().enumerate() {
+            let name = String::from_utf8_lossy(&view.tenant_bytes[start..end as usize]).into_owned();
+            tenants.insert(name, tenant as u32);
+            start = end as usize;
+        }
+        let none = Arc::new(Vec::new());
+        Part {
+            segment,
+            tenants: Arc::new(tenants),
+            dead_targets: none.clone(),
+            dead_queries: none,
+            removed: 0,
+        }
+    }
+
+    /// The number of a tenant, which is also its root in the trie.
+    pub fn tenant(&self, name: &str) -> Option<u32> {
+        self.tenants.get(name).copied()
+    }
+
+    pub fn tenants(&self) -> impl Iterator<Item = &str> {
+        self.tenants.keys().map(String::as_str)
+    }
+
+    pub fn dead_queries(&self) -> &[u64] {
+        &self.dead_queries
+    }
+
+    /// Targets that are left.
+    pub fn live(&self) -> usize {
+        self.segment.view().target.len() - self.removed
+    }
+
+    /// The places of removed targets, for the manifest.
+    pub fn removed(&self) -> Vec<u32> {
+        crate::matching::bits::set_bits(&self.dead_targets).collect()
+    }
+
+    /// The place of a live target.
+    pub fn find(&self, target: u64) -> Option<u32> {
+        let place = self.segment.view().target.binary_search(&target).ok()?;
+        (!bit(&self.dead_targets, place as u32)).then_some(place as u32)
+    }
+
+    /// Removes targets by place.
+    pub fn remove(&mut self, places: &[u32]) {
+        if places.is_empty() {
+            return;
+        }
+        let segment = self.segment.clone();
+        let view = segment.view();
+        let dead_targets = Arc::make_mut(&mut self.dead_targets);
+        dead_targets.resize(view.target.len().div_ceil(64), 0);
+        for &place in places {
+            let word = &mut dead_targets[place as usize / 64];
+            self.removed += (*word >> (place % 64) & 1 == 0) as usize;
+            *word |= 1 << (place % 64);
+        }
+        let dead_queries = Arc::make_mut(&mut self.dead_queries);
+        dead_queries.resize(view.queries().div_ceil(64), 0);
+        for &place in places {
+            let query = view.target_query[place as usize];
+            if view
+                .targets_of(query)
+                .iter()
+                .all(|&place| bit(dead_targets, place))
+            {
+                dead_queries[query as usize / 64] |= 1 << (query % 64);
+            }
+        }
+    }
+
+    /// The live targets of a query.
+    pub fn targets(&self, query: u32) -> impl Iterator<Item = u64> {
+        let view = self.segment.view();
+        view.targets_of(query)
+            .iter()
+            .filter(|&&place| !bit(&self.dead_targets, place))
+            .map(move |&place| view.target[place as usize])
+    }
+
+    /// The tenant of a query.
+    pub fn tenant_of(&self, query: u32) -> &str {
+        let view = self.segment.view();
+        let tenant = view.query_tenant.get(query as usize).copied().unwrap_or(0);
+        self.tenants
+            .iter()
+            .find(|(_, id)| **id == tenant)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+fn bit(bits: &[u64], at: u32) -> bool {
+    bits.get(at as usize / 64)
+        .is_some_and(|word| word >> (at % 64) & 1 != 0)
+}
+
+/// A numbered, immutable set of parts. Queries are numbered through all of them.
+#[derive(Clone, Default)]
+pub struct Generation {
+    pub number: u64,
+    parts: Vec<Part>,
+    bases: Vec<u32>,
+}
+
+impl Generation {
+    pub fn new(number: u64, parts: Vec<Part>) -> Generation {
+        let mut next = 0;
+        let bases = parts
+            .iter()
+            .map(|part| {
+                let base = next;
+                next += part.segment.view().queries() as u32;
+                base
+            })
+            .collect();
+        Generation { number, parts, bases }
+    }
+
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The number of a part's first query.
+    pub fn base(&self, part: usize) -> u32 {
+        self.bases[part]
+    }
+
+    /// The part a query belongs to, and its number there.
+    pub fn locate(&self, query: u32) -> Option<(&Part, u32)> {
+        let part = self.bases.partition_point(|&base| base <= query).checked_sub(1)?;
+        let local = query - self.bases[part];
+        ((local as usize) < self.parts[part].segment.view().queries()).then_some((&self.parts[part], local))
+    }
+
+    /// The live targets of a query.
+    pub fn targets(&self, query: u32) -> impl Iterator<Item = u64> {
+        self.locate(query)
+            .into_iter()
+            .flat_map(|(part, local)| part.targets(local))
+    }
+
+    pub fn live(&self) -> usize {
+        self.parts.iter().map(Part::live).sum()
+    }
+}

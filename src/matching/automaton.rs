@@ -1,0 +1,83 @@
+//! The automaton over a segment's trie: what an element leads to. This is the truth; `dfa`
+//! remembers it.
+//!
+//! A trie node is *bound* by an element if the path to the node selects the element. What an
+//! element's children can bind follows from two sets: the nodes the element binds, for their
+//! children by `/`, and the nodes that it or an ancestor binds, for their children by `//`.
+
+use crate::index::columns::View;
+use crate::index::trie::{ANY, NONE};
+
+/// The labels a name has: its own, and that of its namespace. `NONE` where no query mentions it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NameLabels {
+    pub name: u32,
+    pub namespace: u32,
+}
+
+impl View<'_> {
+    #[inline]
+    pub fn has_children(&self, node: u32) -> bool {
+        self.node_children[node as usize] < self.node_descendants[node as usize]
+    }
+
+    #[inline]
+    pub fn has_descendants(&self, node: u32) -> bool {
+        self.node_descendants[node as usize] < self.node_children[node as usize + 1]
+    }
+
+    /// Appends the nodes bound by a child called so of an element that binds `node`.
+    #[inline]
+    pub fn push_children(&self, node: u32, labels: NameLabels, out: &mut Vec<u32>) {
+        let (start, end) = (
+            self.node_children[node as usize],
+            self.node_descendants[node as usize],
+        );
+        self.push_matching(start, end, labels, out);
+    }
+
+    /// Appends the nodes bound by a descendant called so of an element that binds `node`.
+    #[inline]
+    pub fn push_descendants(&self, node: u32, labels: NameLabels, out: &mut Vec<u32>) {
+        let (start, end) = (
+            self.node_descendants[node as usize],
+            self.node_children[node as usize + 1],
+        );
+        self.push_matching(start, end, labels, out);
+    }
+
+    #[inline]
+    fn push_matching(&self, start: u32, end: u32, labels: NameLabels, out: &mut Vec<u32>) {
+        let mut start = start as usize;
+        let end = end as usize;
+        if start < end && self.node_label[start] == ANY {
+            out.push(start as u32);
+            start += 1;
+        }
+        for label in [labels.name, labels.namespace] {
+            if label != NONE
+                && let Ok(at) = self.node_label[start..end].binary_search(&label)
+            {
+                out.push((start + at) as u32);
+            }
+        }
+    }
+
+    /// The entries of a node.
+    #[inline]
+    pub fn entries(&self, node: u32) -> std::ops::Range<usize> {
+        if self.node_entries.is_empty() {
+            return 0..0;
+        }
+        self.node_entries[node as usize] as usize..self.node_entries[node as usize + 1] as usize
+    }
+
+    #[inline]
+    pub fn anchor(&self, node: u32) -> u32 {
+        if self.node_anchor.is_empty() {
+            NONE
+        } else {
+            self.node_anchor[node as usize]
+        }
+    }
+}

@@ -1,0 +1,558 @@
+//! The automaton determinised lazily into a bounded cache: nearly every element costs one look-up.
+//!
+//! A state is a pair of sets: the trie nodes an element binds (its *accept* set, which decides what
+//! is found there) and the nodes bound by it or an ancestor that have children by `//` (its
+//! *loops*, which only ever grow on the way down). The cache holds what the automaton said and can
+//! be dropped at any time; see `nfa` for the same without it.
+
+use rustc_hash::FxHashMap;
+
+use crate::document::Document;
+use crate::ids::{ElementId, NameId};
+use crate::index::builder::{
+    ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE,
+};
+use crate::index::columns::View;
+use crate::index::trie::{ANY, NONE};
+use crate::matching::automaton::NameLabels;
+use crate::matching::bits::{Bits, MaskList, MaskPool};
+use crate::matching::findings::{Findings, Ranks};
+use crate::matching::names::Names;
+use crate::query::number::number;
+
+/// The cache has no room for what the message needs.
+#[derive(Debug)]
+pub struct Full;
+
+#[derive(Clone, Copy)]
+struct State {
+    accept: u32,
+    loops: u32,
+}
+
+/// A stretch of the pool of sets.
+#[derive(Clone, Copy, Default)]
+struct Stretch {
+    start: u32,
+    len: u32,
+}
+
+/// What is found at an element that binds a set of nodes.
+#[derive(Clone, Copy)]
+struct Accept {
+    nodes: Stretch,
+    conditions: MaskList,
+    anchors: MaskList,
+    /// A stretch of `probes`, by subject.
+    probes: Stretch,
+}
+
+/// What is looked at below such an element: one subject, for all the nodes at once.
+#[derive(Clone, Copy)]
+struct Probe {
+    subject: u32,
+    flags: u8,
+    exists: MaskList,
+    /// Slots to gather numbers for; entries to test for equality. Stretches of the pool.
+    slots: Stretch,
+    entries: Stretch,
+}
+
+pub struct Dfa {
+    starts: FxHashMap<u32, u32>,
+    states: Vec<State>,
+    state_ids: FxHashMap<u64, u32>,
+    transitions: FxHashMap<u64, u32>,
+    accepts: Vec<Accept>,
+    accept_ids: FxHashMap<u64, Vec<u32>>,
+    loops: Vec<Stretch>,
+    loop_ids: FxHashMap<u64, Vec<u32>>,
+    /// Nodes that a set of loops leads to by a name.
+    loop_steps: FxHashMap<u64, Stretch>,
+    probes: Vec<Probe>,
+    /// Per probe and constant, the conditions that hold.
+    equals: FxHashMap<u64, MaskList>,
+    sets: Vec<u32>,
+    masks: MaskPool,
+
+    /// Scratch: the states of a document's elements; nodes being gathered; marks on trie nodes.
+    path: Vec<u32>,
+    nodes: Vec<u32>,
+    marks: Vec<u32>,
+    mark: u32,
+    conditions: Bits,
+    anchors: Bits,
+    /// Per accept set: the document it was last met in, and whether twice; see `visit`.
+    visits: Vec<u32>,
+    document: u32,
+    clears: u64,
+}
+
+impl Dfa {
+    pub fn new(view: View<'_>) -> Dfa {
+        Dfa {
+            starts: FxHashMap::default(),
+            states: Vec::new(),
+            state_ids: FxHashMap::default(),
+            transitions: FxHashMap::default(),
+            accepts: Vec::new(),
+            accept_ids: FxHashMap::default(),
+            loops: Vec::new(),
+            loop_ids: FxHashMap::default(),
+            loop_steps: FxHashMap::default(),
+            probes: Vec::new(),
+            equals: FxHashMap::default(),
+            sets: Vec::new(),
+            masks: MaskPool::default(),
+            path: Vec::new(),
+            nodes: Vec::new(),
+            marks: vec![0; view.node_label.len()],
+            mark: 0,
+            conditions: Bits::new(view.conditions()),
+            anchors: Bits::new(view.anchors()),
+            visits: Vec::new(),
+            document: 0,
+            clears: 0,
+        }
+    }
+
+    /// The memory the cache holds, about.
+    pub fn bytes(&self) -> usize {
+        const MAP_ENTRY: usize = 24;
+        let maps = self.state_ids.len() + self.transitions.len() + self.loop_steps.len() + self.equals.len();
+        let sets = self.accept_ids.len() + self.loop_ids.len();
+        self.sets.len() * 4
+            + self.masks.bytes()
+            + maps * MAP_ENTRY
+            + sets * (MAP_ENTRY + 24)
+            + self.states.len() * size_of::<State>()
+            + self.accepts.len() * (size_of::<Accept>() + 4)
+            + self.probes.len() * size_of::<Probe>()
+    }
+
+    pub fn states(&self) -> usize {
+        self.states.len()
+    }
+
+    pub fn clears(&self) -> u64 {
+        self.clears
+    }
+
+    /// Forgets everything remembered.
+    pub fn clear(&mut self) {
+        self.clears += 1;
+        self.starts.clear();
+        self.states.clear();
+        self.state_ids.clear();
+        self.transitions.clear();
+        self.accepts.clear();
+        self.accept_ids.clear();
+        self.loops.clear();
+        self.loop_ids.clear();
+        self.loop_steps.clear();
+        self.probes.clear();
+        self.equals.clear();
+        self.sets.clear();
+        self.masks.clear();
+        self.visits.clear();
+    }
+
+    /// Matches a document from the root of a tenant. `Err(Full)` leaves partial findings.
+    #[allow(clippy::too_many_arguments)]
+    pub fn find(
+        &mut self,
+        view: View<'_>,
+        root: u32,
+        document: &Document,
+        names: &Names,
+        ranks: &mut Ranks,
+        findings: &mut Findings,
+        capacity: usize,
+    ) -> Result<(), Full> {
+        self.document = self.document.wrapping_add(2);
+        if self.document == 0 {
+            self.visits.fill(0);
+            self.document = 2;
+        }
+        let start = self.start(view, root);
+        self.path.clear();
+        for (index, element) in document.elements.iter().enumerate() {
+            let above = if element.parent.is_none() {
+                start
+            } else {
+                self.path[element.parent.index()]
+            };
+            let key = (above as u64) << 32 | element.name.0 as u64;
+            let state = match self.transitions.get(&key) {
+                Some(&state) => state,
+                None => {
+                    if self.bytes() > capacity {
+                        return Err(Full);
+                    }
+                    let state = self.step(view, above, element.name, names.of(element.name));
+                    self.transitions.insert(key, state);
+                    state
+                }
+            };
+            self.path.push(state);
+            let accept = self.states[state as usize].accept;
+            self.visit(accept, findings);
+            if self.accepts[accept as usize].probes.len > 0 {
+                if self.bytes() > capacity {
+                    return Err(Full);
+                }
+                self.look(
+                    view,
+                    accept,
+                    ElementId::from(index),
+                    document,
+                    names,
+                    ranks,
+                    findings,
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what an element's accept set says by itself. A second element in the same document
+    /// changes only which anchors are unique, a third changes nothing.
+    #[inline]
+    fn visit(&mut self, accept: u32, findings: &mut Findings) {
+        let visit = &mut self.visits[accept as usize];
+        let accept = &self.accepts[accept as usize];
+        if *visit < self.document {
+            *visit = self.document;
+            findings.conditions.or(self.masks.get(accept.conditions));
+            if !accept.anchors.is_empty() {
+                findings
+                    .once
+                    .count(&mut findings.twice, self.masks.get(accept.anchors));
+            }
+        } else if *visit == self.document {
+            *visit = self.document + 1;
+            findings.twice.or(self.masks.get(accept.anchors));
+        }
+    }
+
+    /// Looks at the subjects below an element.
+    #[allow(clippy::too_many_arguments)]
+    fn look(
+        &mut self,
+        view: View<'_>,
+        accept: u32,
+        element: ElementId,
+        document: &Document,
+        names: &Names,
+        ranks: &mut Ranks,
+        findings: &mut Findings,
+    ) {
+        let Stretch { start, len } = self.accepts[accept as usize].probes;
+        let (start, end) = (start as usize, (start + len) as usize);
+        let first_attribute = start + (self.probes[start].subject == ANY) as usize;
+        // Labels come first, the other subjects last.
+        let others = (first_attribute..end)
+            .rev()
+            .take_while(|&probe| self.probes[probe].subject >= SUBJECT_POSITION_ANY)
+            .last()
+            .unwrap_or(end);
+        if start < others {
+            for attribute in document.attributes_of(element) {
+                let value = document.value(attribute);
+                if first_attribute > start {
+                    self.test(view, start, value, findings);
+                }
+                let labels = names.of(attribute.name);
+                for label in [labels.name, labels.namespace] {
+                    if label == NONE {
+                        continue;
+                    }
+                    for probe in first_attribute..others {
+                        if self.probes[probe].subject == label {
+                            self.test(view, probe, value, findings);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        for probe in others..end {
+            match self.probes[probe].subject {
+                SUBJECT_TEXT => {
+                    for text in document.texts_of(element) {
+                        self.test(view, probe, text.content.of(&document.text), findings);
+                    }
+                }
+                SUBJECT_VALUE => self.test(view, probe, document.string_value(element), findings),
+                SUBJECT_POSITION => {
+                    let rank = ranks.of(document, element).named;
+                    self.equal(view, probe, view.number_constant(rank as f64), findings);
+                }
+                _ => {
+                    let rank = ranks.of(document, element).any;
+                    self.equal(view, probe, view.number_constant(rank as f64), findings);
+                }
+            }
+        }
+    }
+
+    /// Tests one value of a probe's subject.
+    #[inline]
+    fn test(&mut self, view: View<'_>, probe: usize, value: &[u8], findings: &mut Findings) {
+        let Probe {
+            flags, exists, slots, ..
+        } = self.probes[probe];
+        if !exists.is_empty() {
+            findings.conditions.or(self.masks.get(exists));
+        }
+        if flags & ENTRY_TEXT != 0 {
+            self.equal(view, probe, view.text_constant(value), findings);
+        }
+        if flags & ENTRY_NUMBER != 0 || slots.len > 0 {
+            let number = number(value);
+            if number.is_nan() {
+                return;
+            }
+            if flags & ENTRY_NUMBER != 0 {
+                self.equal(view, probe, view.number_constant(number), findings);
+            }
+            for at in slots.start..slots.start + slots.len {
+                findings.gather(self.sets[at as usize], number);
+            }
+        }
+    }
+
+    /// Sets the conditions that hold because a probe's subject equals a constant.
+    #[inline]
+    fn equal(&mut self, view: View<'_>, probe: usize, constant: u32, findings: &mut Findings) {
+        if constant == NONE {
+            return;
+        }
+        let key = (probe as u64) << 32 | constant as u64;
+        let list = match self.equals.get(&key) {
+            Some(&list) => list,
+            None => self.learn_equal(view, probe, constant, key),
+        };
+        if !list.is_empty() {
+            findings.conditions.or(self.masks.get(list));
+        }
+    }
+
+    #[cold]
+    fn learn_equal(&mut self, view: View<'_>, probe: usize, constant: u32, key: u64) -> MaskList {
+        let Stretch { start, len } = self.probes[probe].entries;
+        for at in start..start + len {
+            let condition = view.equal_condition(self.sets[at as usize], constant);
+            if condition != NONE {
+                self.conditions.set(condition);
+            }
+        }
+        let list = self.masks.store(&mut self.conditions);
+        self.equals.insert(key, list);
+        list
+    }
+
+    /// The state of the document node.
+    fn start(&mut self, view: View<'_>, root: u32) -> u32 {
+        if let Some(&state) = self.starts.get(&root) {
+            return state;
+        }
+        self.nodes.clear();
+        self.nodes.push(root);
+        let accept = self.accept(view);
+        self.nodes.retain(|&node| view.has_descendants(node));
+        let loops = self.loops();
+        let state = self.state(accept, loops);
+        self.starts.insert(root, state);
+        state
+    }
+
+    /// The state of a child called `name` of an element in state `above`.
+    #[cold]
+    fn step(&mut self, view: View<'_>, above: u32, name: NameId, labels: NameLabels) -> u32 {
+        let State { accept, loops } = self.states[above as usize];
+        let descendants = self.loop_step(view, loops, name, labels);
+        self.nodes.clear();
+        self.nodes.extend_from_slice(slice(&self.sets, descendants));
+        let Stretch { start, len } = self.accepts[accept as usize].nodes;
+        for at in start..start + len {
+            view.push_children(self.sets[at as usize], labels, &mut self.nodes);
+        }
+        let accept = self.accept(view);
+        // Loops grow by the nodes that were not there before.
+        let before = self.loops[loops as usize];
+        self.mark += 1;
+        for &node in slice(&self.sets, before) {
+            self.marks[node as usize] = self.mark;
+        }
+        let (marks, mark) = (&self.marks, self.mark);
+        self.nodes
+            .retain(|&node| view.has_descendants(node) && marks[node as usize] != mark);
+        let loops = if self.nodes.is_empty() {
+            loops
+        } else {
+            self.nodes.extend_from_slice(slice(&self.sets, before));
+            self.loops()
+        };
+        self.state(accept, loops)
+    }
+
+    /// The nodes that a set of loops leads to by a name: shared by all states with these loops.
+    fn loop_step(&mut self, view: View<'_>, loops: u32, name: NameId, labels: NameLabels) -> Stretch {
+        let key = (loops as u64) << 32 | name.0 as u64;
+        if let Some(&stretch) = self.loop_steps.get(&key) {
+            return stretch;
+        }
+        self.nodes.clear();
+        for &node in slice(&self.sets, self.loops[loops as usize]) {
+            view.push_descendants(node, labels, &mut self.nodes);
+        }
+        let stretch = self.store_nodes();
+        self.loop_steps.insert(key, stretch);
+        stretch
+    }
+
+    fn store_nodes(&mut self) -> Stretch {
+        let start = self.sets.len() as u32;
+        self.sets.extend_from_slice(&self.nodes);
+        Stretch {
+            start,
+            len: self.nodes.len() as u32,
+        }
+    }
+
+    fn state(&mut self, accept: u32, loops: u32) -> u32 {
+        let states = &mut self.states;
+        *self
+            .state_ids
+            .entry((accept as u64) << 32 | loops as u64)
+            .or_insert_with(|| {
+                states.push(State { accept, loops });
+                states.len() as u32 - 1
+            })
+    }
+
+    /// The set of loops that `nodes` holds.
+    fn loops(&mut self) -> u32 {
+        let hash = hash_set(&self.nodes);
+        let candidates = self.loop_ids.entry(hash).or_default();
+        for &loops in candidates.iter() {
+            let known = slice(&self.sets, self.loops[loops as usize]);
+            if same_set(known, &self.nodes, &mut self.marks, &mut self.mark) {
+                return loops;
+            }
+        }
+        let id = self.loops.len() as u32;
+        candidates.push(id);
+        let stretch = self.store_nodes();
+        self.loops.push(stretch);
+        id
+    }
+
+    /// The accept set that `nodes` holds.
+    fn accept(&mut self, view: View<'_>) -> u32 {
+        let hash = hash_set(&self.nodes);
+        let candidates = self.accept_ids.entry(hash).or_default();
+        for &accept in candidates.iter() {
+            let known = slice(&self.sets, self.accepts[accept as usize].nodes);
+            if same_set(known, &self.nodes, &mut self.marks, &mut self.mark) {
+                return accept;
+            }
+        }
+        let id = self.accepts.len() as u32;
+        candidates.push(id);
+        let nodes = self.store_nodes();
+        let mut entries = Vec::new();
+        for &node in &self.nodes {
+            let condition = view.node_condition[node as usize];
+            if condition != NONE {
+                self.conditions.set(condition);
+            }
+            let anchor = view.anchor(node);
+            if anchor != NONE {
+                self.anchors.set(anchor);
+            }
+            entries.extend(
+                view.entries(node)
+                    .map(|entry| (view.entry_subject[entry], entry as u32)),
+            );
+        }
+        let conditions = self.masks.store(&mut self.conditions);
+        let anchors = self.masks.store(&mut self.anchors);
+        let probes = self.probes(view, entries);
+        self.accepts.push(Accept {
+            nodes,
+            conditions,
+            anchors,
+            probes,
+        });
+        self.visits.push(0);
+        id
+    }
+
+    /// One probe per subject of the entries.
+    fn probes(&mut self, view: View<'_>, mut entries: Vec<(u32, u32)>) -> Stretch {
+        entries.sort_unstable();
+        let start = self.probes.len() as u32;
+        for of_subject in entries.chunk_by(|a, b| a.0 == b.0) {
+            let mut flags = 0;
+            let slots_start = self.sets.len() as u32;
+            for &(_, entry) in of_subject {
+                let entry = entry as usize;
+                flags |= view.entry_flags[entry];
+                if view.entry_exists[entry] != NONE {
+                    self.conditions.set(view.entry_exists[entry]);
+                }
+                if view.entry_slot[entry] != NONE {
+                    self.sets.push(view.entry_slot[entry]);
+                }
+            }
+            let entries_start = self.sets.len() as u32;
+            let compared = of_subject
+                .iter()
+                .filter(|(_, entry)| view.entry_flags[*entry as usize] != 0);
+            self.sets.extend(compared.map(|&(_, entry)| entry));
+            let exists = self.masks.store(&mut self.conditions);
+            self.probes.push(Probe {
+                subject: of_subject[0].0,
+                flags,
+                exists,
+                slots: Stretch {
+                    start: slots_start,
+                    len: entries_start - slots_start,
+                },
+                entries: Stretch {
+                    start: entries_start,
+                    len: self.sets.len() as u32 - entries_start,
+                },
+            });
+        }
+        Stretch {
+            start,
+            len: self.probes.len() as u32 - start,
+        }
+    }
+}
+
+#[inline(always)]
+fn slice(sets: &[u32], stretch: Stretch) -> &[u32] {
+    &sets[stretch.start as usize..(stretch.start + stretch.len) as usize]
+}
+
+/// A hash that does not depend on the order of a set's members, which saves sorting them.
+fn hash_set(nodes: &[u32]) -> u64 {
+    nodes.iter().fold(nodes.len() as u64, |sum, &node| {
+        let mixed = (node as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        sum.wrapping_add((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9))
+    })
+}
+
+/// Whether two lists without repetitions hold the same nodes.
+fn same_set(a: &[u32], b: &[u32], marks: &mut [u32], mark: &mut u32) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    *mark += 1;
+    a.iter().for_each(|&node| marks[node as usize] = *mark);
+    b.iter().all(|&node| marks[node as usize] == *mark)
+}

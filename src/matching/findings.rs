@@ -1,0 +1,123 @@
+//! What a message was found to contain, in the terms of one segment.
+
+use crate::document::Document;
+use crate::ids::ElementId;
+use crate::index::columns::View;
+use crate::matching::bits::Bits;
+
+/// Conditions that hold, anchors that bound elements, numbers that slots gathered.
+pub struct Findings {
+    pub conditions: Bits,
+    /// Anchors that bound an element, and those that bound a second one.
+    pub once: Bits,
+    pub twice: Bits,
+    slots: Vec<(f64, f64)>,
+    touched: Vec<u32>,
+}
+
+const NO_NUMBERS: (f64, f64) = (f64::NAN, f64::NAN);
+
+impl Findings {
+    pub fn new(view: View<'_>) -> Findings {
+        Findings {
+            conditions: Bits::new(view.conditions()),
+            once: Bits::new(view.anchors()),
+            twice: Bits::new(view.anchors()),
+            slots: vec![NO_NUMBERS; view.slots()],
+            touched: Vec::new(),
+        }
+    }
+
+    /// The smallest and the largest number a slot gathered; NaN if none, which passes no range.
+    #[inline(always)]
+    pub fn slot(&self, slot: usize) -> (f64, f64) {
+        self.slots[slot]
+    }
+
+    #[inline]
+    pub fn gather(&mut self, slot: u32, number: f64) {
+        let known = &mut self.slots[slot as usize];
+        if number.is_nan() {
+            return;
+        }
+        if known.0.is_nan() {
+            *known = (number, number);
+            self.touched.push(slot);
+        } else {
+            *known = (known.0.min(number), known.1.max(number));
+        }
+    }
+
+    /// The slots that gathered a number.
+    pub fn touched(&self) -> &[u32] {
+        &self.touched
+    }
+
+    pub fn bind_anchor(&mut self, anchor: u32) {
+        if self.once.get(anchor) {
+            self.twice.set(anchor);
+        }
+        self.once.set(anchor);
+    }
+
+    pub fn clear(&mut self) {
+        self.conditions.clear();
+        self.once.clear();
+        self.twice.clear();
+        for slot in self.touched.drain(..) {
+            self.slots[slot as usize] = NO_NUMBERS;
+        }
+    }
+}
+
+/// The places of a document's elements among their siblings, counted from 1.
+#[derive(Default)]
+pub struct Ranks {
+    ready: bool,
+    ranks: Vec<Rank>,
+    counts: rustc_hash::FxHashMap<(ElementId, crate::ids::NameId), u32>,
+    children: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Rank {
+    /// Among siblings of the same name.
+    pub named: u32,
+    /// Among all sibling elements.
+    pub any: u32,
+}
+
+impl Ranks {
+    /// Forgets the last document; counting waits until somebody asks.
+    pub fn reset(&mut self) {
+        self.ready = false;
+    }
+
+    pub fn of(&mut self, document: &Document, element: ElementId) -> Rank {
+        if !self.ready {
+            self.count(document);
+        }
+        self.ranks[element.index()]
+    }
+
+    fn count(&mut self, document: &Document) {
+        self.ready = true;
+        self.ranks.clear();
+        self.counts.clear();
+        self.children.clear();
+        self.children.resize(document.elements.len(), 0);
+        for element in &document.elements {
+            let named = self.counts.entry((element.parent, element.name)).or_insert(0);
+            *named += 1;
+            let any = match element.parent.is_some() {
+                true => {
+                    let any = &mut self.children[element.parent.index()];
+                    *any += 1;
+                    *any
+                }
+                false => 1,
+            };
+            self.ranks.push(Rank { named: *named, any });
+        }
+    }
+}

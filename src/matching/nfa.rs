@@ -1,0 +1,127 @@
+//! Findings straight from the automaton, element by element, remembering nothing.
+
+use crate::document::Document;
+use crate::ids::ElementId;
+use crate::index::builder::{
+    ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE,
+};
+use crate::index::columns::View;
+use crate::index::trie::{ANY, NONE};
+use crate::matching::findings::{Findings, Ranks};
+use crate::matching::names::Names;
+use crate::query::number::number;
+
+/// What the open elements bind: for each, a stretch of `nodes`.
+#[derive(Default)]
+pub struct Nfa {
+    nodes: Vec<u32>,
+    open: Vec<(ElementId, usize)>,
+    bound: Vec<u32>,
+}
+
+impl Nfa {
+    /// Matches a document from the root of a tenant.
+    pub fn find(
+        &mut self,
+        view: View<'_>,
+        root: u32,
+        document: &Document,
+        names: &Names,
+        ranks: &mut Ranks,
+        findings: &mut Findings,
+    ) {
+        self.nodes.clear();
+        self.open.clear();
+        self.nodes.push(root);
+        for (index, element) in document.elements.iter().enumerate() {
+            let id = ElementId::from(index);
+            while self.open.last().is_some_and(|(open, _)| *open != element.parent) {
+                let (_, start) = self.open.pop().expect("checked");
+                self.nodes.truncate(start);
+            }
+            let labels = names.of(element.name);
+            self.bound.clear();
+            let parent_start = self.open.last().map_or(0, |&(_, start)| start);
+            for &node in &self.nodes[parent_start..] {
+                view.push_children(node, labels, &mut self.bound);
+            }
+            for (at, &node) in self.nodes.iter().enumerate() {
+                // A recursive message binds a node at several depths; its children count once.
+                if view.has_descendants(node) && !self.nodes[..at].contains(&node) {
+                    view.push_descendants(node, labels, &mut self.bound);
+                }
+            }
+            for &node in &self.bound {
+                let condition = view.node_condition[node as usize];
+                if condition != NONE {
+                    findings.conditions.set(condition);
+                }
+                let anchor = view.anchor(node);
+                if anchor != NONE {
+                    findings.bind_anchor(anchor);
+                }
+                for entry in view.entries(node) {
+                    look(view, entry, id, document, names, ranks, findings);
+                }
+            }
+            self.open.push((id, self.nodes.len()));
+            self.nodes.extend(&self.bound);
+        }
+    }
+}
+
+/// Looks at an entry's subject below an element.
+fn look(
+    view: View<'_>,
+    entry: usize,
+    element: ElementId,
+    document: &Document,
+    names: &Names,
+    ranks: &mut Ranks,
+    findings: &mut Findings,
+) {
+    let mut value = |bytes: &[u8]| test(view, entry, bytes, findings);
+    match view.entry_subject[entry] {
+        SUBJECT_TEXT => document
+            .texts_of(element)
+            .for_each(|text| value(text.content.of(&document.text))),
+        SUBJECT_VALUE => value(document.string_value(element)),
+        SUBJECT_POSITION => value(ranks.of(document, element).named.to_string().as_bytes()),
+        SUBJECT_POSITION_ANY => value(ranks.of(document, element).any.to_string().as_bytes()),
+        label => {
+            for attribute in document.attributes_of(element) {
+                let labels = names.of(attribute.name);
+                if label == ANY || label == labels.name || label == labels.namespace {
+                    value(document.value(attribute));
+                }
+            }
+        }
+    }
+}
+
+/// Tests one value of an entry's subject.
+fn test(view: View<'_>, entry: usize, value: &[u8], findings: &mut Findings) {
+    let exists = view.entry_exists[entry];
+    if exists != NONE {
+        findings.conditions.set(exists);
+    }
+    let flags = view.entry_flags[entry];
+    let slot = view.entry_slot[entry];
+    let mut equal = |constant: u32| {
+        if constant != NONE {
+            let condition = view.equal_condition(entry as u32, constant);
+            if condition != NONE {
+                findings.conditions.set(condition);
+            }
+        }
+    };
+    if flags & ENTRY_TEXT != 0 {
+        equal(view.text_constant(value));
+    }
+    if flags & ENTRY_NUMBER != 0 {
+        equal(view.number_constant(number(value)));
+    }
+    if slot != NONE {
+        findings.gather(slot, number(value));
+    }
+}

@@ -1,0 +1,533 @@
+//! Whether a query matches, decided on the document itself: the compiled twig, walked from the
+//! document node. Costs at most steps × elements × depth, whatever the query and the message.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::document::Document;
+use crate::ids::{ElementId, NameId};
+use crate::index::columns::View;
+use crate::index::twig::*;
+use crate::matching::by_name::ByName;
+use crate::matching::names::Names;
+use crate::query::number::number;
+
+/// A node of a document, in document order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum NodeRef {
+    Document,
+    Element(ElementId),
+    /// An element and the place of one of its attributes.
+    Attribute(ElementId, u32),
+    /// A place in `Document::texts`.
+    Text(u32),
+}
+
+/// What was decided where a walk can come by again. It is true for every query that has the step
+/// or the predicate, so it is kept through a message.
+#[derive(Default)]
+pub struct Memo {
+    /// Steps from which an element led nowhere.
+    failed: FxHashSet<(u32, ElementId)>,
+    predicates: FxHashMap<(u32, ElementId), bool>,
+}
+
+impl Memo {
+    pub fn clear(&mut self) {
+        self.failed.clear();
+        self.predicates.clear();
+    }
+}
+
+/// Every node passes.
+const NO_TEST: u32 = u32::MAX;
+
+/// Where a walk leads.
+enum Sink<'s> {
+    /// To the first node that passes the test.
+    Test(u32),
+    /// To all nodes that pass the test, each visited once.
+    Nodes {
+        test: u32,
+        seen: FxHashSet<(u32, ElementId)>,
+        nodes: &'s mut Vec<NodeRef>,
+    },
+    /// To all ways there, one node per step.
+    Tuples {
+        test: u32,
+        way: Vec<NodeRef>,
+        tuples: &'s mut Vec<Vec<NodeRef>>,
+        limit: usize,
+    },
+}
+
+/// Walks twigs of one segment over one document.
+pub struct Verifier<'a> {
+    words: &'a [u32],
+    document: &'a Document,
+    names: &'a Names,
+    by_name: &'a mut ByName,
+    memo: &'a mut Memo,
+}
+
+/// One step of a path, decoded.
+#[derive(Clone, Copy)]
+struct Step {
+    at: u32,
+    kind: u32,
+    descendant: bool,
+    memo: bool,
+    label: u32,
+    predicates: u32,
+}
+
+impl Step {
+    fn next(self) -> u32 {
+        self.at + 2 + self.predicates
+    }
+}
+
+impl<'a> Verifier<'a> {
+    pub fn new(
+        view: View<'a>,
+        document: &'a Document,
+        names: &'a Names,
+        by_name: &'a mut ByName,
+        memo: &'a mut Memo,
+    ) -> Verifier<'a> {
+        Verifier {
+            words: view.twig,
+            document,
+            names,
+            by_name,
+            memo,
+        }
+    }
+
+    /// Whether the query whose twig starts at `offset` matches.
+    pub fn matches(&mut self, offset: u32) -> bool {
+        self.expr(offset, NodeRef::Document)
+    }
+
+    /// The nodes selected by the paths that are true and stand outside `not()`.
+    pub fn nodes(&mut self, offset: u32, nodes: &mut Vec<NodeRef>) {
+        self.each_path(offset, &mut |verifier, path, test, step, steps| {
+            if verifier.path(path, NodeRef::Document) {
+                let test = verifier.existential(test);
+                let mut found = Vec::new();
+                let mut sink = Sink::Nodes {
+                    test,
+                    seen: FxHashSet::default(),
+                    nodes: &mut found,
+                };
+                verifier.walk(step, steps, NodeRef::Document, &mut sink);
+                nodes.append(&mut found);
+            }
+        });
+        let document = self.document;
+        nodes.sort_unstable_by_key(|node| order(document, *node));
+        nodes.dedup();
+    }
+
+    /// The ways to those nodes, one node per step, up to `limit` of them.
+    pub fn tuples(&mut self, offset: u32, limit: usize, tuples: &mut Vec<Vec<NodeRef>>) {
+        self.each_path(offset, &mut |verifier, path, test, step, steps| {
+            if verifier.path(path, NodeRef::Document) {
+                let test = verifier.existential(test);
+                let mut sink = Sink::Tuples {
+                    test,
+                    way: Vec::new(),
+                    tuples,
+                    limit,
+                };
+                verifier.walk(step, steps, NodeRef::Document, &mut sink);
+            }
+        });
+        let document = self.document;
+        tuples.sort_by_cached_key(|tuple| {
+            tuple
+                .iter()
+                .rev()
+                .map(|node| order(document, *node))
+                .collect::<Vec<_>>()
+        });
+    }
+
+    /// Calls `visit` with each path outside `not()`: its offset, test, first step, step count.
+    fn each_path(&mut self, offset: u32, visit: &mut impl FnMut(&mut Self, u32, u32, u32, u32)) {
+        let word = self.words[offset as usize];
+        match word & 0xFF {
+            AND | OR => {
+                for at in 1..=word >> 8 {
+                    self.each_path(self.words[(offset + at) as usize], visit);
+                }
+            }
+            NOT => {}
+            _ => visit(self, offset, offset + 1, self.first_step(offset), word >> 16),
+        }
+    }
+
+    fn expr(&mut self, offset: u32, context: NodeRef) -> bool {
+        let word = self.words[offset as usize];
+        match word & 0xFF {
+            AND => (1..=word >> 8).all(|at| self.expr(self.words[(offset + at) as usize], context)),
+            OR => (1..=word >> 8).any(|at| self.expr(self.words[(offset + at) as usize], context)),
+            NOT => !self.expr(self.words[offset as usize + 1], context),
+            _ => self.path(offset, context),
+        }
+    }
+
+    fn first_step(&self, path: u32) -> u32 {
+        let test = self.words[path as usize + 1];
+        let literal = match test & 0xFF {
+            TEST_EXISTS => 0,
+            TEST_NUMBER => 2,
+            _ => (test >> 16).div_ceil(4),
+        };
+        path + 2 + literal
+    }
+
+    fn path(&mut self, offset: u32, context: NodeRef) -> bool {
+        let word = self.words[offset as usize];
+        let context = if word >> 8 & ABSOLUTE != 0 {
+            NodeRef::Document
+        } else {
+            context
+        };
+        let (test, step, steps) = (offset + 1, self.first_step(offset), word >> 16);
+        match self.words[test as usize] & 0xFF {
+            kind @ (TEST_CONTAINS | TEST_STARTS_WITH) => {
+                // A node set stands for its first node, an empty one for the empty string.
+                let mut nodes = Vec::new();
+                let mut sink = Sink::Nodes {
+                    test: NO_TEST,
+                    seen: FxHashSet::default(),
+                    nodes: &mut nodes,
+                };
+                self.walk(step, steps, context, &mut sink);
+                let document = self.document;
+                let first = nodes.into_iter().min_by_key(|node| order(document, *node));
+                let value = first.map_or(&b""[..], |node| string_value(document, node));
+                let literal = self.literal(test);
+                match kind {
+                    TEST_STARTS_WITH => value.starts_with(literal),
+                    _ => memchr::memmem::find(value, literal).is_some(),
+                }
+            }
+            _ => self.walk(step, steps, context, &mut Sink::Test(test)),
+        }
+    }
+
+    /// The test to select nodes by: one that looked at the first node only selects them all.
+    fn existential(&self, test: u32) -> u32 {
+        match self.words[test as usize] & 0xFF {
+            TEST_CONTAINS | TEST_STARTS_WITH => NO_TEST,
+            _ => test,
+        }
+    }
+
+    fn literal(&self, test: u32) -> &'a [u8] {
+        let words: &'a [u32] = self.words;
+        let bytes: &'a [u8] = bytemuck::cast_slice(&words[test as usize + 1..]);
+        &bytes[..(words[test as usize] >> 16) as usize]
+    }
+
+    /// Whether a node passes a test.
+    fn test(&self, test: u32, node: NodeRef) -> bool {
+        if test == NO_TEST {
+            return true;
+        }
+        let word = self.words[test as usize];
+        let operator = word >> 8 & 0xFF;
+        match word & 0xFF {
+            TEST_TEXT => {
+                let equal = string_value(self.document, node) == self.literal(test);
+                equal == (operator == 0)
+            }
+            TEST_NUMBER => {
+                let bits =
+                    self.words[test as usize + 1] as u64 | (self.words[test as usize + 2] as u64) << 32;
+                let (value, constant) = (number(string_value(self.document, node)), f64::from_bits(bits));
+                match operator {
+                    0 => value == constant,
+                    1 => value != constant,
+                    2 => value < constant,
+                    3 => value <= constant,
+                    4 => value > constant,
+                    _ => value >= constant,
+                }
+            }
+            _ => true,
+        }
+    }
+
+    fn step(&self, at: u32) -> Step {
+        let word = self.words[at as usize];
+        Step {
+            at,
+            kind: word & 0xF,
+            descendant: word & STEP_DESCENDANT != 0,
+            memo: word & STEP_MEMO != 0,
+            label: self.words[at as usize + 1],
+            predicates: word >> 8,
+        }
+    }
+
+    /// Walks the remaining steps from a context node. True ends the walk.
+    fn walk(&mut self, at: u32, steps: u32, context: NodeRef, sink: &mut Sink<'_>) -> bool {
+        if steps == 0 {
+            return self.arrive(context, sink);
+        }
+        let step = self.step(at);
+        let positions = (0..step.predicates).any(|predicate| self.predicate(step, predicate) & POSITION != 0);
+        if positions {
+            let mut parents = vec![context];
+            if step.descendant {
+                parents.extend(self.below(context).map(NodeRef::Element));
+            }
+            return parents
+                .into_iter()
+                .any(|parent| self.counted(step, steps, parent, sink));
+        }
+        match step.kind {
+            STEP_NAME if step.descendant => {
+                let name = self.names.name_of(step.label);
+                let range = self.range_below(context);
+                let document = self.document;
+                let (start, end) = self.by_name.range(document, name, range);
+                (start..end).any(|place| {
+                    let element = self.by_name.at(place);
+                    self.enter(step, steps, NodeRef::Element(element), sink)
+                })
+            }
+            STEP_NAME | STEP_ANY | STEP_NAMESPACE if step.descendant => self.below(context).any(|element| {
+                self.admits(step, element) && self.enter(step, steps, NodeRef::Element(element), sink)
+            }),
+            STEP_NAME | STEP_ANY | STEP_NAMESPACE => children(self.document, context).any(|element| {
+                self.admits(step, element) && self.enter(step, steps, NodeRef::Element(element), sink)
+            }),
+            _ => {
+                let own = match context {
+                    NodeRef::Element(element) => Some(element),
+                    _ => None,
+                };
+                let below = if step.descendant {
+                    Some(self.below(context))
+                } else {
+                    None
+                };
+                own.into_iter().chain(below.into_iter().flatten()).any(|parent| {
+                    leaves(self.document, step.kind, parent)
+                        .any(|leaf| self.admits_leaf(step, leaf) && self.enter(step, steps, leaf, sink))
+                })
+            }
+        }
+    }
+
+    /// A step with positions, from one parent: predicates count what the ones before them left.
+    fn counted(&mut self, step: Step, steps: u32, parent: NodeRef, sink: &mut Sink<'_>) -> bool {
+        let mut nodes: Vec<NodeRef> = match (step.kind, parent) {
+            (STEP_NAME | STEP_ANY | STEP_NAMESPACE, parent) => children(self.document, parent)
+                .filter(|&element| self.admits(step, element))
+                .map(NodeRef::Element)
+                .collect(),
+            (kind, NodeRef::Element(parent)) => leaves(self.document, kind, parent)
+                .filter(|&leaf| self.admits_leaf(step, leaf))
+                .collect(),
+            _ => Vec::new(),
+        };
+        for predicate in 0..step.predicates {
+            let predicate = self.predicate(step, predicate);
+            if predicate & POSITION != 0 {
+                let place = (predicate & !POSITION) as usize;
+                nodes = nodes.get(place.wrapping_sub(1)).copied().into_iter().collect();
+            } else {
+                nodes.retain(|&node| self.holds(step, predicate, node));
+            }
+        }
+        nodes.into_iter().any(|node| self.onward(step, steps, node, sink))
+    }
+
+    fn predicate(&self, step: Step, predicate: u32) -> u32 {
+        self.words[(step.at + 2 + predicate) as usize]
+    }
+
+    /// A node that passes the step's name test: its predicates, then the rest of the path.
+    #[inline]
+    fn enter(&mut self, step: Step, steps: u32, node: NodeRef, sink: &mut Sink<'_>) -> bool {
+        for predicate in 0..step.predicates {
+            if !self.holds(step, self.predicate(step, predicate), node) {
+                return false;
+            }
+        }
+        self.onward(step, steps, node, sink)
+    }
+
+    /// Whether a predicate that is not a position holds of a node.
+    #[inline]
+    fn holds(&mut self, step: Step, predicate: u32, node: NodeRef) -> bool {
+        let NodeRef::Element(element) = node else {
+            return self.expr(predicate, node);
+        };
+        if !step.memo {
+            return self.expr(predicate, node);
+        }
+        if let Some(&known) = self.memo.predicates.get(&(predicate, element)) {
+            return known;
+        }
+        let holds = self.expr(predicate, node);
+        self.memo.predicates.insert((predicate, element), holds);
+        holds
+    }
+
+    /// The rest of the path from a node that passed its step.
+    fn onward(&mut self, step: Step, steps: u32, node: NodeRef, sink: &mut Sink<'_>) -> bool {
+        let key = match node {
+            NodeRef::Element(element) if step.memo => Some((step.at, element)),
+            _ => None,
+        };
+        match sink {
+            Sink::Test(_) => {
+                if key.is_some_and(|key| self.memo.failed.contains(&key)) {
+                    return false;
+                }
+                let found = self.walk(step.next(), steps - 1, node, sink);
+                if !found && let Some(key) = key {
+                    self.memo.failed.insert(key);
+                }
+                found
+            }
+            Sink::Nodes { seen, .. } => {
+                if key.is_some_and(|key| !seen.insert(key)) {
+                    return false;
+                }
+                self.walk(step.next(), steps - 1, node, sink)
+            }
+            Sink::Tuples { way, .. } => {
+                way.push(node);
+                let full = self.walk(step.next(), steps - 1, node, sink);
+                if let Sink::Tuples { way, .. } = sink {
+                    way.pop();
+                }
+                full
+            }
+        }
+    }
+
+    fn arrive(&mut self, node: NodeRef, sink: &mut Sink<'_>) -> bool {
+        match sink {
+            Sink::Test(test) => self.test(*test, node),
+            Sink::Nodes { test, nodes, .. } => {
+                if self.test(*test, node) {
+                    nodes.push(node);
+                }
+                false
+            }
+            Sink::Tuples {
+                test,
+                way,
+                tuples,
+                limit,
+            } => {
+                if self.test(*test, node) {
+                    tuples.push(way.clone());
+                }
+                tuples.len() >= *limit
+            }
+        }
+    }
+
+    /// Whether an element passes a step's name test.
+    #[inline(always)]
+    fn admits(&self, step: Step, element: ElementId) -> bool {
+        self.admits_name(step.kind, step.label, self.document.element(element).name)
+    }
+
+    fn admits_leaf(&self, step: Step, leaf: NodeRef) -> bool {
+        match leaf {
+            NodeRef::Attribute(element, place) => {
+                let name = self.document.attributes_of(element)[place as usize].name;
+                self.admits_name(step.kind - STEP_ATTRIBUTE_NAME, step.label, name)
+            }
+            _ => true,
+        }
+    }
+
+    #[inline(always)]
+    fn admits_name(&self, kind: u32, label: u32, name: NameId) -> bool {
+        match kind {
+            STEP_NAME => self.names.name_of(label) == name,
+            STEP_ANY => true,
+            _ => self.names.of(name).namespace == label,
+        }
+    }
+
+    /// The elements below a node, as a range.
+    fn range_below(&self, context: NodeRef) -> (u32, u32) {
+        match context {
+            NodeRef::Document => (0, self.document.elements.len() as u32),
+            NodeRef::Element(element) => (element.0 + 1, self.document.element(element).end.0),
+            _ => (0, 0),
+        }
+    }
+
+    fn below(&self, context: NodeRef) -> impl Iterator<Item = ElementId> + use<> {
+        let (start, end) = self.range_below(context);
+        (start..end).map(ElementId)
+    }
+}
+
+/// The child elements of a node.
+fn children(document: &Document, context: NodeRef) -> impl Iterator<Item = ElementId> {
+    let (mut next, end) = match context {
+        NodeRef::Document => (0, document.elements.len() as u32),
+        NodeRef::Element(element) => (element.0 + 1, document.element(element).end.0),
+        _ => (0, 0),
+    };
+    std::iter::from_fn(move || {
+        if next >= end {
+            return None;
+        }
+        let child = ElementId(next);
+        next = document.element(child).end.0;
+        Some(child)
+    })
+}
+
+/// The attributes or text nodes of an element.
+fn leaves(document: &Document, kind: u32, parent: ElementId) -> impl Iterator<Item = NodeRef> {
+    let attributes = if kind == STEP_TEXT {
+        0
+    } else {
+        document.attributes_of(parent).len() as u32
+    };
+    let texts = match kind {
+        STEP_TEXT => document.element(parent).texts,
+        _ => crate::document::Span::default(),
+    };
+    let attributes = (0..attributes).map(move |place| NodeRef::Attribute(parent, place));
+    let texts = (texts.start..texts.end)
+        .filter(move |&text| document.texts[text as usize].parent == parent)
+        .map(NodeRef::Text);
+    attributes.chain(texts)
+}
+
+/// A key that sorts nodes in document order: attributes follow their element.
+pub fn order(document: &Document, node: NodeRef) -> (u32, u32) {
+    match node {
+        NodeRef::Document => (0, 0),
+        NodeRef::Element(element) => (document.element(element).node.0, 0),
+        NodeRef::Attribute(element, place) => (document.element(element).node.0, place + 1),
+        NodeRef::Text(text) => (document.texts[text as usize].node.0, 0),
+    }
+}
+
+pub fn string_value(document: &Document, node: NodeRef) -> &[u8] {
+    match node {
+        NodeRef::Document => &document.text,
+        NodeRef::Element(element) => document.string_value(element),
+        NodeRef::Attribute(element, place) => {
+            document.value(&document.attributes_of(element)[place as usize])
+        }
+        NodeRef::Text(text) => document.texts[text as usize].content.of(&document.text),
+    }
+}

@@ -1,0 +1,415 @@
+//! A query taken apart into what can be looked up: lines, and how they combine.
+//!
+//! ```text
+//! /a/b[@x = 1][c or not(d)]//e
+//!   lines         0: /a/b/@x = 1    1: /a/b/c    2: /a/b//e    3: /a/b/d
+//!   alternatives  {0, 1, 2} anchored at b;   {0, 2, not 3} anchored at b
+//! ```
+//!
+//! A *line* is a linear path from the document node, with at most one test at its end. An
+//! *alternative* is a conjunction of lines and negated lines; the query implies that one of its
+//! alternatives holds. The converse is what makes a prefilter exact: if an alternative is `exact`
+//! and each of its *anchors* (elements where lines branch) bound at most one element of the
+//! message, then the lines hold of the same elements, and the query matches. Otherwise the query
+//! has to be verified.
+
+use crate::query::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Step, Test};
+
+/// Past this many alternatives a conjunction of disjunctions is weakened, not multiplied out.
+const PRODUCT_LIMIT: usize = 32;
+/// Past this many alternatives a disjunction is not taken apart at all.
+const ALTERNATIVES_LIMIT: usize = 1024;
+
+/// An element step of the query's twig, as an index into `Decomposition::nodes`.
+pub type TwigNode = u32;
+/// The document node.
+pub const DOCUMENT: TwigNode = u32::MAX;
+
+/// A step of a line: the element test at a twig node, reached from `parent` by `axis`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TwigStep<'q> {
+    pub parent: TwigNode,
+    pub axis: Axis,
+    pub test: &'q NameTest,
+}
+
+/// What a line's test looks at, below the element its path leads to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Subject<'q> {
+    /// The element itself.
+    Element,
+    Attribute(&'q NameTest),
+    /// Each text node that is its child.
+    Text,
+    /// Its string-value.
+    Value,
+    /// Its place among the siblings that pass the same name test.
+    Position,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Check<'q> {
+    Exists,
+    Equal(&'q Literal),
+    /// A numeric comparison other than equality.
+    Range(Operator, f64),
+    Position(u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Line<'q> {
+    pub node: TwigNode,
+    pub subject: Subject<'q>,
+    pub check: Check<'q>,
+}
+
+/// A conjunction that is necessary for the query together with the other alternatives.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Alternative {
+    /// Lines that hold, as indexes into `Decomposition::lines`.
+    pub positive: Vec<u32>,
+    /// Lines that do not hold.
+    pub negative: Vec<u32>,
+    /// Twig nodes where lines branch; below a unique element, branching is harmless.
+    pub anchors: Vec<TwigNode>,
+    /// Whether nothing but the anchors stands between the lines and the query.
+    pub exact: bool,
+}
+
+/// The boolean tree in postfix order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Postfix {
+    /// One path of the query with its test, by its number in pre-order.
+    Path(u32),
+    And(u32),
+    Or(u32),
+    Not,
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Decomposition<'q> {
+    pub nodes: Vec<TwigStep<'q>>,
+    pub lines: Vec<Line<'q>>,
+    pub alternatives: Vec<Alternative>,
+}
+
+/// Takes a query apart.
+pub fn decompose(query: &Query) -> Decomposition<'_> {
+    let mut parts = Decomposition::default();
+    let partials = parts.expr(&query.expr, DOCUMENT);
+    parts.alternatives = partials.into_iter().map(|partial| partial.alternative).collect();
+    parts
+}
+
+/// The query's boolean tree over its top-level paths, in postfix order.
+pub fn postfix(query: &Query) -> Vec<Postfix> {
+    fn walk(expr: &Expr, paths: &mut u32, out: &mut Vec<Postfix>) {
+        match expr {
+            Expr::Path(..) => {
+                out.push(Postfix::Path(*paths));
+                *paths += 1;
+            }
+            Expr::Not(inner) => {
+                walk(inner, paths, out);
+                out.push(Postfix::Not);
+            }
+            Expr::And(operands) | Expr::Or(operands) => {
+                operands.iter().for_each(|operand| walk(operand, paths, out));
+                let count = operands.len() as u32;
+                out.push(if matches!(expr, Expr::And(_)) {
+                    Postfix::And(count)
+                } else {
+                    Postfix::Or(count)
+                });
+            }
+        }
+    }
+    let mut out = Vec::new();
+    walk(&query.expr, &mut 0, &mut out);
+    out
+}
+
+/// An alternative under construction, seen from a context node.
+#[derive(Clone, Default)]
+struct Partial {
+    alternative: Alternative,
+    /// Branches of this alternative that hang from the context node.
+    branches: u32,
+    /// Whether one of them is a positive line, so that the context node's existence is implied.
+    rooted: bool,
+}
+
+impl Partial {
+    /// Holds always: the neutral element of a conjunction.
+    fn truth(exact: bool) -> Partial {
+        Partial {
+            alternative: Alternative {
+                exact,
+                ..Alternative::default()
+            },
+            ..Partial::default()
+        }
+    }
+
+    fn line(line: u32) -> Partial {
+        let mut partial = Partial::truth(true);
+        partial.alternative.positive.push(line);
+        partial.branches = 1;
+        partial.rooted = true;
+        partial
+    }
+}
+
+impl<'q> Decomposition<'q> {
+    /// The alternatives of a boolean at a context node.
+    fn expr(&mut self, expr: &'q Expr, context: TwigNode) -> Vec<Partial> {
+        match expr {
+            Expr::Path(path, test) => self.path(path, test, context),
+            Expr::And(operands) => {
+                let mut all = vec![Partial::truth(true)];
+                for operand in operands {
+                    let next = self.expr(operand, context);
+                    all = self.both(all, next, context);
+                }
+                all
+            }
+            Expr::Or(operands) => {
+                let mut any = Vec::new();
+                for operand in operands {
+                    any.extend(self.expr(operand, context));
+                    if any.len() > ALTERNATIVES_LIMIT {
+                        return vec![Partial::truth(false)];
+                    }
+                }
+                any
+            }
+            Expr::Not(operand) => {
+                let inner = self.expr(operand, context);
+                self.negate(inner, context)
+            }
+        }
+    }
+
+    /// The conjunction of two disjunctions at a context node.
+    fn both(&mut self, left: Vec<Partial>, right: Vec<Partial>, context: TwigNode) -> Vec<Partial> {
+        if left.len().max(1) * right.len().max(1) > PRODUCT_LIMIT.max(left.len()).max(right.len()) {
+            // Weaken: keep the side with fewer alternatives, leave the other to verification.
+            let mut kept = if left.len() <= right.len() { left } else { right };
+            kept.iter_mut()
+                .for_each(|partial| partial.alternative.exact = false);
+            return kept;
+        }
+        let mut product = Vec::with_capacity(left.len() * right.len());
+        for one in &left {
+            for other in &right {
+                let mut partial = one.clone();
+                partial.alternative.positive.extend(&other.alternative.positive);
+                partial.alternative.negative.extend(&other.alternative.negative);
+                for &anchor in &other.alternative.anchors {
+                    push_new(&mut partial.alternative.anchors, anchor);
+                }
+                partial.alternative.exact &= other.alternative.exact;
+                partial.branches += other.branches;
+                partial.rooted |= other.rooted;
+                if partial.branches > 1 {
+                    self.anchor(&mut partial, context);
+                }
+                product.push(partial);
+            }
+        }
+        product
+    }
+
+    /// `not(A or B or …)` at a context node, by De Morgan where the alternatives are conjunctions
+    /// of plain lines; otherwise nothing is necessary.
+    fn negate(&mut self, inner: Vec<Partial>, context: TwigNode) -> Vec<Partial> {
+        let plain = |partial: &Partial| {
+            partial.alternative.exact
+                && partial
+                    .alternative
+                    .anchors
+                    .iter()
+                    .all(|&anchor| anchor == context)
+        };
+        if !inner.iter().all(plain) {
+            return vec![Partial::truth(false)];
+        }
+        let mut all = vec![Partial::truth(true)];
+        for Partial { alternative, .. } in inner {
+            let mut any = Vec::new();
+            for line in alternative.positive {
+                let mut partial = Partial::truth(true);
+                partial.alternative.negative.push(line);
+                partial.branches = 1;
+                self.anchor(&mut partial, context);
+                any.push(partial);
+            }
+            for line in alternative.negative {
+                any.push(Partial::line(line));
+            }
+            all = self.both(all, any, context);
+        }
+        all
+    }
+
+    /// The alternatives of "some node on the path passes the test".
+    fn path(&mut self, path: &'q Path, test: &'q Test, context: TwigNode) -> Vec<Partial> {
+        let start = if path.absolute { DOCUMENT } else { context };
+        let mut partials = self.steps(&path.steps, test, start);
+        if start != context {
+            // Nothing of an absolute path hangs from the context node.
+            for partial in &mut partials {
+                partial.branches = 0;
+                partial.rooted = false;
+            }
+        }
+        partials
+    }
+
+    fn steps(&mut self, steps: &'q [Step], test: &'q Test, context: TwigNode) -> Vec<Partial> {
+        let Some((step, rest)) = steps.split_first() else {
+            return self.end(context, Subject::Value, test, true);
+        };
+        let plain = step.predicates.is_empty();
+        match &step.node {
+            Node::Element(name) => {
+                let node = self.node(context, step.axis, name);
+                let below = if rest.is_empty() && matches!(test, Test::Exists) {
+                    vec![Partial::truth(true)]
+                } else {
+                    self.steps(rest, test, node)
+                };
+                if plain {
+                    return self.lift(below, node);
+                }
+                let predicates = self.predicates(step, node);
+                let partials = self.both(predicates, below, node);
+                self.lift(partials, node)
+            }
+            Node::Attribute(name) => self.leaves(step.axis, Subject::Attribute(name), test, context, plain),
+            Node::Text => self.leaves(step.axis, Subject::Text, test, context, plain),
+        }
+    }
+
+    /// The lines of a last step that selects attributes or text nodes: of the context node, and
+    /// after `//` also of the elements below it.
+    fn leaves(
+        &mut self,
+        axis: Axis,
+        subject: Subject<'q>,
+        test: &'q Test,
+        context: TwigNode,
+        exact: bool,
+    ) -> Vec<Partial> {
+        let mut any = Vec::new();
+        if context != DOCUMENT {
+            any.extend(self.end(context, subject, test, exact));
+        }
+        if axis == Axis::Descendant {
+            let node = self.node(context, Axis::Descendant, &NameTest::Any);
+            let below = self.end(node, subject, test, exact);
+            any.extend(self.lift(below, node));
+        }
+        any
+    }
+
+    /// The line that ends at `node` with a test of its `subject`.
+    fn end(&mut self, node: TwigNode, subject: Subject<'q>, test: &'q Test, exact: bool) -> Vec<Partial> {
+        if subject == Subject::Value && matches!(test, Test::Exists) {
+            return vec![Partial::truth(true)];
+        }
+        if node == DOCUMENT {
+            // The document's own string-value has no line.
+            return vec![Partial::truth(false)];
+        }
+        let check = match test {
+            Test::Exists => Some(Check::Exists),
+            Test::Compare(Operator::Equal, literal) => Some(Check::Equal(literal)),
+            Test::Compare(Operator::NotEqual, _) | Test::Contains(_) | Test::StartsWith(_) => None,
+            Test::Compare(operator, literal) => Some(Check::Range(*operator, literal.number())),
+        };
+        let (subject, check, exact) = match (check, exact) {
+            (Some(check), true) => (subject, check, true),
+            // Something is there: that much is necessary. Every element has a string-value.
+            _ if subject == Subject::Value => (Subject::Element, Check::Exists, false),
+            _ => (subject, Check::Exists, false),
+        };
+        let line = self.line(Line { node, subject, check });
+        let mut partial = Partial::line(line);
+        partial.alternative.exact = exact;
+        vec![partial]
+    }
+
+    /// The predicates of a step, at the twig node it leads to.
+    fn predicates(&mut self, step: &'q Step, node: TwigNode) -> Vec<Partial> {
+        let mut all = vec![Partial::truth(true)];
+        for (index, predicate) in step.predicates.iter().enumerate() {
+            let next = match predicate {
+                Predicate::Condition(expr) => self.expr(expr, node),
+                Predicate::Position(None) => Vec::new(),
+                // The first predicate counts siblings of the same name: a property of the element.
+                Predicate::Position(Some(position))
+                    if index == 0
+                        && matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_))) =>
+                {
+                    let check = Check::Position(*position);
+                    vec![Partial::line(self.line(Line {
+                        node,
+                        subject: Subject::Position,
+                        check,
+                    }))]
+                }
+                // A later one counts what the predicates before it left.
+                Predicate::Position(Some(_)) => vec![Partial::truth(false)],
+            };
+            all = self.both(all, next, node);
+        }
+        all
+    }
+
+    /// Turns alternatives seen from `node` into alternatives seen from its parent.
+    fn lift(&mut self, partials: Vec<Partial>, node: TwigNode) -> Vec<Partial> {
+        let mut lifted = partials;
+        for partial in &mut lifted {
+            if !partial.rooted {
+                let exists = Line {
+                    node,
+                    subject: Subject::Element,
+                    check: Check::Exists,
+                };
+                let line = self.line(exists);
+                partial.alternative.positive.push(line);
+            }
+            partial.branches = 1;
+            partial.rooted = true;
+        }
+        lifted
+    }
+
+    fn node(&mut self, parent: TwigNode, axis: Axis, test: &'q NameTest) -> TwigNode {
+        self.nodes.push(TwigStep { parent, axis, test });
+        self.nodes.len() as TwigNode - 1
+    }
+
+    fn line(&mut self, line: Line<'q>) -> u32 {
+        self.lines.push(line);
+        self.lines.len() as u32 - 1
+    }
+
+    /// Notes that lines branch at `node`, unless it can bind only one element anyway.
+    fn anchor(&self, partial: &mut Partial, node: TwigNode) {
+        let unique = node == DOCUMENT || {
+            let step = &self.nodes[node as usize];
+            step.parent == DOCUMENT && step.axis == Axis::Child
+        };
+        if !unique {
+            push_new(&mut partial.alternative.anchors, node);
+        }
+    }
+}
+
+fn push_new(list: &mut Vec<TwigNode>, node: TwigNode) {
+    if !list.contains(&node) {
+        list.push(node);
+    }
+}
