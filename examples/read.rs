@@ -12,7 +12,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for entry in std::fs::read_dir(folder)? {
         messages.push(std::fs::read(entry?.path())?);
     }
-    let (mut reader, mut document, limits) = (Reader::new(), Document::default(), Limits::default());
+    let (mut reader, mut document, limits) = (
+        Reader::new(),
+        Document::default(),
+        Limits {
+            internal_subset: true,
+            ..Limits::default()
+        },
+    );
     let (mut elements, mut attributes, mut texts, mut refused) = (0, 0, 0, 0);
     for message in &messages {
         match reader.read(message, &limits, &mut document) {

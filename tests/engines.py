@@ -30,7 +30,9 @@ def answer(index: tamis.Index, messages: Sequence[bytes]) -> Answer:
     return [set(index.targets(queries)) for queries in batch["queries"].to_pylist()]
 
 
-def loaded(queries: Sequence[str], namespaces: Mapping[str, str], *, cache_bytes: int = 64 << 20) -> tamis.Index:
+def loaded(
+    queries: Sequence[str], namespaces: Mapping[str, str], *, cache_bytes: int = 64 << 20
+) -> tamis.Index:
     """An index of one segment."""
     index = tamis.Index(cache_bytes=cache_bytes)
     refused = index.load(table(queries), namespaces=namespaces)

@@ -17,6 +17,7 @@ PRODUCTIONS = (
     # steps
     "child", "descendant", "attribute", "descendant-attribute", "text", "descendant-text",
     "name", "any", "any-attribute", "prefixed", "prefixed-any", "prefixed-attribute", "xml-attribute",
+    "child::", "descendant::", "attribute::", "self::", "descendant-or-self::", "dot-step",
     # how a path begins
     "absolute", "relative", "doc-variable", "msg-variable",
     "dot", "dot-child", "dot-descendant", "absolute-in-predicate",
@@ -24,7 +25,7 @@ PRODUCTIONS = (
     "exists-attribute", "exists-path", "compare-attribute", "compare-text", "compare-dot", "compare-path",
     "position", "position-never", "position-after-filter", "filter-after-position",
     "several-predicates", "nested-predicate", "predicate-on-attribute", "predicate-on-text",
-    "union-in-predicate",
+    "union-in-predicate", "union-compared", "constant",
     # tests
     "=", "!=", "<", "<=", ">", ">=", "swapped", "string", "number", "negative", "ordered-string",
     "contains", "starts-with",
@@ -164,9 +165,24 @@ class _Grower:
                 continue
             axis = "//" if jumped or self.chance(0.1, "descendant", "dot-descendant") else "/"
             self.use("descendant" if axis == "//" else "child")
-            steps.append(axis + self.name_test(element.name) + self.predicates(element, depth))
+            predicates, positional = self.predicates(element, depth)
+            steps.append(self.axis(axis, positional) + self.name_test(element.name) + predicates)
             jumped = False
         return "".join(steps)
+
+    def axis(self, axis: str, positional: bool) -> str:
+        """An axis, now and then in words or by a detour. `descendant::a[2]` is not `//a[2]`."""
+        if axis == "//":
+            ways = {"descendant-or-self::": "/descendant-or-self::node()/"}
+            if not positional:
+                ways["descendant::"] = "/descendant::"
+        else:
+            ways = {"child::": "/child::", "self::": "/self::node()/", "dot-step": "/./"}
+        if not self.chance(0.05, *ways):
+            return axis
+        way = self.favoured if self.favoured in ways else self.random.choice(list(ways))
+        self.use(way)
+        return ways[way]
 
     def name_test(self, name: Name) -> str:
         if self.chance(0.12, "any"):
@@ -186,13 +202,17 @@ class _Grower:
         return f"{_PREFIX[name.uri]}:{name.local}"
 
     def attribute_test(self, name: Name) -> str:
+        at = "@"
+        if self.chance(0.04, "attribute::"):
+            self.use("attribute::")
+            at = "attribute::"
         if self.chance(0.1, "any-attribute"):
             self.use("any-attribute")
-            return "@*"
+            return f"{at}*"
         if name.uri:
             self.use("xml-attribute" if name.uri == XML else "prefixed-attribute")
-            return f"@{_PREFIX[name.uri]}:{name.local}"
-        return f"@{name.local}"
+            return f"{at}{_PREFIX[name.uri]}:{name.local}"
+        return at + name.local
 
     def leaf(self, element: Element) -> tuple[str, str]:
         """A last step to a value of an element, and that value: an attribute, a text node, itself."""
@@ -242,8 +262,8 @@ class _Grower:
 
     # ── predicates ───────────────────────────────────────────────────────────────────────────
 
-    def predicates(self, element: Element, depth: int) -> str:
-        """The predicates of one step, seldom more than one."""
+    def predicates(self, element: Element, depth: int) -> tuple[str, bool]:
+        """The predicates of one step, seldom more than one, and whether a position is among them."""
         likely = (0.2, 0.1, 0.1, 0.1, 0.0)[depth]
         made: list[str] = []
         kinds: list[str] = []
@@ -275,7 +295,7 @@ class _Grower:
                     self.use("position-after-filter")
                 if (before, after) == ("position", "filter"):
                     self.use("filter-after-position")
-        return "".join(made)
+        return "".join(made), "position" in kinds
 
     def position(self, element: Element) -> str:
         if self.chance(0.08, "position-never"):
@@ -300,9 +320,16 @@ class _Grower:
             if self.chance(0.08, "not"):
                 self.use("not")
                 return f"not({self.condition(element, depth + 1)})"
-        if self.chance(0.06, "union-in-predicate"):
+        if self.chance(0.06, "union-in-predicate", "union-compared"):
             self.use("union-in-predicate")
-            return f"{self.inner_path(element, depth)[0]} | {self.inner_path(element, depth)[0]}"
+            (left, value, _), (right, _, _) = self.inner_path(element, depth), self.inner_path(element, depth)
+            if self.chance(0.4, "union-compared"):
+                self.use("union-compared")
+                return self.compared(f"({left} | {right})", *self.comparison(value))
+            return f"{left} | {right}"
+        if self.chance(0.01, "constant"):
+            self.use("constant")
+            return self.random.choice(("true()", "false()"))
         return self.atom(element, depth)
 
     def atom(self, element: Element, depth: int) -> str:

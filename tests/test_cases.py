@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from engines import ENGINES
 
 CASES = Path(__file__).parent / "cases"

@@ -10,16 +10,20 @@ from collections import Counter
 from random import Random
 
 import pytest
+from lxml import etree
+
 import random_documents as documents
 import random_queries as queries
 from engines import ENGINES, Answer
-from lxml import etree
 
-PAIRS = int(os.environ.get("TAMIS_PAIRS") or 150_000)
+PAIRS = int(os.environ.get("TAMIS_PAIRS") or 200_000)
 SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
 
 ORIGINALS, VARIANTS = 2, 11
 QUERIES = 240
+
+# Each production in turn; those that seldom hold, or come by seldom by themselves, more often.
+TURNS = (*queries.PRODUCTIONS, "xml-attribute", "constant", "position-never")
 
 
 class Group:
@@ -32,12 +36,11 @@ class Group:
             self.roots += [original, *(documents.variant(random, original) for _ in range(VARIANTS))]
         self.messages = [documents.serialise(random, root) for root in self.roots]
         self.queries: list[queries.RandomQuery] = []
-        first = random.randrange(len(queries.PRODUCTIONS))
+        first = random.randrange(len(TURNS))
         for number in range(QUERIES):
-            production = queries.PRODUCTIONS[(first + number) % len(queries.PRODUCTIONS)]
             root = random.choice(self.roots)
             witness = random.choice([root, *root.descendants()])
-            self.queries.append(queries.query(random, witness, production))
+            self.queries.append(queries.query(random, witness, TURNS[(first + number) % len(TURNS)]))
 
     def oracle(self) -> Answer:
         """What lxml says."""

@@ -1,6 +1,6 @@
 """tamis sifts streams of XML messages through millions of standing XPath queries."""
 
-from tamis.engine import __version__
+from tamis.engine import __version__, check, read_batch
 from tamis.errors import IndexError, QueryError, ReadError, TamisError
 from tamis.model import Batch, Limits, Query
 
@@ -13,4 +13,6 @@ __all__ = [
     "ReadError",
     "TamisError",
     "__version__",
+    "check",
+    "read_batch",
 ]

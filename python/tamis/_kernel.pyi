@@ -1,3 +1,16 @@
 """What the kernel (src/python) shows to `tamis.engine`, and to nothing else."""
 
+from collections.abc import Callable
+from typing import Any
+
+from tamis.model import Limits
+
 __version__: str
+
+def check(text: str, namespaces: dict[str, str] | None) -> tuple[str, str]: ...
+def read_batch(messages: Any, limits: Limits) -> tuple[Any, Any, Any, Any]: ...
+def read_all(messages: Any, limits: Limits) -> int: ...
+def naive_batch(
+    queries: list[str], messages: Any, namespaces: dict[str, str] | None, limits: Limits
+) -> list[list[int]]: ...
+def read_dtd(text: bytes, limits: Limits, resolve: Callable[[str], bytes | None] | None) -> str: ...

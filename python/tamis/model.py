@@ -36,8 +36,25 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Messages, read. The columns are told in `docs/tables.md`."""
+    """Messages, read: four Arrow tables."""
 
     nodes: pa.RecordBatch
+    """One row per node but the document node, in document order.
+
+    `message`: place in the batch. `node`: number in pre-order; the document node is 0.
+    `kind`: element, text, comment or instruction. `namespace`, `name`: of an element; an
+    instruction's target is its name. `parent`: node number. `depth`: 1 for the root element.
+    `end`: one past the last node of the sub-tree. `tag_path`: of an element, in `tag_paths`.
+    `value`: content of text, comments and instructions. `span_start`, `span_end`: bytes in the
+    message's UTF-8 form.
+    """
     attributes: pa.RecordBatch
+    """`message`, `node` (of the element), `namespace`, `name`, `value`."""
+    tag_paths: pa.RecordBatch
+    """The names from the root down to an element, once for the batch.
+
+    `tag_path`: number. `parent`: the path without its last name, null for a root.
+    `namespace`, `name`: of the last name.
+    """
     errors: pa.RecordBatch
+    """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, and for a limit `value`, `limit`."""

@@ -102,12 +102,11 @@ impl Parse<'_> {
             return self.comment(at);
         }
         if self.text[at..at + SECTION.len()] != *SECTION {
-            let code = if at + 2 >= self.end {
-                "truncated"
-            } else {
-                "bad-tag"
-            };
-            return Err(self.fault(code, "a comment or a CDATA section expected after <!", at));
+            return Err(self.unexpected(
+                "bad-tag",
+                "a comment or a CDATA section expected after <!",
+                at + 2,
+            ));
         }
         let start = at + SECTION.len();
         let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"]]>") else {

@@ -1,8 +1,13 @@
 //! `<!DOCTYPE name SYSTEM "…" [ … ]>`: accepted, never fetched, its internal subset read only on demand.
 
+use std::collections::{HashMap, HashSet};
+
+use super::Span;
+use super::dtd::{self, AttributeDeclaration, Dtd, EntityKind};
 use super::fault::Read;
+use super::lexicon::WrittenId;
 use super::reader::Parse;
-use super::scan::{SPACE, is, skip};
+use super::scan::{NAME, PADDING, SPACE, is, skip};
 
 /// What a document type declaration means for the rest of the document.
 #[derive(Default)]
@@ -10,6 +15,25 @@ pub(super) struct Doctype {
     /// There are declarations we have not read, so that an entity may be declared without our
     /// knowing.
     pub incomplete: bool,
+    pub entities: Vec<Entity>,
+    pub entity_ids: HashMap<Box<[u8]>, usize>,
+    /// Attributes that have a default, with its place in `Document::values`, by element.
+    pub defaults: HashMap<WrittenId, Vec<(WrittenId, Span)>>,
+    /// Attributes (of an element) whose values are tokens.
+    pub tokenised: HashSet<(WrittenId, WrittenId)>,
+}
+
+pub(super) struct Entity {
+    pub content: EntityContent,
+    /// Declared in a parameter entity: a standalone document may not refer to it.
+    pub outside: bool,
+}
+
+pub(super) enum EntityContent {
+    /// The replacement text, padded, and its length without the padding.
+    Internal(Vec<u8>, usize),
+    External,
+    Unparsed,
 }
 
 impl Parse<'_> {
@@ -17,12 +41,11 @@ impl Parse<'_> {
     pub fn doctype(&mut self, start: usize) -> Read<usize> {
         let mut doctype = Doctype::default();
         let mut at = self.require_space(start + "<!DOCTYPE".len())?;
-        let name_end = skip(self.text, at, super::scan::NAME);
-        let name = self
-            .scratch
-            .lexicon
-            .add(self.text, at, name_end - at, self.vocabulary);
-        name.map_err(|reason| self.fault("bad-doctype", reason, at))?;
+        let name_end = skip(self.text, at, NAME);
+        if name_end == at {
+            return Err(self.unexpected("bad-doctype", "the name of the root element expected", at));
+        }
+        self.name(at)?;
         at = skip(self.text, name_end, SPACE);
         let keyword = &self.text[at..at + 6];
         if keyword == b"SYSTEM" || keyword == b"PUBLIC" {
@@ -50,46 +73,90 @@ impl Parse<'_> {
                     at,
                 ));
             }
-            return Err(self.fault(
-                "internal-subset",
-                "an internal DTD subset is not supported yet",
+            let prolog = dtd::Prolog {
+                standalone: self.standalone,
+                external: doctype.incomplete,
+            };
+            let (dtd, end) = dtd::read_internal(&self.source[..self.end], at + 1, prolog, self.limits)?;
+            self.keep_declarations(&mut doctype, dtd, at)?;
+            at = skip(self.text, end + 1, SPACE);
+        }
+        if self.text[at] != b'>' {
+            return Err(self.unexpected(
+                "bad-doctype",
+                "the document type declaration does not end here with >",
                 at,
             ));
         }
-        if self.text[at] != b'>' {
-            let code = if at == self.end {
-                "truncated"
-            } else {
-                "bad-doctype"
-            };
-            return Err(self.fault(code, "the document type declaration does not end here with >", at));
-        }
         let _ = self.doctype.set(doctype);
         Ok(at + 1)
+    }
+
+    /// Keeps of a DTD what reading needs, by the names that the reader knows.
+    fn keep_declarations(&mut self, doctype: &mut Doctype, dtd: Dtd, at: usize) -> Read<()> {
+        doctype.incomplete |= dtd.has_parameter_references;
+        for (name, entity) in dtd.entities.iter() {
+            let content = match &entity.kind {
+                EntityKind::Internal(text) => {
+                    let mut padded = Vec::with_capacity(text.len() + PADDING);
+                    padded.extend_from_slice(text.as_bytes());
+                    padded.resize(text.len() + PADDING, 0);
+                    EntityContent::Internal(padded, text.len())
+                }
+                EntityKind::External(_) => EntityContent::External,
+                EntityKind::Unparsed(..) => EntityContent::Unparsed,
+            };
+            doctype
+                .entity_ids
+                .insert(name.as_bytes().into(), doctype.entities.len());
+            doctype.entities.push(Entity {
+                content,
+                outside: entity.outside,
+            });
+        }
+        for (element, attributes) in dtd.attributes.iter() {
+            let element = self.declared_name(element, at)?;
+            for AttributeDeclaration { name, kind, default } in attributes {
+                let attribute = self.declared_name(name, at)?;
+                if kind.is_tokenized() {
+                    doctype.tokenised.insert((element, attribute));
+                }
+                if let Some(value) = default.value() {
+                    let start = self.document.values.len() as u32;
+                    self.document.values.extend_from_slice(value.as_bytes());
+                    let span = Span {
+                        start,
+                        end: self.document.values.len() as u32,
+                    };
+                    doctype
+                        .defaults
+                        .entry(element)
+                        .or_default()
+                        .push((attribute, span));
+                }
+            }
+        }
+        self.declares_attributes = !(doctype.defaults.is_empty() && doctype.tokenised.is_empty());
+        Ok(())
+    }
+
+    fn declared_name(&mut self, name: &str, at: usize) -> Read<WrittenId> {
+        let id = self.scratch.lexicon.add_bytes(name.as_bytes(), self.vocabulary);
+        id.map_err(|reason| self.fault("bad-name", format!("{name}: {reason}"), at))
     }
 
     fn require_space(&self, at: usize) -> Read<usize> {
         if is(self.text[at], SPACE) {
             return Ok(skip(self.text, at, SPACE));
         }
-        let code = if at == self.end {
-            "truncated"
-        } else {
-            "bad-doctype"
-        };
-        Err(self.fault(code, "white space expected", at))
+        Err(self.unexpected("bad-doctype", "white space expected", at))
     }
 
     /// A literal in quotes at `at`; gives the place after it.
     fn literal(&self, at: usize) -> Read<usize> {
         let quote = self.text[at];
         if quote != b'"' && quote != b'\'' {
-            let code = if at == self.end {
-                "truncated"
-            } else {
-                "bad-doctype"
-            };
-            return Err(self.fault(code, "an identifier in quotes expected", at));
+            return Err(self.unexpected("bad-doctype", "an identifier in quotes expected", at));
         }
         match memchr::memchr(quote, &self.text[at + 1..self.end]) {
             Some(length) => Ok(at + length + 2),

@@ -1,20 +1,49 @@
-//! Entities that are not predefined.
+//! Entities that are not predefined, and attributes that a DTD adds or changes.
+//!
+//! As expat does: external entities are passed over in content and refused in attribute values; an
+//! entity we know nothing of is passed over if a declaration of it may stand in what we do not read
+//! (an external subset, an external parameter entity) and the document is not standalone, else refused.
 
 use std::ops::Range;
 
+use super::Span;
+use super::doctype::EntityContent;
 use super::fault::Read;
+use super::lexicon::WrittenId;
 use super::reader::{Parse, Suspended};
+use super::references::Reference;
+use super::scan::{IN_DOUBLE, IN_SINGLE, skip};
+
+/// An entity that is being read.
+#[derive(Clone, Copy)]
+pub(super) struct Entered<'a> {
+    entity: usize,
+    text: &'a [u8],
+    end: usize,
+}
 
 impl<'a> Parse<'a> {
     /// A reference in content, at `at`, to the entity whose name is at `name`; reading goes on at
     /// the place given, in the entity's replacement text if it has one.
     pub fn enter_entity(&mut self, at: usize, name: Range<usize>, after: usize) -> Read<usize> {
-        self.skippable(at, name)?;
-        Ok(after)
+        let Some(Entered { entity, text, end }) = self.enter(at, name, false)? else {
+            return Ok(after);
+        };
+        self.suspended.push(Suspended {
+            text: self.text,
+            end: self.end,
+            at: after,
+            base: self.base,
+            entity,
+        });
+        self.reference = Some(self.place(at, after));
+        (self.text, self.end, self.base) = (text, end, self.scratch.open.len());
+        Ok(0)
     }
 
     /// Back to where the entity was referred to.
     pub fn leave_entity(&mut self, outer: Suspended<'a>) -> usize {
+        self.busy[outer.entity] = false;
         (self.text, self.end, self.base) = (outer.text, outer.end, outer.base);
         if self.suspended.is_empty() {
             self.reference = None;
@@ -22,22 +51,164 @@ impl<'a> Parse<'a> {
         outer.at
     }
 
-    /// Adds the replacement text of an entity to the attribute value being read.
-    pub fn expand_in_value(&mut self, at: usize, name: Range<usize>) -> Read<()> {
-        self.skippable(at, name)
+    /// Adds the replacement text of an entity, referred to at `at..after`, to the attribute value
+    /// being read.
+    pub fn expand_in_value(&mut self, at: usize, name: Range<usize>, after: usize) -> Read<()> {
+        let before = (self.text, self.end, self.reference);
+        let mut open: Vec<(Entered<'a>, usize)> = Vec::new();
+        open.extend(self.enter(at, name, true)?.map(|entered| (entered, 0)));
+        self.reference = Some(self.place(at, after));
+        while let Some((entered, at)) = open.last_mut() {
+            (self.text, self.end) = (entered.text, entered.end);
+            // Quotes mean themselves here.
+            let stop = skip(self.text, *at, IN_DOUBLE | IN_SINGLE);
+            self.document.values.extend_from_slice(&self.text[*at..stop]);
+            *at = stop + 1;
+            match self.text[stop] {
+                b'\t' | b'\n' | b'\r' => self.document.values.push(b' '),
+                b'<' => {
+                    return Err(self.fault(
+                        "less-than-in-attribute",
+                        "the entity brings < into a value",
+                        stop,
+                    ));
+                }
+                b'&' => {
+                    let (reference, after) = self.reference_at(stop)?;
+                    *at = after;
+                    match reference {
+                        Reference::Character(c) => {
+                            let values = &mut self.document.values;
+                            values.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                        }
+                        Reference::Entity { start, end } => {
+                            open.extend(self.enter(stop, start..end, true)?.map(|entered| (entered, 0)));
+                        }
+                    }
+                }
+                _ => {
+                    self.busy[entered.entity] = false;
+                    open.pop();
+                }
+            }
+        }
+        (self.text, self.end, self.reference) = before;
+        Ok(())
     }
 
-    /// Whether an entity we know nothing of may be passed over: only if a declaration of it may
-    /// stand in what we do not read. expat does the same.
-    fn skippable(&self, at: usize, name: Range<usize>) -> Read<()> {
-        if self.doctype.get().is_some_and(|doctype| doctype.incomplete) && !self.standalone {
-            return Ok(());
+    /// The entity whose name is at `name`, marked as being read and paid for; `None` if it is to be
+    /// passed over.
+    fn enter(&mut self, at: usize, name: Range<usize>, in_value: bool) -> Read<Option<Entered<'a>>> {
+        let name = &self.text[name];
+        let shown = || String::from_utf8_lossy(name);
+        let Some(doctype) = self.doctype.get() else {
+            return Err(self.fault(
+                "undeclared-entity",
+                format!("the entity {} is not declared", shown()),
+                at,
+            ));
+        };
+        let must_be_declared = self.standalone || !doctype.incomplete;
+        let found = doctype.entity_ids.get(name);
+        let Some(&entity) = found.filter(|&&id| !(must_be_declared && doctype.entities[id].outside)) else {
+            if must_be_declared || found.is_some() {
+                let reason = format!("the entity {} is not declared in the document itself", shown());
+                return Err(self.fault("undeclared-entity", reason, at));
+            }
+            return Ok(None);
+        };
+        let (text, end) = match &doctype.entities[entity].content {
+            EntityContent::Internal(text, end) => (&text[..], *end),
+            EntityContent::External if in_value => {
+                let reason = format!("the external entity {} may not stand in a value", shown());
+                return Err(self.fault("external-entity", reason, at));
+            }
+            EntityContent::External => return Ok(None),
+            EntityContent::Unparsed => {
+                let reason = format!("the entity {} is not text and cannot be referred to", shown());
+                return Err(self.fault("unparsed-entity", reason, at));
+            }
+        };
+        if self.busy.is_empty() {
+            self.busy.resize(doctype.entities.len(), false);
         }
-        let name = String::from_utf8_lossy(&self.text[name]);
-        Err(self.fault(
-            "undeclared-entity",
-            format!("the entity {name} is not declared"),
-            at,
-        ))
+        if self.busy[entity] {
+            return Err(self.fault(
+                "entity-recursion",
+                format!("the entity {} contains itself", shown()),
+                at,
+            ));
+        }
+        self.spend(end, at)?;
+        self.busy[entity] = true;
+        Ok(Some(Entered { entity, text, end }))
+    }
+
+    /// Counts bytes that were not in the message: references and defaults make much of little.
+    fn spend(&mut self, bytes: usize, at: usize) -> Read<()> {
+        self.expanded += bytes;
+        if self.expanded > self.limits.expansion {
+            let (value, limit) = (self.expanded, self.limits.expansion);
+            return Err(self.exceeded(
+                "expansion-limit",
+                "bytes from entities and defaults",
+                at,
+                value,
+                limit,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Gives the tag at `start`, of an element called `name`, the defaults of its attributes, and
+    /// makes tokens of the values that are declared to be.
+    #[cold]
+    pub fn apply_declarations(&mut self, name: WrittenId, start: usize, attributes: usize) -> Read<()> {
+        let Some(doctype) = self.doctype.get() else {
+            return Ok(());
+        };
+        for (index, &id) in self.scratch.written.iter().enumerate() {
+            if doctype.tokenised.contains(&(name, id)) {
+                let value = &mut self.document.attributes[attributes + index].value;
+                *value = collapse_spaces(*value, &mut self.document.values);
+            }
+        }
+        for (id, value, _) in &mut self.scratch.declared {
+            if doctype.tokenised.contains(&(name, *id)) {
+                *value = collapse_spaces(*value, &mut self.document.values);
+            }
+        }
+        for &(id, value) in doctype.defaults.get(&name).map_or(&[][..], |defaults| defaults) {
+            if !self.scratch.lexicon.was_written(id, self.scratch.tag) {
+                self.spend(self.scratch.lexicon.bytes(id).len() + value.len(), start)?;
+                self.add_attribute(id, value, start)?;
+            }
+        }
+        self.scratch.written.clear();
+        Ok(())
+    }
+}
+
+/// A value without spaces at its ends, and with single ones between tokens. Only spaces: other white
+/// space in a normalised value was asked for by character reference.
+fn collapse_spaces(value: Span, values: &mut Vec<u8>) -> Span {
+    let bytes = value.of(values);
+    let is_collapsed =
+        !bytes.starts_with(b" ") && !bytes.ends_with(b" ") && !bytes.windows(2).any(|w| w == b"  ");
+    if is_collapsed {
+        return value;
+    }
+    let start = values.len();
+    for at in value.start as usize..value.end as usize {
+        if values[at] != b' ' || values.len() > start && values[values.len() - 1] != b' ' {
+            values.push(values[at]);
+        }
+    }
+    if values.len() > start && values[values.len() - 1] == b' ' {
+        values.pop();
+    }
+    Span {
+        start: start as u32,
+        end: values.len() as u32,
     }
 }

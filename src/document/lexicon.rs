@@ -18,7 +18,7 @@ impl PrefixId {
 }
 
 /// A written name's place in a `Lexicon`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct WrittenId(pub u32);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

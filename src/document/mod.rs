@@ -1,10 +1,10 @@
 //! A message as the rest of the kernel sees it: bytes in, a flat `Document` out.
 
 pub mod chars;
-pub mod dtd;
 mod content;
 mod declaration;
 mod doctype;
+pub mod dtd;
 mod encoding;
 mod entities;
 mod fault;

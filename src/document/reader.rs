@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 
 use super::doctype::Doctype;
 use super::fault::{Fault, Read, exceeded, fault};
-use super::lexicon::{Lexicon, PrefixId, WrittenId};
+use super::lexicon::{Lexicon, WrittenId};
 use super::namespaces::Namespaces;
 use super::scan::PADDING;
 use super::{Document, Limits, Other, OtherKind, Span, Vocabulary, declaration, encoding, scan};
@@ -34,6 +34,7 @@ impl Reader {
             open: Vec::new(),
             prefixed: Vec::new(),
             declared: Vec::new(),
+            written: Vec::new(),
             tag: 0,
         };
         Reader { vocabulary, scratch }
@@ -101,7 +102,9 @@ impl Reader {
             run: Run { start: 0, source: 0 },
             base: 0,
             suspended: Vec::new(),
+            busy: Vec::new(),
             expanded: 0,
+            declares_attributes: false,
         };
         let at = parse.prolog(start)?;
         let at = parse.content(at)?;
@@ -127,7 +130,9 @@ pub(super) struct Scratch {
     /// place in the text.
     pub prefixed: Vec<(u32, WrittenId, u32)>,
     /// Namespace declarations of the tag being read, with their values in `Document::values`.
-    pub declared: Vec<(PrefixId, Span, u32)>,
+    pub declared: Vec<(WrittenId, Span, u32)>,
+    /// Where a DTD declares attributes: the names of the tag's attributes as written.
+    pub written: Vec<WrittenId>,
     /// Start tags so far, over all messages: tells one tag's attributes from another's.
     pub tag: u64,
 }
@@ -138,6 +143,7 @@ impl Scratch {
         self.open.clear();
         self.prefixed.clear();
         self.declared.clear();
+        self.written.clear();
     }
 
     /// The vocabulary has a new epoch: its ids are remembered here no more.
@@ -198,8 +204,12 @@ pub(super) struct Parse<'a> {
     /// Elements that were open when `text` was begun: it can close only later ones.
     pub base: usize,
     pub suspended: Vec<Suspended<'a>>,
-    /// Bytes that references have added so far.
+    /// By entity: whether it is being read.
+    pub busy: Vec<bool>,
+    /// Bytes that references and defaults have added so far.
     pub expanded: usize,
+    /// Whether a DTD gives attributes defaults or types.
+    pub declares_attributes: bool,
 }
 
 impl<'a> Parse<'a> {
@@ -352,7 +362,7 @@ impl<'a> Parse<'a> {
             return Err(self.exceeded("name-limit", "bytes in a name", at, name.len(), self.limits.name));
         }
         if !super::lexicon::is_name(name) {
-            return Err(self.fault(if at == self.end { "truncated" } else { code }, reason, at));
+            return Err(self.unexpected(code, reason, at));
         }
         if name.contains(&b':') {
             return Err(self.fault(code, "a colon may not stand in this name", at));
@@ -379,6 +389,12 @@ impl<'a> Parse<'a> {
     #[cold]
     pub fn fault(&self, code: &'static str, reason: impl Into<String>, at: usize) -> Fault {
         fault(code, reason, self.source, self.place(at, at).start as usize)
+    }
+
+    /// A fault at a place where something else was expected, which may just be missing.
+    #[cold]
+    pub fn unexpected(&self, code: &'static str, reason: &str, at: usize) -> Fault {
+        self.fault(if at == self.end { "truncated" } else { code }, reason, at)
     }
 
     #[cold]

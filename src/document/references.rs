@@ -27,12 +27,7 @@ impl Parse<'_> {
             "a name expected after &; a plain & is written &amp;",
         )?;
         if self.text[end] != b';' {
-            let code = if end == self.end {
-                "truncated"
-            } else {
-                "bad-reference"
-            };
-            return Err(self.fault(code, "the reference does not end with ;", at));
+            return Err(self.unexpected("bad-reference", "the reference does not end with ;", end));
         }
         let reference = match &self.text[start..end] {
             b"amp" => Reference::Character('&'),
@@ -58,12 +53,7 @@ impl Parse<'_> {
             end += 1;
         }
         if end == start || self.text[end] != b';' {
-            let code = if end == self.end {
-                "truncated"
-            } else {
-                "bad-reference"
-            };
-            return Err(self.fault(code, "a character reference is &#, digits and ;", at));
+            return Err(self.unexpected("bad-reference", "a character reference is &#, digits and ;", end));
         }
         match char::from_u32(code).filter(|&c| is_char(c)) {
             Some(c) => Ok((Reference::Character(c), end + 1)),

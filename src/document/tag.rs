@@ -23,8 +23,7 @@ impl Parse<'_> {
                 break;
             }
             if !is(byte, SPACE) {
-                let code = if at == self.end { "truncated" } else { "bad-tag" };
-                return Err(self.fault(code, "white space, > or /> expected", at));
+                return Err(self.unexpected("bad-tag", "white space, > or /> expected", at));
             }
             at = skip(text, at + 1, SPACE);
             if is(text[at], NAME) {
@@ -33,16 +32,14 @@ impl Parse<'_> {
         }
         let empty = text[at] == b'/';
         if empty && text[at + 1] != b'>' {
-            let code = if at + 1 == self.end {
-                "truncated"
-            } else {
-                "bad-tag"
-            };
-            return Err(self.fault(code, "> expected after /", at));
+            return Err(self.unexpected("bad-tag", "> expected after /", at + 1));
         }
         let after = at + if empty { 2 } else { 1 };
 
         let bindings = self.scratch.namespaces.mark();
+        if self.declares_attributes {
+            self.apply_declarations(name, start, attributes_start)?;
+        }
         self.resolve_attributes(start, attributes_start)?;
         let uri = self
             .scratch
@@ -104,7 +101,7 @@ impl Parse<'_> {
 
     /// The name at `at`, and the place after it.
     #[inline(always)]
-    fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
+    pub fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
         let end = skip(self.text, at, NAME);
         let len = end - at;
         if len > self.limits.name {
@@ -119,8 +116,7 @@ impl Parse<'_> {
     #[cold]
     fn new_name(&mut self, at: usize, len: usize) -> Read<WrittenId> {
         if len == 0 {
-            let code = if at == self.end { "truncated" } else { "bad-tag" };
-            return Err(self.fault(code, "a name expected; a plain < is written &lt;", at));
+            return Err(self.unexpected("bad-tag", "a name expected; a plain < is written &lt;", at));
         }
         let id = self.scratch.lexicon.add(self.text, at, len, self.vocabulary);
         id.map_err(|reason| self.fault("bad-name", reason, at))
@@ -134,12 +130,11 @@ impl Parse<'_> {
         if text[at] != b'=' {
             at = skip(text, at, SPACE);
             if text[at] != b'=' {
-                let code = if at == self.end {
-                    "truncated"
-                } else {
-                    "bad-attribute"
-                };
-                return Err(self.fault(code, "= expected after the name of an attribute", at));
+                return Err(self.unexpected(
+                    "bad-attribute",
+                    "= expected after the name of an attribute",
+                    at,
+                ));
             }
         }
         at += 1;
@@ -150,12 +145,7 @@ impl Parse<'_> {
             b'"' => IN_DOUBLE,
             b'\'' => IN_SINGLE,
             _ => {
-                let code = if at == self.end {
-                    "truncated"
-                } else {
-                    "bad-attribute"
-                };
-                return Err(self.fault(code, "a value in quotes expected", at));
+                return Err(self.unexpected("bad-attribute", "a value in quotes expected", at));
             }
         };
         let (quote, value_at) = (text[at], at + 1);
@@ -187,6 +177,9 @@ impl Parse<'_> {
             return Err(self.duplicate(id, at));
         }
         let entry = self.scratch.lexicon.entry(id);
+        if self.declares_attributes && !matches!(entry.kind, Kind::Declares(_)) {
+            self.scratch.written.push(id);
+        }
         match entry.kind {
             Kind::Plain => self.document.attributes.push(Attribute {
                 name: entry.plain,
@@ -201,7 +194,7 @@ impl Parse<'_> {
                     value,
                 });
             }
-            Kind::Declares(prefix) => self.scratch.declared.push((prefix, value, at as u32)),
+            Kind::Declares(_) => self.scratch.declared.push((id, value, at as u32)),
         }
         Ok(())
     }
@@ -231,14 +224,18 @@ impl Parse<'_> {
                             let values = &mut self.document.values;
                             values.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
                         }
-                        Reference::Entity { start, end } => self.expand_in_value(at, start..end)?,
+                        Reference::Entity { start, end } => self.expand_in_value(at, start..end, after)?,
                     }
                     at = after;
                 }
                 b'<' => {
-                    return Err(self.fault("bad-attribute", "< may not stand in a value; write &lt;", at));
+                    return Err(self.fault(
+                        "less-than-in-attribute",
+                        "< may not stand in a value; write &lt;",
+                        at,
+                    ));
                 }
-                _ => return Err(self.fault("truncated", "the attribute value does not end", start)),
+                _ => return Err(self.fault("truncated", "the attribute value does not end", at)),
             }
             let from = at;
             at = skip(text, at, class);
@@ -282,9 +279,12 @@ impl Parse<'_> {
             let limit = self.limits.namespaces;
             return Err(self.exceeded("namespaces-limit", "namespace declarations", start, count, limit));
         }
-        for &(prefix, value, at) in &self.scratch.declared {
+        for &(id, value, at) in &self.scratch.declared {
             let uri = value.of(&self.document.values);
             let (namespaces, lexicon) = (&mut self.scratch.namespaces, &self.scratch.lexicon);
+            let Kind::Declares(prefix) = lexicon.entry(id).kind else {
+                continue;
+            };
             if let Err((code, reason)) = namespaces.declare(prefix, uri, lexicon, self.vocabulary) {
                 return Err(self.fault(code, reason, at as usize));
             }

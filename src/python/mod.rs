@@ -4,8 +4,10 @@
 //! What crosses is plain (strings, numbers, Arrow); `tamis.engine` makes the public types of it.
 
 mod convert;
+mod dtd;
 mod error;
 mod messages;
+mod naive;
 mod nodes;
 
 use pyo3::pymodule;
@@ -18,7 +20,7 @@ mod _kernel {
     use super::convert::{GivenLimits, GivenNamespaces};
     use super::error::raise_query;
     use super::messages::Messages;
-    use super::nodes;
+    use super::{dtd, naive, nodes};
     use crate::query;
 
     /// The id and the canonical text of a query.
@@ -43,6 +45,29 @@ mod _kernel {
     #[pyfunction]
     fn read_all(py: Python<'_>, messages: Messages, limits: GivenLimits) -> u64 {
         py.detach(|| nodes::read_all(&messages, &limits.0))
+    }
+
+    /// For each message, the places of the queries that the slow evaluator finds true.
+    #[pyfunction]
+    fn naive_batch(
+        py: Python<'_>,
+        queries: Vec<String>,
+        messages: Messages,
+        namespaces: GivenNamespaces,
+        limits: GivenLimits,
+    ) -> PyResult<Vec<Vec<usize>>> {
+        naive::match_batch(py, &queries, &messages, &namespaces.0, &limits.0)
+    }
+
+    /// A DTD as JSON. `resolve` is asked for the text of external parameter entities.
+    #[pyfunction]
+    fn read_dtd(
+        py: Python<'_>,
+        text: &[u8],
+        limits: GivenLimits,
+        resolve: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        dtd::read(py, text, &limits.0, resolve.as_ref())
     }
 
     #[pymodule_init]

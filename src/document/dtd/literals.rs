@@ -172,8 +172,8 @@ pub(super) fn entity_value(parser: &mut Parser, literal: &str) -> Result<String,
             _ => {
                 let length = rest
                     .find(['&', '%', '\r'])
-                    .filter(|&length| length > 0)
-                    .unwrap_or(c.len_utf8());
+                    .unwrap_or(rest.len())
+                    .max(c.len_utf8());
                 value.push_str(&rest[..length]);
                 *at += length;
             }

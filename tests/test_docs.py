@@ -1,0 +1,64 @@
+"""What README and docs show is run; what ARCHITECTURE names is there."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tamis import cli
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+ids = [page.name for page in PAGES]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_python_examples(page: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, str(page), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    runner.run(test)
+    assert runner.summarize().failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_console_examples(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A `$ tamis …` line that shows its output must print it."""
+    for block in re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, expected = example.partition("\n")
+            program, *arguments = shlex.split(command, comments=True)
+            if program == "tamis" and expected.strip():
+                cli.main(arguments)
+                assert capsys.readouterr().out.strip() == expected.strip(), command
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
+        if "://" not in link:
+            assert (page.parent / link).exists(), link
+
+
+def arrows() -> list[tuple[str, str]]:
+    """The (file, function) pairs of ARCHITECTURE.md: `file` · `function`."""
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    return re.findall(r"`([\w/.]+\.(?:rs|py))` · `([\w:.]+)`", text)
+
+
+def test_architecture_names_both_flows() -> None:
+    assert len(arrows()) >= 12
+
+
+@pytest.mark.parametrize(("file", "function"), arrows())
+def test_what_architecture_names_is_there(file: str, function: str) -> None:
+    name = re.split(r"::|\.", function)[-1]
+    assert re.search(rf"\b(fn|def|class|struct|enum|trait|mod) {name}\b", (ROOT / file).read_text("utf-8"))
+
+
+def test_architecture_names_no_missing_file() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    for path in re.findall(r"`((?:src|python|tests|benches|docs)/[\w/.]+\.\w+)`", text):
+        assert (ROOT / path).exists(), path

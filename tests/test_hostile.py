@@ -1,0 +1,204 @@
+"""Input that means harm: each attack gets its code, quickly, and disturbs nobody else."""
+
+import resource
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import tamis
+from tamis import Limits
+
+SUBSET = Limits(internal_subset=True)
+GOOD = b"<good><a x='1'/></good>"
+
+# Generous: the machine may be busy. An attack that works takes minutes or does not end.
+SECONDS = 5.0
+
+
+def nested_entities(levels: int, fan: int) -> bytes:
+    """Billion laughs."""
+    lines = ['<!ENTITY e0 "lol">']
+    lines += [f'<!ENTITY e{n} "{f"&e{n - 1};" * fan}">' for n in range(1, levels)]
+    return f"<!DOCTYPE a [{''.join(lines)}]><a>&e{levels - 1};</a>".encode()
+
+
+def nested_parameter_entities(levels: int, fan: int) -> bytes:
+    lines = ['<!ENTITY % p0 "x">']
+    lines += [f'<!ENTITY % p{n} "{f"&#37;p{n - 1};" * fan}">' for n in range(1, levels)]
+    return f"<!DOCTYPE a [{''.join(lines)} %p{levels - 1};]><a/>".encode()
+
+
+MESSAGES: dict[str, tuple[str, Limits, Callable[[], bytes]]] = {
+    # entities
+    "subset refused by default": ("internal-subset", Limits(), lambda: nested_entities(10, 10)),
+    "billion laughs": ("expansion-limit", SUBSET, lambda: nested_entities(10, 10)),
+    "billion laughs in an attribute": (
+        "expansion-limit", SUBSET, lambda: nested_entities(10, 10).replace(b"<a>", b"<a x='&e9;'>")),
+    "quadratic blow-up": (
+        "expansion-limit", SUBSET,
+        lambda: b'<!DOCTYPE a [<!ENTITY e "' + b"x" * 50_000 + b'">]><a>' + b"&e;" * 50_000 + b"</a>"),
+    "recursive entity": (
+        "entity-recursion", SUBSET, lambda: b'<!DOCTYPE a [<!ENTITY e "&f;"><!ENTITY f "&e;">]><a>&e;</a>'),
+    "entity that contains itself": (
+        "entity-recursion", SUBSET, lambda: b'<!DOCTYPE a [<!ENTITY e "<b>&e;</b>">]><a>&e;</a>'),
+    "external entity in an attribute": (
+        "external-entity", SUBSET,
+        lambda: b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]><a x="&e;"/>'),
+    "undeclared entity": ("undeclared-entity", Limits(), lambda: b"<a>&nbsp;</a>"),
+    # size
+    "huge document": ("document-limit", Limits(), lambda: b"<a>" + b"<b/>" * (3 << 20) + b"</a>"),
+    "deep nesting": ("depth-limit", Limits(), lambda: b"<a>" * 100_000 + b"</a>" * 100_000),
+    "many attributes": (
+        "attributes-limit", Limits(),
+        lambda: b"<a " + b" ".join(b"a%d='1'" % n for n in range(100_000)) + b"/>"),
+    "many namespace declarations": (
+        "namespaces-limit", Limits(),
+        lambda: b"<a " + b" ".join(b"xmlns:a%d='u'" % n for n in range(100_000)) + b"/>"),
+    "huge element name": ("name-limit", Limits(), lambda: b"<" + b"a" * 1_000_000 + b"/>"),
+    "huge attribute name": ("name-limit", Limits(), lambda: b"<a " + b"a" * 1_000_000 + b"='1'/>"),
+    "huge text": ("text-limit", Limits(), lambda: b"<a>" + b"x" * (2 << 20) + b"</a>"),
+    "huge attribute value": ("text-limit", Limits(), lambda: b"<a x='" + b"x" * (2 << 20) + b"'/>"),
+    "huge comment": ("text-limit", Limits(), lambda: b"<a><!--" + b"x" * (2 << 20) + b"--></a>"),
+    "huge instruction": ("text-limit", Limits(), lambda: b"<a><?x " + b"x" * (2 << 20) + b"?></a>"),
+    "huge CDATA section": ("text-limit", Limits(), lambda: b"<a><![CDATA[" + b"x" * (2 << 20) + b"]]></a>"),
+    "text in a million references": (
+        "text-limit", Limits(), lambda: b"<a>" + b"&#120;" * 1_500_000 + b"</a>"),
+    # form
+    "nothing": ("no-root", Limits(), lambda: b""),
+    "truncated in a tag": ("truncated", Limits(), lambda: b"<a><b x='1'"),
+    "truncated in content": ("unclosed-element", Limits(), lambda: b"<a><b>text"),
+    "two roots": ("two-roots", Limits(), lambda: b"<a/><b/>"),
+    "text after the root": ("text-outside-root", Limits(), lambda: b"<a/>text"),
+    "text before the root": ("text-outside-root", Limits(), lambda: b"text<a/>"),
+    "wrong end tag": ("mismatched-tag", Limits(), lambda: b"<a><b></a></b>"),
+    "-- in a comment": ("bad-comment", Limits(), lambda: b"<a><!-- a -- b --></a>"),
+    "]]> in text": ("section-end", Limits(), lambda: b"<a>]]></a>"),
+    "illegal character": ("illegal-character", Limits(), lambda: b"<a>\x01</a>"),
+    "illegal reference": ("bad-reference", Limits(), lambda: b"<a>&#0;</a>"),
+    "reference to a surrogate": ("bad-reference", Limits(), lambda: b"<a>&#xD800;</a>"),
+    "bad UTF-8": ("bad-utf8", Limits(), lambda: b"<a>\xff\xfe</a>"),
+    "overlong UTF-8": ("bad-utf8", Limits(), lambda: b"<a>\xc0\xbc</a>"),
+    "UTF-16 without its mark": (
+        "encoding-mismatch", Limits(), lambda: b"<?xml version='1.0' encoding='utf-16'?><a/>"),
+    "odd UTF-16": ("bad-utf16", Limits(), lambda: "<a/>".encode("utf-16") + b"\x00"),
+    "mark that disagrees": (
+        "encoding-mismatch", Limits(), lambda: "<?xml version='1.0' encoding='utf-8'?><a/>".encode("utf-16")),
+    "unknown encoding": (
+        "unsupported-encoding", Limits(), lambda: b"<?xml version='1.0' encoding='EBCDIC-FR'?><a/>"),
+    "gzip": ("bad-utf8", Limits(), lambda: b"\x1f\x8b\x08\x00" + b"\x00" * 1000),
+    "unbound prefix": ("unbound-prefix", Limits(), lambda: b"<p:a/>"),
+    "unbound attribute prefix": ("unbound-prefix", Limits(), lambda: b"<a p:x='1'/>"),
+    "rebound xml": ("reserved-prefix", Limits(), lambda: b"<a xmlns:xml='urn:x'/>"),
+    "declared xmlns": ("reserved-prefix", Limits(), lambda: b"<a xmlns:xmlns='urn:x'/>"),
+    "duplicate attribute": ("duplicate-attribute", Limits(), lambda: b"<a x='1' x='2'/>"),
+    "duplicate attribute by namespace": (
+        "duplicate-attribute", Limits(), lambda: b"<a xmlns:p='u' xmlns:q='u' p:x='1' q:x='2'/>"),
+}  # fmt: skip
+
+LIMIT_CODES = {code for code, _, _ in MESSAGES.values() if code.endswith("-limit")}
+
+
+@pytest.fixture(autouse=True)
+def bounded_time() -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    assert time.perf_counter() - start < SECONDS
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_message(name: str) -> None:
+    code, limits, make = MESSAGES[name]
+    attack = make()
+    batch = tamis.read_batch([GOOD, attack, GOOD], limits)
+    (error,) = batch.errors.to_pylist()
+    assert (error["message"], error["code"]) == (1, code), error
+    assert 0 <= error["offset"] <= len(attack)
+    assert error["line"] >= 1
+    assert error["column"] >= 1
+    assert set(batch.nodes["message"].to_pylist()) == {0, 2}
+    if code in LIMIT_CODES:
+        assert error["value"] > error["limit"] > 0
+    else:
+        assert error["limit"] is None
+
+
+def test_every_limit_is_attacked() -> None:
+    fields = set(Limits.__dataclass_fields__) - {"internal_subset"}
+    assert {f"{field}-limit" for field in fields} == LIMIT_CODES
+
+
+@pytest.mark.parametrize("field", ["document", "depth", "attributes", "namespaces", "name", "text"])
+def test_a_limit_allows_what_it_says_and_no_more(field: str) -> None:
+    exact = {
+        "document": b"<a>1</a>",
+        "depth": b"<a>" * 8 + b"</a>" * 8,
+        "attributes": b"<a " + b" ".join(b"a%d=''" % n for n in range(8)) + b"/>",
+        "namespaces": b"<a " + b" ".join(b"xmlns:a%d='u'" % n for n in range(8)) + b"/>",
+        "name": b"<abcdefgh/>",
+        "text": b"<a>12345678</a>",
+    }[field]
+    assert tamis.read_batch([exact], Limits(**{field: 8})).errors.num_rows == 0
+    (error,) = tamis.read_batch([exact], Limits(**{field: 7})).errors.to_pylist()
+    assert (error["code"], error["limit"]) == (f"{field}-limit", 7)
+    assert error["value"] >= 8
+
+
+def test_external_identifiers_are_never_fetched() -> None:
+    message = b'<!DOCTYPE a SYSTEM "http://127.0.0.1:9/never.dtd"><a/>'
+    assert tamis.read_batch([message]).errors.num_rows == 0
+    entity = b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/hostname">]><a>&e;</a>'
+    batch = tamis.read_batch([entity], SUBSET)
+    assert [row for row in batch.nodes.to_pylist() if row["kind"] == "text"] == []
+
+
+def test_parameter_entities_are_bounded() -> None:
+    batch = tamis.read_batch([nested_parameter_entities(12, 12)], SUBSET)
+    assert batch.errors["code"].to_pylist() != []
+
+
+@pytest.mark.parametrize(
+    "piece", [b"<", b"&", b"<![CDATA[", b"<!--", b"<?a", b"<a b='", b"]]", b"&#", b"<a ", b"'"]
+)
+def test_a_token_repeated_for_ever(piece: bytes) -> None:
+    count = 1_000_000 // len(piece)
+    for message in (piece * count, b"<a>" + piece * count, b"<a>" + piece * count + b"</a>"):
+        tamis.read_batch([message])
+
+
+QUERIES: dict[str, tuple[str, Callable[[], str]]] = {
+    "nesting bomb": ("depth-limit", lambda: "a" + "[b" * 10_000 + "]" * 10_000),
+    "parentheses": ("depth-limit", lambda: "(" * 10_000 + "a" + ")" * 10_000),
+    "not(not(…": ("depth-limit", lambda: "not(" * 5_000 + "a" + ")" * 5_000),
+    "operator bomb": ("nodes-limit", lambda: " or ".join(["a"] * 10_000)),
+    "many steps": ("nodes-limit", lambda: "/a" * 10_000),
+    "many predicates": ("nodes-limit", lambda: "a" + "[b]" * 10_000),
+    "huge literal": ("literal-limit", lambda: f"a = '{'x' * 20_000}'"),
+    "huge query": ("text-limit", lambda: "/" + "a" * 100_000),
+    "minus signs": ("", lambda: f"a = {'-' * 10_001}1"),
+    "unclosed literal": ("unterminated-literal", lambda: "a = '" + "x" * 1000),
+    "nothing": ("empty", lambda: ""),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_query(name: str) -> None:
+    code, make = QUERIES[name]
+    text = make()
+    if not code:
+        tamis.check(text)
+        return
+    with pytest.raises(tamis.QueryError) as caught:
+        tamis.check(text)
+    assert caught.value.code == code
+    assert 0 <= caught.value.offset <= len(text.encode())
+    if code.endswith("-limit"):
+        assert caught.value.value is not None
+        assert caught.value.limit is not None
+        assert caught.value.value > caught.value.limit
+
+
+def test_memory_of_a_refused_bomb_is_bounded() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tamis.read_batch([nested_entities(30, 30)], SUBSET)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
