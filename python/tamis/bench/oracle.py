@@ -29,12 +29,12 @@ def confirm(index: tamis.Index, documents: Sequence[bytes], queries: Sequence[st
     chosen_documents = documents[:: max(1, len(documents) // DOCUMENTS)][:DOCUMENTS]
     lines = range(1, len(queries) + 1)[:: max(1, len(queries) // QUERIES)][:QUERIES]
     compiled = [(line, etree.XPath(queries[line - 1])) for line in lines]
-    matched = index.match_batch(array(chosen_documents)).column("queries").to_pylist()
+    matched = index.targets(index.match_batch(array(chosen_documents)))
     pairs = matches = 0
     differences: list[str] = []
-    for number, (document, numbers) in enumerate(zip(chosen_documents, matched, strict=True)):
+    for number, (document, found) in enumerate(zip(chosen_documents, matched.to_pylist(), strict=True)):
         tree = etree.fromstring(document)
-        targets = set(index.targets(numbers))
+        targets = set(found)
         for line, query in compiled:
             expected = bool(query(tree))
             pairs += 1
