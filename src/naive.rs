@@ -5,23 +5,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::document::{Document, Vocabulary};
+use crate::document::{Document, NodeRef, Vocabulary};
 use crate::ids::{ElementId, NameId};
 use crate::query::ast::{
     Axis, Expr, Literal, Name, NameTest, Node, Operator, Path, Predicate, Query, Step, Test,
 };
 use crate::query::number::number;
-
-/// A node that filters can see.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum NodeRef {
-    Document,
-    Element(ElementId),
-    /// Its element, and its place in `Document::attributes`.
-    Attribute(ElementId, u32),
-    /// Its place in `Document::texts`.
-    Text(u32),
-}
 
 /// Whether a query is true of a document.
 pub fn matches(query: &Query, document: &Document, vocabulary: &Vocabulary) -> bool {
@@ -46,7 +35,11 @@ struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     fn new(document: &'a Document, vocabulary: &'a Vocabulary) -> Evaluation<'a> {
-        Evaluation { document, vocabulary, known: FxHashMap::default() }
+        Evaluation {
+            document,
+            vocabulary,
+            known: FxHashMap::default(),
+        }
     }
 
     fn holds(&mut self, expr: &Expr, context: NodeRef) -> bool {
@@ -123,7 +116,12 @@ impl<'a> Evaluation<'a> {
                 NodeRef::Element(id) => id.index()..self.document.element(id).end.index(),
                 NodeRef::Attribute(..) | NodeRef::Text(_) => continue,
             };
-            all.extend(elements.clone().filter(|&at| at >= covered).map(|at| NodeRef::Element(at.into())));
+            all.extend(
+                elements
+                    .clone()
+                    .filter(|&at| at >= covered)
+                    .map(|at| NodeRef::Element(at.into())),
+            );
             covered = covered.max(elements.end);
         }
         all
@@ -140,7 +138,10 @@ impl<'a> Evaluation<'a> {
             match predicate {
                 Predicate::Position(position) => {
                     let place = position.map(|position| position as usize - 1);
-                    nodes = place.and_then(|place| nodes.get(place).copied()).into_iter().collect();
+                    nodes = place
+                        .and_then(|place| nodes.get(place).copied())
+                        .into_iter()
+                        .collect();
                 }
                 Predicate::Condition(condition) => nodes.retain(|&node| self.holds(condition, node)),
             }
@@ -168,7 +169,9 @@ impl<'a> Evaluation<'a> {
     }
 
     fn attributes(&self, test: &NameTest, parent: NodeRef) -> Vec<NodeRef> {
-        let NodeRef::Element(id) = parent else { return Vec::new() };
+        let NodeRef::Element(id) = parent else {
+            return Vec::new();
+        };
         let start = self.document.element(id).attributes_start;
         let attributes = self.document.attributes_of(id).iter().zip(start..);
         attributes
@@ -178,7 +181,9 @@ impl<'a> Evaluation<'a> {
     }
 
     fn texts(&self, parent: NodeRef) -> Vec<NodeRef> {
-        let NodeRef::Element(id) = parent else { return Vec::new() };
+        let NodeRef::Element(id) = parent else {
+            return Vec::new();
+        };
         let range = self.document.element(id).texts;
         (range.start..range.end)
             .filter(|&place| self.document.texts[place as usize].parent == id)
@@ -192,29 +197,21 @@ impl<'a> Evaluation<'a> {
         match test {
             NameTest::Any => true,
             NameTest::AnyIn(wanted) => uri == wanted.as_bytes(),
-            NameTest::Name(Name { uri: wanted, local: wanted_local }) => {
-                local == wanted_local.as_bytes() && uri == wanted.as_bytes()
-            }
+            NameTest::Name(Name {
+                uri: wanted,
+                local: wanted_local,
+            }) => local == wanted_local.as_bytes() && uri == wanted.as_bytes(),
         }
     }
 
     /// The string-value of the first node; of no node, the empty string.
     fn first_value(&self, nodes: &[NodeRef]) -> &'a [u8] {
-        nodes.first().map_or(b"", |&node| self.value(node))
-    }
-
-    fn value(&self, node: NodeRef) -> &'a [u8] {
-        match node {
-            NodeRef::Document => &self.document.text,
-            NodeRef::Element(id) => self.document.string_value(id),
-            NodeRef::Attribute(_, place) => self.document.value(&self.document.attributes[place as usize]),
-            NodeRef::Text(place) => self.document.texts[place as usize].content.of(&self.document.text),
-        }
+        nodes.first().map_or(b"", |&node| self.document.value_of(node))
     }
 
     /// Whether one node passes a test.
     fn passes(&self, test: &Test, node: NodeRef) -> bool {
-        let value = self.value(node);
+        let value = self.document.value_of(node);
         match test {
             Test::Exists => true,
             Test::Compare(Operator::Equal, Literal::Text(text)) => value == text.as_bytes(),
@@ -240,18 +237,8 @@ impl<'a> Evaluation<'a> {
     }
 
     fn in_order(&self, mut nodes: Vec<NodeRef>) -> Vec<NodeRef> {
-        nodes.sort_unstable_by_key(|&node| self.place(node));
+        nodes.sort_unstable_by_key(|&node| self.document.order(node));
         nodes.dedup();
         nodes
-    }
-
-    /// Where a node stands in document order: attributes follow their element, before its children.
-    fn place(&self, node: NodeRef) -> (u32, u32) {
-        match node {
-            NodeRef::Document => (0, 0),
-            NodeRef::Element(id) => (self.document.element(id).node.0, 0),
-            NodeRef::Attribute(id, place) => (self.document.element(id).node.0, place + 1),
-            NodeRef::Text(place) => (self.document.texts[place as usize].node.0, 0),
-        }
     }
 }

@@ -1,11 +1,12 @@
 """tamis sifts streams of XML messages through millions of standing XPath queries."""
 
-from tamis.engine import __version__, check, read_batch
+from tamis.engine import Index, __version__, check, read_batch
 from tamis.errors import IndexError, QueryError, ReadError, TamisError
 from tamis.model import Batch, Limits, Query
 
 __all__ = [
     "Batch",
+    "Index",
     "IndexError",
     "Limits",
     "Query",

@@ -103,14 +103,15 @@ def match(options: argparse.Namespace) -> int:
                     contents.append(None)
                     failures[at] = error
             matches = index.match_batch(pa.array(contents, pa.large_binary()))
-            for at, (path, row) in enumerate(zip(paths, matches.to_pylist(), strict=True)):
+            targets, errors = index.targets(matches), matches.select(["code", "reason"]).to_pylist()
+            for at, (path, error) in enumerate(zip(paths, errors, strict=True)):
                 if at in failures:
                     unreadable = True
                     print(f"{path}\tERROR no-file: {failures[at].strerror}")
-                elif row["code"] is not None:
-                    print(f"{path}\tERROR {row['code']}: {row['reason']}")
+                elif error["code"] is not None:
+                    print(f"{path}\tERROR {error['code']}: {error['reason']}")
                 else:
-                    print(f"{path}\t{' '.join(map(str, index.targets(row['queries'])))}")
+                    print(f"{path}\t{' '.join(map(str, targets[at].as_py()))}")
             progress.advance(task, len(paths))
     if refused and options.strict:
         return 2

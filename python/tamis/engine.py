@@ -1,5 +1,8 @@
 """The one importer of the kernel: its plain values in, the public types out."""
 
+import os
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +35,94 @@ def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
 def read_all(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> int:
     """Read messages and forget them; the number of elements. To measure reading alone."""
     return _kernel.read_all(_arrow(messages), limits)
+
+
+class Index:
+    """A set of standing queries, each under a target: a number of the caller's, 64 bits.
+
+    Several threads may match at once, each with caches of its own; changes are made one at a time
+    and are seen by the next match. It is safe to fork: the child matches on.
+    """
+
+    def __init__(self, *, cache_bytes: int = 64 << 20) -> None:
+        """An empty index. `cache_bytes` bounds the caches of one matching thread; 0 is without."""
+        self._kernel = _kernel.Index(cache_bytes)
+        self._changing = threading.Lock()
+        _indexes.add(self)
+
+    def insert(
+        self, target: int, query: str, *, tenant: str = "", namespaces: Namespaces | None = None
+    ) -> str:
+        """Register a target, anew if it is there; the id of its query."""
+        with self._changing:
+            return self._kernel.insert(target, query, tenant, _dict(namespaces))
+
+    def remove(self, target: int) -> bool:
+        """Remove a target; whether it was there."""
+        with self._changing:
+            return self._kernel.remove(target)
+
+    def load(
+        self, table: pa.Table | pa.RecordBatch, *, namespaces: Namespaces | None = None
+    ) -> pa.RecordBatch:
+        """Register many targets at once: columns `target`, `query` and, if there are any, `tenant`.
+
+        The refused rows come back as `row`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`;
+        the others are in.
+        """
+        place = table.schema.get_field_index("target")
+        if place >= 0 and table.schema.field(place).type != pa.uint64():
+            table = table.set_column(place, "target", table.column(place).cast(pa.uint64()))
+        with self._changing:
+            return pa.record_batch(self._kernel.load(table, _dict(namespaces)))
+
+    def merge(self) -> None:
+        """Make one segment of all, filed anew by what messages have been like."""
+        with self._changing:
+            self._kernel.merge()
+
+    def match(self, message: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS) -> list[int]:
+        """The targets whose queries match a message, ascending; `ReadError` if it is malformed."""
+        return self._seen().match(message, tenant, limits)
+
+    def match_batch(
+        self, messages: Messages, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> pa.RecordBatch:
+        """Match messages, one row each: `queries`, `candidates`, and the error if it is malformed.
+
+        `queries` are numbers of this generation's queries, in no order; `targets` expands them. The
+        error's columns are `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`, null for a good message.
+        """
+        return pa.record_batch(self._seen().match_batch(_arrow(messages), tenant, limits))
+
+    def targets(self, matches: pa.RecordBatch) -> pa.LargeListArray:
+        """For each row that `match_batch` gave, the targets of its queries, ascending."""
+        generation = int((matches.schema.metadata or {})[b"generation"])
+        return pa.array(self._kernel.targets(matches.column("queries"), generation))
+
+    @property
+    def generation(self) -> int:
+        """The number of the newest generation: it grows with every change that matching has seen."""
+        return self._seen().generation
+
+    def _seen(self) -> _kernel.Index:
+        """The kernel's index, with all changes made visible."""
+        if self._kernel.changed:
+            with self._changing:
+                self._kernel.commit()
+        return self._kernel
+
+
+_indexes: "weakref.WeakSet[Index]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """A lock that another thread held when the process forked would never open in the child."""
+    for index in _indexes:
+        index._changing = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def naive_batch(

@@ -5,7 +5,8 @@ use rustc_hash::FxHashMap;
 use crate::index::columns::{Columns, View};
 use crate::index::constants::{Constant, Constants, freeze_equal};
 use crate::index::frequency::{Frequencies, Measured};
-use crate::index::rows::{self, Alternatives, Range};
+use crate::index::range::Range;
+use crate::index::rows::{self, Alternatives};
 use crate::index::segment::Segment;
 use crate::index::trie::{ANY, Labels, NONE, Trie};
 use crate::index::twig::Twigs;
@@ -163,13 +164,13 @@ impl Builder {
         let first = self.alternatives.count();
         let mut exact = true;
         for alternative in &parts.alternatives {
-            exact &= alternative.exact && alternative.anchors.is_empty();
             self.alternative(&parts, alternative);
+            exact &= self.alternatives.is_sure(self.alternatives.count() - 1);
         }
         let twig = if exact {
             NONE
         } else {
-            self.twigs.compile(&query.expr, &mut self.labels)
+            self.twigs.compile(&query.expr, &mut |test| self.labels.label(test))
         };
         self.queries.push(Planned {
             id,
@@ -181,32 +182,9 @@ impl Builder {
 
     fn alternative(&mut self, parts: &Decomposition<'_>, alternative: &Alternative) {
         self.alternatives.begin(alternative.exact);
-        for &line in &alternative.positive {
-            let line = &parts.lines[line as usize];
-            match line.check {
-                Check::Range(operator, constant) => {
-                    let slot = self.slot(line);
-                    self.alternatives
-                        .range(Range::new(slot, operator, false), constant);
-                }
-                _ => {
-                    let condition = self.condition(line);
-                    self.alternatives.positive(condition);
-                }
-            }
-        }
-        for &line in &alternative.negative {
-            let line = &parts.lines[line as usize];
-            match line.check {
-                Check::Range(operator, constant) => {
-                    let slot = self.slot(line);
-                    self.alternatives
-                        .range(Range::new(slot, operator, true), constant);
-                }
-                _ => {
-                    let condition = self.condition(line);
-                    self.alternatives.negative(condition);
-                }
+        for (lines, negated) in [(&alternative.positive, false), (&alternative.negative, true)] {
+            for &line in lines {
+                self.line(&parts.lines[line as usize], negated);
             }
         }
         for &anchor in &alternative.anchors {
@@ -214,6 +192,23 @@ impl Builder {
             let next = self.anchors.len() as u32;
             let anchor = *self.anchors.entry(node).or_insert(next);
             self.alternatives.anchor(anchor);
+        }
+    }
+
+    /// Adds a line or its negation to the alternative that was begun last.
+    fn line(&mut self, line: &Line<'_>, negated: bool) {
+        if let Check::Range(operator, constant) = line.check {
+            let slot = self.slot(line);
+            match Range::new(slot, operator, constant, negated) {
+                Some((range, bound)) => self.alternatives.range(range, bound),
+                None => self.alternatives.weaken(),
+            }
+        } else if negated {
+            let condition = self.condition(line);
+            self.alternatives.negative(condition);
+        } else {
+            let condition = self.condition(line);
+            self.alternatives.positive(condition);
         }
     }
 
@@ -349,7 +344,6 @@ impl Builder {
             &self.alternatives,
             &frequencies,
             self.tenants.len(),
-            self.slots,
             &mut columns,
         );
         Segment::new(&columns, &self.texts, &self.text_ends)

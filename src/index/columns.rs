@@ -92,15 +92,10 @@ columns! {
     /// Rows filed under condition c: `program[condition_rows[c]..condition_rows[c + 1]]`.
     condition_rows: u32,
 
-    // Rows filed under a range: thresholds of a slot, in the order in which a value passes them.
-    slot_low: u32,
-    low: f64,
-    low_strict: u8,
-    low_rows: u32,
-    slot_high: u32,
-    high: f64,
-    high_strict: u8,
-    high_rows: u32,
+    // Rows filed under a range: the thresholds of each side of a slot, ascending.
+    range_start: u32,
+    threshold: f64,
+    threshold_rows: u32,
 
     /// Groups of rows; see `rows`.
     program: u32,

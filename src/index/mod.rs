@@ -5,6 +5,7 @@ pub mod columns;
 pub mod constants;
 pub mod frequency;
 pub mod generation;
+pub mod range;
 pub mod rows;
 pub mod sample;
 pub mod segment;

@@ -5,81 +5,29 @@
 //!
 //! ```text
 //! rows, positives | negatives<<8 | anchors<<16 | ranges<<24, flags, start in `constant`
-//! (range…)                    once for the group, if UNIFORM
+//! (first range)               if there are ranges: rows share it and ascend by its constant,
+//!                             or descend if it is negated, so that those that pass are a prefix
 //! positive…, negative…        conditions that must hold, must not hold
 //! anchor…                     anchors that must be unique, or the row is verified
-//! (range…)                    per row, if not UNIFORM
+//! other range…
 //! query…
 //! ```
+//!
+//! The constants of the first range, then of the others, stand in `constant`.
 
 use crate::index::columns::Columns;
 use crate::index::frequency::Frequencies;
+use crate::index::range::Range;
 use crate::index::trie::NONE;
-use crate::query::ast::Operator;
 
 /// Always verify.
 pub const VERIFY: u32 = 1;
-/// All rows test the same slots in the same way; rows stand in the order in which a value passes
-/// their first constant.
-pub const UNIFORM: u32 = 2;
 /// The rows' queries have other rows too: report a query once.
-pub const MULTI: u32 = 4;
+pub const MULTI: u32 = 2;
 
 pub const HEADER: usize = 4;
 /// More tests of a kind than a header can count are left to verification.
 const MOST: usize = 255;
-/// From this many rows on, a shared list of ranges pays for a group of its own.
-const UNIFORM_ROWS: usize = 4;
-
-/// A test of a slot: slot, operator, whether it is negated.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Range(pub u32);
-
-/// Operators of ranges. Some value is below a constant if the smallest is.
-pub const LESS: u32 = 0;
-pub const LESS_OR_EQUAL: u32 = 1;
-pub const GREATER: u32 = 2;
-pub const GREATER_OR_EQUAL: u32 = 3;
-
-impl Range {
-    pub fn new(slot: u32, operator: Operator, negated: bool) -> Range {
-        let operator = match operator {
-            Operator::Less => LESS,
-            Operator::LessOrEqual => LESS_OR_EQUAL,
-            Operator::Greater => GREATER,
-            Operator::GreaterOrEqual => GREATER_OR_EQUAL,
-            Operator::Equal | Operator::NotEqual => unreachable!("not a range"),
-        };
-        Range(slot << 3 | (negated as u32) << 2 | operator)
-    }
-
-    #[inline(always)]
-    pub fn slot(self) -> usize {
-        (self.0 >> 3) as usize
-    }
-
-    #[inline(always)]
-    pub fn operator(self) -> u32 {
-        self.0 & 3
-    }
-
-    #[inline(always)]
-    pub fn negated(self) -> bool {
-        self.0 & 4 != 0
-    }
-
-    /// Whether a slot with this smallest and largest number passes.
-    #[inline(always)]
-    pub fn passes(self, smallest: f64, largest: f64, constant: f64) -> bool {
-        let holds = match self.operator() {
-            LESS => smallest < constant,
-            LESS_OR_EQUAL => smallest <= constant,
-            GREATER => largest > constant,
-            _ => largest >= constant,
-        };
-        holds != self.negated()
-    }
-}
 
 /// The alternatives of all queries of a segment while it is built, in one array.
 #[derive(Default)]
@@ -123,6 +71,11 @@ impl Alternatives {
         self.parts.push(Part::Range(range, constant));
     }
 
+    /// Leaves something of the alternative that was begun last to verification.
+    pub fn weaken(&mut self) {
+        *self.exact.last_mut().expect("begun") = false;
+    }
+
     fn parts(&self, alternative: u32) -> &[Part] {
         let end = self
             .starts
@@ -131,10 +84,28 @@ impl Alternatives {
         &self.parts[self.starts[alternative as usize] as usize..end]
     }
 
+    pub fn is_exact(&self, alternative: u32) -> bool {
+        self.exact[alternative as usize]
+    }
+
+    /// Whether the alternative never needs verification.
+    pub fn is_sure(&self, alternative: u32) -> bool {
+        let (mut lists, mut ranges) = ([0; 2], 0);
+        for part in self.parts(alternative) {
+            match part {
+                Part::Anchor(_) => return false,
+                Part::Positive(_) => lists[0] += 1,
+                Part::Negative(_) => lists[1] += 1,
+                Part::Range(..) => ranges += 1,
+            }
+        }
+        self.is_exact(alternative) && lists.into_iter().chain([ranges]).all(|count| count <= MOST)
+    }
+
     /// The condition that is all there is to an alternative.
     pub fn sole_condition(&self, alternative: u32) -> Option<u32> {
         match self.parts(alternative) {
-            [Part::Positive(condition)] if self.exact[alternative as usize] => Some(*condition),
+            [Part::Positive(condition)] if self.is_exact(alternative) => Some(*condition),
             _ => None,
         }
     }
@@ -159,83 +130,129 @@ pub struct Planned {
     pub multi: bool,
 }
 
-/// What a row is filed under. The order is that of `program`.
-#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+/// What a row is filed under, in the order of `program`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Access {
     Condition(u32),
-    /// A slot's number is below the constant: slot, constant, strictly.
-    Low(u32, f64, bool),
-    High(u32, f64, bool),
+    /// A range and its constant, as an integer that orders the same.
+    Range(Range, u64),
     Always(u32),
 }
 
+/// A row on its way to its group. Its lists stand in `Rows`; this is what is sorted.
 struct Row {
     access: Access,
-    query: u32,
+    shape: u32,
     flags: u32,
+    /// The first range, or `NONE`, and an integer that orders rows as a number passes them.
+    first: (u32, u64),
+    query: u32,
+    /// Where its ids and its constants start.
+    ids: u32,
+    constants: u32,
+}
+
+/// All rows of a segment while it is built.
+struct Rows<'a> {
+    alternatives: &'a Alternatives,
+    frequencies: &'a Frequencies,
+    rows: Vec<Row>,
+    /// Per row: positives, negatives, anchors, then ranges but the first.
+    ids: Vec<u32>,
+    /// Per row: the constants of all its ranges.
+    constants: Vec<f64>,
+
     positives: Vec<u32>,
     negatives: Vec<u32>,
     anchors: Vec<u32>,
     ranges: Vec<(Range, f64)>,
 }
 
-impl Row {
-    /// Plans where an alternative is filed; `None` if it can never hold.
-    fn new(planned: &Planned, alternatives: &Alternatives, frequencies: &Frequencies) -> Option<Row> {
-        let mut row = Row {
-            access: Access::Always(planned.tenant),
-            query: planned.query,
-            flags: if planned.multi { MULTI } else { 0 },
-            positives: Vec::new(),
-            negatives: Vec::new(),
-            anchors: Vec::new(),
-            ranges: Vec::new(),
+impl Rows<'_> {
+    /// Plans where an alternative is filed. One that can never hold is not filed at all.
+    fn add(&mut self, planned: &Planned) {
+        if !self.gather(planned.alternative) {
+            return;
+        }
+        let access = self.take_access(planned.tenant);
+        let mut exact = self.alternatives.is_exact(planned.alternative);
+        for list in [&mut self.positives, &mut self.negatives, &mut self.anchors] {
+            exact &= list.len() <= MOST;
+            list.truncate(MOST);
+        }
+        exact &= self.ranges.len() <= MOST;
+        self.ranges.truncate(MOST);
+        if !exact {
+            self.anchors.clear();
+        }
+        // Rare tests first: most rows fail their first test.
+        let frequencies = self.frequencies;
+        let rarity = |a: u32, b: u32| {
+            frequencies
+                .of_condition(a)
+                .total_cmp(&frequencies.of_condition(b))
+                .then(a.cmp(&b))
         };
-        let mut exact = alternatives.exact[planned.alternative as usize];
+        self.positives.sort_unstable_by(|&a, &b| rarity(a, b));
+        let share = |(range, constant): &(Range, f64)| frequencies.of_range(*range, *constant);
+        self.ranges
+            .sort_unstable_by(|a, b| share(a).total_cmp(&share(b)).then(a.0.cmp(&b.0)));
+        let shape = self.positives.len()
+            | self.negatives.len() << 8
+            | self.anchors.len() << 16
+            | self.ranges.len() << 24;
+        self.rows.push(Row {
+            access,
+            shape: shape as u32,
+            flags: if exact { 0 } else { VERIFY } | if planned.multi { MULTI } else { 0 },
+            first: self.ranges.first().map_or((NONE, 0), |&(range, constant)| {
+                let order = sortable(constant);
+                (range.0, if range.negated() { !order } else { order })
+            }),
+            query: planned.query,
+            ids: self.ids.len() as u32,
+            constants: self.constants.len() as u32,
+        });
+        self.ids.extend(&self.positives);
+        self.ids.extend(&self.negatives);
+        self.ids.extend(&self.anchors);
+        self.ids
+            .extend(self.ranges.iter().skip(1).map(|(range, _)| range.0));
+        self.constants
+            .extend(self.ranges.iter().map(|(_, constant)| constant));
+    }
+
+    /// Sorts an alternative's parts into lists; false if it can never hold.
+    fn gather(&mut self, alternative: u32) -> bool {
+        self.positives.clear();
+        self.negatives.clear();
+        self.anchors.clear();
+        self.ranges.clear();
         let push = |list: &mut Vec<u32>, id: u32| {
             if !list.contains(&id) {
                 list.push(id);
             }
         };
-        for part in alternatives.parts(planned.alternative) {
+        for part in self.alternatives.parts(alternative) {
             match *part {
-                Part::Positive(condition) => push(&mut row.positives, condition),
-                Part::Negative(condition) => push(&mut row.negatives, condition),
-                Part::Anchor(anchor) => push(&mut row.anchors, anchor),
+                Part::Positive(condition) => push(&mut self.positives, condition),
+                Part::Negative(condition) => push(&mut self.negatives, condition),
+                Part::Anchor(anchor) => push(&mut self.anchors, anchor),
                 // Nothing compares with what is not a number.
                 Part::Range(range, constant) if constant.is_nan() => {
                     if !range.negated() {
-                        return None;
+                        return false;
                     }
                 }
-                Part::Range(range, constant) => row.ranges.push((range, constant)),
+                Part::Range(range, constant) => self.ranges.push((range, constant)),
             }
         }
-        row.choose_access(frequencies);
-        for list in [&mut row.positives, &mut row.negatives, &mut row.anchors] {
-            exact &= list.len() <= MOST;
-            list.truncate(MOST);
-        }
-        exact &= row.ranges.len() <= MOST;
-        row.ranges.truncate(MOST);
-        if !exact {
-            row.flags |= VERIFY;
-            row.anchors.clear();
-        }
-        // Rare tests first: most rows fail their first test.
-        row.positives.sort_by(|&a, &b| {
-            frequencies
-                .of_condition(a)
-                .total_cmp(&frequencies.of_condition(b))
-                .then(a.cmp(&b))
-        });
-        // One order for all rows: rows with the same slots make a uniform group.
-        row.ranges.sort_by_key(|(range, _)| *range);
-        Some(row)
+        true
     }
 
-    /// Moves the rarest necessary test to `access`.
-    fn choose_access(&mut self, frequencies: &Frequencies) {
+    /// Takes the rarest necessary test out of the lists.
+    fn take_access(&mut self, tenant: u32) -> Access {
+        let frequencies = self.frequencies;
         let condition = self
             .positives
             .iter()
@@ -245,35 +262,32 @@ impl Row {
             .filter(|&at| !self.ranges[at].0.negated())
             .map(|at| (frequencies.of_range(self.ranges[at].0, self.ranges[at].1), at))
             .min_by(|a, b| a.0.total_cmp(&b.0));
-        let rarer = |(share, _): &(f32, usize)| condition.is_none_or(|(other, _)| *share < other);
-        if let Some((_, at)) = range.filter(rarer) {
-            let (range, constant) = self.ranges.remove(at);
-            let slot = range.slot() as u32;
-            self.access = match range.operator() {
-                LESS => Access::Low(slot, constant, true),
-                LESS_OR_EQUAL => Access::Low(slot, constant, false),
-                GREATER => Access::High(slot, constant, true),
-                _ => Access::High(slot, constant, false),
-            };
-        } else if let Some((_, condition)) = condition {
-            self.positives.retain(|&other| other != condition);
-            self.access = Access::Condition(condition);
+        match (condition, range) {
+            (Some((share, condition)), range) if range.is_none_or(|(other, _)| share <= other) => {
+                self.positives.retain(|&other| other != condition);
+                Access::Condition(condition)
+            }
+            (_, Some((_, at))) => {
+                let (range, constant) = self.ranges.remove(at);
+                Access::Range(range, sortable(constant))
+            }
+            _ => Access::Always(tenant),
         }
     }
+}
 
-    fn shape(&self) -> u32 {
-        self.positives.len() as u32
-            | (self.negatives.len() as u32) << 8
-            | (self.anchors.len() as u32) << 16
-            | (self.ranges.len() as u32) << 24
-    }
+/// An integer that orders as the number does.
+fn sortable(number: f64) -> u64 {
+    let bits = number.to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
 
-    fn same_ranges(&self, other: &Row) -> bool {
-        self.ranges
-            .iter()
-            .map(|(range, _)| range)
-            .eq(other.ranges.iter().map(|(range, _)| range))
-    }
+fn number_of(sortable: u64) -> f64 {
+    f64::from_bits(if sortable >> 63 == 0 {
+        !sortable
+    } else {
+        sortable & !(1 << 63)
+    })
 }
 
 /// Files all rows and lays them out.
@@ -282,207 +296,96 @@ pub fn freeze(
     alternatives: &Alternatives,
     frequencies: &Frequencies,
     tenants: usize,
-    slots: u32,
     columns: &mut Columns,
 ) {
-    let mut rows: Vec<Row> = planned
-        .filter_map(|planned| Row::new(&planned, alternatives, frequencies))
-        .collect();
-    rows.sort_by(|a, b| {
-        order(&a.access, &b.access)
-            .then(a.shape().cmp(&b.shape()))
-            .then(a.flags.cmp(&b.flags))
-            .then_with(|| {
-                a.ranges
-                    .iter()
-                    .map(|(range, _)| range)
-                    .cmp(b.ranges.iter().map(|(range, _)| range))
-            })
-            .then_with(|| passing_order(a, b))
-            .then(a.query.cmp(&b.query))
-    });
-    let conditions = columns.conditions_count();
+    let mut rows = Rows {
+        alternatives,
+        frequencies,
+        rows: Vec::new(),
+        ids: Vec::new(),
+        constants: Vec::new(),
+        positives: Vec::new(),
+        negatives: Vec::new(),
+        anchors: Vec::new(),
+        ranges: Vec::new(),
+    };
+    planned.for_each(|planned| rows.add(&planned));
+    rows.rows
+        .sort_unstable_by_key(|row| (row.access, row.shape, row.flags, row.first, row.query));
+    let view = columns.view();
+    let (conditions, sides) = (view.conditions(), view.slots() * 2);
     columns.filed = vec![0; conditions.div_ceil(64)];
-    columns.condition_rows = vec![0; conditions + 1];
-    columns.always = vec![0; tenants + 1];
-    columns.slot_low = vec![0; slots as usize + 1];
-    columns.slot_high = vec![0; slots as usize + 1];
-    let mut rest = rows.as_slice();
-    let mut filler = Filler {
-        columns,
-        condition: 0,
-        tenant: 0,
-    };
-    while let Some(first) = rest.first() {
-        let same = rest.partition_point(|row| row.access == first.access);
-        let (here, after) = rest.split_at(same);
-        filler.access(&first.access);
-        filler.groups(here);
-        rest = after;
-    }
-    filler.finish();
-}
-
-fn order(a: &Access, b: &Access) -> std::cmp::Ordering {
-    let rank = |access: &Access| match access {
-        Access::Condition(_) => 0,
-        Access::Low(..) => 1,
-        Access::High(..) => 2,
-        Access::Always(_) => 3,
-    };
-    match (a, b) {
-        (Access::Condition(a), Access::Condition(b)) | (Access::Always(a), Access::Always(b)) => a.cmp(b),
-        // A small number passes large bounds first: bounds descend, and `<=` stands before `<`.
-        (Access::Low(slot, a, strict), Access::Low(other, b, strictly)) => {
-            slot.cmp(other).then(b.total_cmp(a)).then(strict.cmp(strictly))
-        }
-        (Access::High(slot, a, strict), Access::High(other, b, strictly)) => {
-            slot.cmp(other).then(a.total_cmp(b)).then(strict.cmp(strictly))
-        }
-        _ => rank(a).cmp(&rank(b)),
-    }
-}
-
-/// The order in which a growing violation passes the first constants of two uniform rows.
-fn passing_order(a: &Row, b: &Row) -> std::cmp::Ordering {
-    match (a.ranges.first(), b.ranges.first()) {
-        (Some((range, a)), Some((_, b))) => {
-            let ascending = (range.operator() >= GREATER) != range.negated();
-            if ascending { a.total_cmp(b) } else { b.total_cmp(a) }
-        }
-        _ => std::cmp::Ordering::Equal,
-    }
-}
-
-impl Columns {
-    fn conditions_count(&self) -> usize {
-        self.counts[0] as usize
-    }
-}
-
-/// Writes groups, keeping the start tables in step.
-struct Filler<'a> {
-    columns: &'a mut Columns,
-    /// Conditions below this one have their start.
-    condition: usize,
-    tenant: usize,
-}
-
-impl Filler<'_> {
-    /// Opens the list of rows of an access test.
-    fn access(&mut self, access: &Access) {
-        let at = self.columns.program.len() as u32;
-        match *access {
+    columns.condition_rows = vec![NONE; conditions + 1];
+    columns.range_start = vec![0; sides + 1];
+    columns.always = vec![NONE; tenants + 1];
+    let Rows {
+        rows, ids, constants, ..
+    } = rows;
+    for filed in rows.chunk_by(|a, b| a.access == b.access) {
+        let at = columns.program.len() as u32;
+        match filed[0].access {
             Access::Condition(condition) => {
-                self.columns.filed[condition as usize / 64] |= 1 << (condition % 64);
-                while self.condition <= condition as usize {
-                    self.columns.condition_rows[self.condition] = at;
-                    self.condition += 1;
-                }
+                columns.filed[condition as usize / 64] |= 1 << (condition % 64);
+                columns.condition_rows[condition as usize] = at;
             }
-            Access::Low(slot, bound, strict) => {
-                self.end_conditions();
-                self.columns.low.push(bound);
-                self.columns.low_strict.push(strict as u8);
-                self.columns.low_rows.push(at);
-                self.columns.slot_low[slot as usize + 1] += 1;
+            Access::Range(range, constant) => {
+                columns.threshold.push(number_of(constant));
+                columns.threshold_rows.push(at);
+                columns.range_start[range.side() + 1] += 1;
             }
-            Access::High(slot, bound, strict) => {
-                self.end_conditions();
-                if self.columns.high.is_empty() {
-                    self.columns.low_rows.push(at);
-                }
-                self.columns.high.push(bound);
-                self.columns.high_strict.push(strict as u8);
-                self.columns.high_rows.push(at);
-                self.columns.slot_high[slot as usize + 1] += 1;
-            }
-            Access::Always(tenant) => {
-                self.end_thresholds();
-                while self.tenant <= tenant as usize {
-                    self.columns.always[self.tenant] = at;
-                    self.tenant += 1;
-                }
-            }
+            Access::Always(tenant) => columns.always[tenant as usize] = at,
         }
+        let alike = |a: &Row, b: &Row| (a.shape, a.flags, a.first.0) == (b.shape, b.flags, b.first.0);
+        filed
+            .chunk_by(alike)
+            .for_each(|group| push_group(group, &ids, &constants, columns));
     }
+    finish(columns);
+}
 
-    fn end_conditions(&mut self) {
-        let at = self.columns.program.len() as u32;
-        while self.condition < self.columns.condition_rows.len() {
-            self.columns.condition_rows[self.condition] = at;
-            self.condition += 1;
-        }
+/// Fills the gaps in the tables of starts.
+fn finish(columns: &mut Columns) {
+    let end = columns.program.len() as u32;
+    fill_backwards(&mut columns.always, end);
+    let ranges_end = columns.always[0];
+    columns.threshold_rows.push(ranges_end);
+    let conditions_end = columns.threshold_rows[0];
+    fill_backwards(&mut columns.condition_rows, conditions_end);
+    for side in 1..columns.range_start.len() {
+        columns.range_start[side] += columns.range_start[side - 1];
     }
+}
 
-    fn end_thresholds(&mut self) {
-        self.end_conditions();
-        let at = self.columns.program.len() as u32;
-        if self.columns.low_rows.len() == self.columns.low.len() {
-            self.columns.low_rows.push(at);
+/// A start that is missing is the next one's: an empty list.
+fn fill_backwards(starts: &mut [u32], end: u32) {
+    let mut next = end;
+    for start in starts.iter_mut().rev() {
+        if *start == NONE {
+            *start = next;
         }
-        if self.columns.high_rows.len() == self.columns.high.len() {
-            self.columns.high_rows.push(at);
-        }
+        next = *start;
     }
+}
 
-    fn finish(mut self) {
-        self.end_thresholds();
-        let at = self.columns.program.len() as u32;
-        while self.tenant < self.columns.always.len() {
-            self.columns.always[self.tenant] = at;
-            self.tenant += 1;
-        }
-        for starts in [&mut self.columns.slot_low, &mut self.columns.slot_high] {
-            for slot in 1..starts.len() {
-                starts[slot] += starts[slot - 1];
-            }
-        }
+fn push_group(group: &[Row], ids: &[u32], constants: &[f64], columns: &mut Columns) {
+    let Row {
+        shape, flags, first, ..
+    } = group[0];
+    let count = |shift: u32| (shape >> shift & 0xFF) as usize;
+    let ranges = count(24);
+    let width = count(0) + count(8) + count(16) + ranges.saturating_sub(1);
+    let program = &mut columns.program;
+    program.extend([group.len() as u32, shape, flags, columns.constant.len() as u32]);
+    if ranges > 0 {
+        program.push(first.0);
     }
-
-    /// The groups of the rows of one access test.
-    fn groups(&mut self, rows: &[Row]) {
-        for shape in rows.chunk_by(|a, b| a.shape() == b.shape() && a.flags == b.flags) {
-            let mut mixed = Vec::new();
-            for same in shape.chunk_by(Row::same_ranges) {
-                if same[0].ranges.is_empty() || same.len() >= UNIFORM_ROWS {
-                    self.group(&same.iter().collect::<Vec<_>>(), UNIFORM);
-                } else {
-                    mixed.extend(same);
-                }
-            }
-            if !mixed.is_empty() {
-                self.group(&mixed, 0);
-            }
-        }
+    for column in 0..width {
+        program.extend(group.iter().map(|row| ids[row.ids as usize + column]));
     }
-
-    fn group(&mut self, rows: &[&Row], uniform: u32) {
-        let first = rows[0];
-        let start = self.columns.constant.len() as u32;
-        let program = &mut self.columns.program;
-        program.extend([rows.len() as u32, first.shape(), first.flags | uniform, start]);
-        if uniform != 0 {
-            program.extend(first.ranges.iter().map(|(range, _)| range.0));
-        }
-        for at in 0..first.positives.len() {
-            program.extend(rows.iter().map(|row| row.positives[at]));
-        }
-        for at in 0..first.negatives.len() {
-            program.extend(rows.iter().map(|row| row.negatives[at]));
-        }
-        for at in 0..first.anchors.len() {
-            program.extend(rows.iter().map(|row| row.anchors[at]));
-        }
-        for at in 0..first.ranges.len() {
-            if uniform == 0 {
-                program.extend(rows.iter().map(|row| row.ranges[at].0.0));
-            }
-            self.columns
-                .constant
-                .extend(rows.iter().map(|row| row.ranges[at].1));
-        }
-        program.extend(rows.iter().map(|row| row.query));
-        debug_assert!(rows.iter().all(|row| row.query != NONE));
+    for column in 0..ranges {
+        columns
+            .constant
+            .extend(group.iter().map(|row| constants[row.constants as usize + column]));
     }
+    program.extend(group.iter().map(|row| row.query));
 }

@@ -69,7 +69,7 @@ impl Sample {
         let mut measured = Measured {
             messages: 0,
             conditions: vec![0; view.conditions()],
-            slots: vec![Vec::new(); view.slots()],
+            sides: vec![Vec::new(); view.slots() * 2],
         };
         let mut reader = Reader::new();
         let mut document = Document::default();
@@ -92,7 +92,9 @@ impl Sample {
                     .iter()
                     .for_each(|condition| measured.conditions[condition as usize] += 1);
                 for &slot in findings.touched() {
-                    measured.slots[slot as usize].push(findings.slot(slot as usize));
+                    for side in [slot as usize * 2, slot as usize * 2 + 1] {
+                        measured.sides[side].push(findings.side(side));
+                    }
                 }
             } else {
                 dfa.clear();

@@ -2,7 +2,8 @@
 //! what was found.
 
 use crate::index::columns::View;
-use crate::index::rows::{GREATER, HEADER, MULTI, Range, UNIFORM, VERIFY};
+use crate::index::range::Range;
+use crate::index::rows::{HEADER, MULTI, VERIFY};
 use crate::matching::bits::ones;
 use crate::matching::findings::Findings;
 
@@ -82,7 +83,8 @@ impl<V: FnMut(u32) -> bool> Collector<'_, V> {
             }
         }
         for &slot in self.findings.touched() {
-            self.thresholds(slot as usize);
+            self.thresholds(slot as usize * 2);
+            self.thresholds(slot as usize * 2 + 1);
         }
         self.groups(
             self.view.always[tenant as usize],
@@ -90,23 +92,17 @@ impl<V: FnMut(u32) -> bool> Collector<'_, V> {
         );
     }
 
-    /// The rows filed under ranges that a slot passes.
-    fn thresholds(&mut self, slot: usize) {
+    /// The rows filed under ranges that a side of a slot passes.
+    fn thresholds(&mut self, side: usize) {
         let view = self.view;
-        let (smallest, largest) = self.findings.slot(slot);
-        let bounds = view.slot_low[slot] as usize..view.slot_low[slot + 1] as usize;
-        let passed = partition(bounds.clone(), |at| {
-            smallest < view.low[at] || view.low_strict[at] == 0 && smallest == view.low[at]
-        });
-        if passed > bounds.start {
-            self.groups(view.low_rows[bounds.start], view.low_rows[passed]);
-        }
-        let bounds = view.slot_high[slot] as usize..view.slot_high[slot + 1] as usize;
-        let passed = partition(bounds.clone(), |at| {
-            largest > view.high[at] || view.high_strict[at] == 0 && largest == view.high[at]
-        });
-        if passed > bounds.start {
-            self.groups(view.high_rows[bounds.start], view.high_rows[passed]);
+        let (start, end) = (
+            view.range_start[side] as usize,
+            view.range_start[side + 1] as usize,
+        );
+        let number = self.findings.side(side);
+        let passed = start + view.threshold[start..end].partition_point(|&threshold| number > threshold);
+        if passed > start {
+            self.groups(view.threshold_rows[start], view.threshold_rows[passed]);
         }
     }
 
@@ -123,69 +119,42 @@ impl<V: FnMut(u32) -> bool> Collector<'_, V> {
         let rows = program[0] as usize;
         let count = |shift: u32| (program[1] >> shift & 0xFF) as usize;
         let (positives, negatives, anchors, ranges) = (count(0), count(8), count(16), count(24));
-        let flags = program[2];
-        let uniform = flags & UNIFORM != 0;
-        let shared = if uniform { ranges } else { 0 };
-        let own = ranges - shared;
+        let first = (ranges > 0) as usize;
         let group = Group {
             rows,
-            flags,
-            shared: &program[HEADER..HEADER + shared],
-            columns: &program[HEADER + shared..],
+            flags: program[2],
+            first: program[HEADER],
+            columns: &program[HEADER + first..],
             positives,
             negatives,
             anchors,
-            own,
+            own: ranges - first,
             constants: &self.view.constant[program[3] as usize..program[3] as usize + ranges * rows],
         };
-        if uniform && ranges > 0 {
-            self.uniform(&group);
+        let passed = if first == 1 {
+            group.prefix(self.findings)
         } else {
-            self.work.candidates += rows as u64;
-            for row in 0..rows {
-                if group.passes(row, self.findings) {
+            rows
+        };
+        self.work.candidates += passed as u64;
+        if group.own == 0 {
+            for row in 0..passed {
+                if group.holds(row, self.findings) {
                     self.survivor(&group, row);
                 }
             }
-        }
-        at + HEADER + shared + rows * (positives + negatives + anchors + own + 1)
-    }
-
-    /// Rows in the order of their first constant: those that pass it are a prefix.
-    fn uniform(&mut self, group: &Group<'_>) {
-        let rows = group.rows;
-        let (smallest, largest) = self.findings.slot(Range(group.shared[0]).slot());
-        let first = Range(group.shared[0]);
-        let passed = partition(0..rows, |row| {
-            first.passes(smallest, largest, group.constants[row])
-        });
-        self.work.candidates += passed as u64;
-        let mut start = 0;
-        while start < passed {
-            let end = (start + 64).min(passed);
-            let mut alive = low_bits(end - start);
-            for (at, &range) in group.shared.iter().enumerate().skip(1) {
-                let range = Range(range);
-                let (smallest, largest) = self.findings.slot(range.slot());
-                let column = &group.constants[at * rows + start..at * rows + end];
-                alive &= passing(
-                    range,
-                    if range.operator() < GREATER {
-                        smallest
-                    } else {
-                        largest
-                    },
-                    column,
-                );
-            }
-            for bit in ones(alive) {
-                let row = start + bit as usize;
-                if group.passes(row, self.findings) {
-                    self.survivor(group, row);
+        } else {
+            for start in (0..passed).step_by(64) {
+                let alive = group.passing(start, (start + 64).min(passed), self.findings);
+                for bit in ones(alive) {
+                    let row = start + bit as usize;
+                    if group.holds(row, self.findings) {
+                        self.survivor(&group, row);
+                    }
                 }
             }
-            start = end;
         }
+        at + HEADER + first + rows * (group.width() + 1)
     }
 
     #[inline]
@@ -215,7 +184,8 @@ impl<V: FnMut(u32) -> bool> Collector<'_, V> {
 struct Group<'a> {
     rows: usize,
     flags: u32,
-    shared: &'a [u32],
+    /// The range that all rows share, if there are ranges.
+    first: u32,
     columns: &'a [u32],
     positives: usize,
     negatives: usize,
@@ -231,25 +201,49 @@ impl Group<'_> {
         self.columns[column * self.rows + row]
     }
 
-    /// Whether a row's conditions and own ranges hold.
-    #[inline(always)]
-    fn passes(&self, row: usize, findings: &Findings) -> bool {
-        let mut passes = true;
-        for column in 0..self.positives {
-            passes &= findings.conditions.get(self.column(column, row));
-        }
-        for column in self.positives..self.positives + self.negatives {
-            passes &= !findings.conditions.get(self.column(column, row));
-        }
-        if passes && self.own > 0 {
-            let first = self.positives + self.negatives + self.anchors;
-            for at in 0..self.own {
-                let range = Range(self.column(first + at, row));
-                let (smallest, largest) = findings.slot(range.slot());
-                passes &= range.passes(smallest, largest, self.constants[at * self.rows + row]);
+    fn width(&self) -> usize {
+        self.positives + self.negatives + self.anchors + self.own
+    }
+
+    /// How many rows pass the first range: a prefix.
+    fn prefix(&self, findings: &Findings) -> usize {
+        let range = Range(self.first);
+        let number = findings.side(range.side());
+        self.constants[..self.rows].partition_point(|&constant| range.passes(number, constant))
+    }
+
+    /// A bit for each of up to 64 rows whose own ranges pass.
+    #[inline]
+    fn passing(&self, start: usize, end: usize, findings: &Findings) -> u64 {
+        let mut alive = low_bits(end - start);
+        let first = self.positives + self.negatives + self.anchors;
+        for at in 0..self.own {
+            let ranges = &self.columns[(first + at) * self.rows..][start..end];
+            let constants = &self.constants[(1 + at) * self.rows..][start..end];
+            let mut bits = 0;
+            for (row, (&range, &constant)) in ranges.iter().zip(constants).enumerate() {
+                let range = Range(range);
+                bits |= (range.passes(findings.side(range.side()), constant) as u64) << row;
+            }
+            alive &= bits;
+            if alive == 0 {
+                break;
             }
         }
-        passes
+        alive
+    }
+
+    /// Whether a row's conditions hold.
+    #[inline(always)]
+    fn holds(&self, row: usize, findings: &Findings) -> bool {
+        let mut holds = true;
+        for column in 0..self.positives {
+            holds &= findings.conditions.get(self.column(column, row));
+        }
+        for column in self.positives..self.positives + self.negatives {
+            holds &= !findings.conditions.get(self.column(column, row));
+        }
+        holds
     }
 
     #[inline(always)]
@@ -260,36 +254,11 @@ impl Group<'_> {
 
     #[inline(always)]
     fn query(&self, row: usize) -> u32 {
-        self.column(self.positives + self.negatives + self.anchors + self.own, row)
+        self.column(self.width(), row)
     }
-}
-
-/// A bit for each of up to 64 constants that a number passes.
-#[inline]
-fn passing(range: Range, number: f64, constants: &[f64]) -> u64 {
-    let mut bits = 0u64;
-    for (row, &constant) in constants.iter().enumerate() {
-        bits |= (range.passes(number, number, constant) as u64) << row;
-    }
-    bits
 }
 
 #[inline(always)]
 fn low_bits(count: usize) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }
-}
-
-/// The first place in a range where `passes` no longer holds.
-#[inline]
-fn partition(range: std::ops::Range<usize>, passes: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (range.start, range.end);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if passes(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }

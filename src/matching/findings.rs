@@ -11,11 +11,11 @@ pub struct Findings {
     /// Anchors that bound an element, and those that bound a second one.
     pub once: Bits,
     pub twice: Bits,
-    slots: Vec<(f64, f64)>,
+    /// Per slot, its largest number and the negative of its smallest: the two sides that ranges
+    /// look at. NaN if there is no number, which exceeds nothing.
+    sides: Vec<f64>,
     touched: Vec<u32>,
 }
-
-const NO_NUMBERS: (f64, f64) = (f64::NAN, f64::NAN);
 
 impl Findings {
     pub fn new(view: View<'_>) -> Findings {
@@ -23,29 +23,28 @@ impl Findings {
             conditions: Bits::new(view.conditions()),
             once: Bits::new(view.anchors()),
             twice: Bits::new(view.anchors()),
-            slots: vec![NO_NUMBERS; view.slots()],
+            sides: vec![f64::NAN; view.slots() * 2],
             touched: Vec::new(),
         }
     }
 
-    /// The smallest and the largest number a slot gathered; NaN if none, which passes no range.
     #[inline(always)]
-    pub fn slot(&self, slot: usize) -> (f64, f64) {
-        self.slots[slot]
+    pub fn side(&self, side: usize) -> f64 {
+        self.sides[side]
     }
 
     #[inline]
     pub fn gather(&mut self, slot: u32, number: f64) {
-        let known = &mut self.slots[slot as usize];
         if number.is_nan() {
             return;
         }
-        if known.0.is_nan() {
-            *known = (number, number);
+        let sides = &mut self.sides[slot as usize * 2..slot as usize * 2 + 2];
+        if sides[0].is_nan() {
             self.touched.push(slot);
-        } else {
-            *known = (known.0.min(number), known.1.max(number));
         }
+        // `max` prefers a number to NaN.
+        sides[0] = sides[0].max(number);
+        sides[1] = sides[1].max(-number);
     }
 
     /// The slots that gathered a number.
@@ -65,7 +64,7 @@ impl Findings {
         self.once.clear();
         self.twice.clear();
         for slot in self.touched.drain(..) {
-            self.slots[slot as usize] = NO_NUMBERS;
+            self.sides[slot as usize * 2..slot as usize * 2 + 2].fill(f64::NAN);
         }
     }
 }

@@ -22,7 +22,11 @@ impl<'py> FromPyObject<'_, 'py> for Messages {
         match field.data_type() {
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {}
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {}
-            other => return Err(PyTypeError::new_err(format!("messages are bytes or strings, not {other}"))),
+            other => {
+                return Err(PyTypeError::new_err(format!(
+                    "messages are bytes or strings, not {other}"
+                )));
+            }
         }
         Ok(Messages { chunks })
     }
@@ -35,9 +39,52 @@ impl Messages {
 
     /// The messages in order; a null is an error like any other.
     pub fn iter(&self) -> impl Iterator<Item = Result<&[u8], ReadError>> {
+<<<<<<< HEAD
         self.chunks.iter().flat_map(|chunk| {
-            (0..chunk.len()).map(move |row| if chunk.is_null(row) { Err(null()) } else { Ok(bytes(chunk, row)) })
+            (0..chunk.len()).map(move |row| {
+                if chunk.is_null(row) {
+                    Err(null())
+                } else {
+                    Ok(bytes(chunk, row))
+                }
+            })
+=======
+        self.rows().map(|(chunk, row)| {
+            if chunk.is_null(row) {
+                Err(null())
+            } else {
+                Ok(bytes(chunk, row))
+            }
+>>>>>>> project
         })
+    }
+
+    /// The messages in order, an empty one for a null.
+    pub fn or_empty(&self) -> impl Iterator<Item = &[u8]> {
+        self.rows().map(|(chunk, row)| {
+            if chunk.is_null(row) {
+                &[]
+            } else {
+                bytes(chunk, row)
+            }
+        })
+    }
+
+    /// The error of a message that came from `or_empty`.
+    pub fn explain(&self, mut row: usize, error: ReadError) -> ReadError {
+        for chunk in &self.chunks {
+            if row < chunk.len() {
+                return if chunk.is_null(row) { null() } else { error };
+            }
+            row -= chunk.len();
+        }
+        error
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&ArrayRef, usize)> {
+        self.chunks
+            .iter()
+            .flat_map(|chunk| (0..chunk.len()).map(move |row| (chunk, row)))
     }
 }
 
@@ -56,7 +103,11 @@ fn null() -> ReadError {
     ReadError {
         code: "no-message",
         reason: "the message is null".to_string(),
-        position: Position { offset: 0, line: 1, column: 1 },
+        position: Position {
+            offset: 0,
+            line: 1,
+            column: 1,
+        },
         exceeded: None,
     }
 }

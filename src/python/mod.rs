@@ -6,9 +6,12 @@
 mod convert;
 mod dtd;
 mod error;
+mod index;
 mod messages;
 mod naive;
 mod nodes;
+mod subscriptions;
+mod tables;
 
 use pyo3::pymodule;
 
@@ -19,6 +22,8 @@ mod _kernel {
 
     use super::convert::{GivenLimits, GivenNamespaces};
     use super::error::raise_query;
+    #[pymodule_export]
+    use super::index::Index;
     use super::messages::Messages;
     use super::{dtd, naive, nodes};
     use crate::query;
@@ -38,7 +43,12 @@ mod _kernel {
         limits: GivenLimits,
     ) -> PyResult<(PyRecordBatch, PyRecordBatch, PyRecordBatch, PyRecordBatch)> {
         let tables = py.detach(|| nodes::read_batch(&messages, &limits.0));
-        Ok((tables.nodes.into(), tables.attributes.into(), tables.tag_paths.into(), tables.errors.into()))
+        Ok((
+            tables.nodes.into(),
+            tables.attributes.into(),
+            tables.tag_paths.into(),
+            tables.errors.into(),
+        ))
     }
 
     /// Reads a batch and forgets it: how many elements there were. To measure reading alone.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Int32Builder, Int8Builder, LargeStringBuilder, UInt32Builder};
+use arrow_array::builder::{Int8Builder, Int32Builder, LargeStringBuilder, UInt32Builder};
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
-use arrow_schema::{Field, Schema};
 use rustc_hash::FxHashMap;
 
 use super::error::Refusals;
 use super::messages::Messages;
+use super::tables::{Column, record_batch};
 use crate::document::{Document, Limits, OtherKind, Reader, Span, Vocabulary};
 use crate::ids::{ElementId, NameId, TagPathId};
 
@@ -56,14 +56,6 @@ pub fn read_all(messages: &Messages, limits: &Limits) -> u64 {
         }
     }
     elements
-}
-
-/// A table of named columns; the flag says whether a column may hold nulls.
-pub fn record_batch<const N: usize>(columns: [(&str, ArrayRef, bool); N]) -> RecordBatch {
-    let fields: Vec<Field> =
-        columns.iter().map(|(name, array, null)| Field::new(*name, array.data_type().clone(), *null)).collect();
-    let arrays = columns.into_iter().map(|(_, array, _)| array).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one table are equally long")
 }
 
 /// Strings of a batch, each once.
@@ -125,8 +117,10 @@ impl Names {
             return keys;
         }
         let (uri, local) = vocabulary.name_parts(id);
-        let keys =
-            NameKeys { uri: self.strings.key(vocabulary.uri_text(uri)), local: self.strings.key(local) };
+        let keys = NameKeys {
+            uri: self.strings.key(vocabulary.uri_text(uri)),
+            local: self.strings.key(local),
+        };
         self.names.insert(id, keys);
         keys
     }
@@ -157,12 +151,13 @@ impl Names {
             namespace.append_value(keys.uri);
             name.append_value(keys.local);
         }
-        record_batch([
+        let columns: [Column; 4] = [
             ("tag_path", Arc::new(number.finish()), false),
             ("parent", Arc::new(parent.finish()), true),
             ("namespace", self.strings.column(namespace), false),
             ("name", self.strings.column(name), false),
-        ])
+        ];
+        record_batch(columns, [])
     }
 }
 
@@ -230,7 +225,10 @@ impl Nodes {
     /// The columns that nodes of all kinds have.
     fn row(&mut self, message: u32, node: u32, kind: i8, document: &Document, parent: ElementId, span: Span) {
         let (parent, depth) = match parent.is_some() {
-            true => (document.element(parent).node.0, document.element(parent).depth + 1),
+            true => (
+                document.element(parent).node.0,
+                document.element(parent).depth + 1,
+            ),
             false => (0, 1),
         };
         self.close(depth, node);
@@ -249,7 +247,8 @@ impl Nodes {
         self.namespace.append_null();
         self.name.append_option(name);
         self.tag_path.append_null();
-        self.value.append_value(str::from_utf8(content).unwrap_or_default());
+        self.value
+            .append_value(str::from_utf8(content).unwrap_or_default());
     }
 
     /// Ends the sub-trees that a node at `depth` is not part of.
@@ -262,7 +261,7 @@ impl Nodes {
     fn finish(mut self, names: &Names) -> RecordBatch {
         let kinds = Arc::new(StringArray::from_iter_values(KINDS));
         let kind = DictionaryArray::<Int8Type>::try_new(self.kind.finish(), kinds).expect("four kinds");
-        record_batch([
+        let columns: [Column; 12] = [
             ("message", Arc::new(self.message.finish()), false),
             ("node", Arc::new(self.node.finish()), false),
             ("kind", Arc::new(kind), false),
@@ -275,7 +274,8 @@ impl Nodes {
             ("value", Arc::new(self.value.finish()), true),
             ("span_start", Arc::new(self.start.finish()), false),
             ("span_end", Arc::new(self.stop.finish()), false),
-        ])
+        ];
+        record_batch(columns, [])
     }
 }
 
@@ -297,18 +297,20 @@ impl Attributes {
                 self.node.append_value(element.node.0);
                 self.namespace.append_value(keys.uri);
                 self.name.append_value(keys.local);
-                self.value.append_value(str::from_utf8(document.value(attribute)).unwrap_or_default());
+                self.value
+                    .append_value(str::from_utf8(document.value(attribute)).unwrap_or_default());
             }
         }
     }
 
     fn finish(mut self, names: &Names) -> RecordBatch {
-        record_batch([
+        let columns: [Column; 5] = [
             ("message", Arc::new(self.message.finish()), false),
             ("node", Arc::new(self.node.finish()), false),
             ("namespace", names.strings.column(self.namespace), false),
             ("name", names.strings.column(self.name), false),
             ("value", Arc::new(self.value.finish()), false),
-        ])
+        ];
+        record_batch(columns, [])
     }
 }

@@ -40,14 +40,16 @@ def main() -> None:
     paths = sorted((folder / "messages").iterdir(), key=lambda path: path.name)
     messages = [path.read_bytes() for path in paths]
     shown = Table("message", "reaches", "candidates", title="Messages", title_justify="left", show_lines=True)
-    for path, message, row in zip(paths, messages, index.match_batch(messages).to_pylist(), strict=True):
+    matches = index.match_batch(messages)
+    targets = index.targets(matches).to_pylist()
+    for path, message, row, reached in zip(paths, messages, matches.to_pylist(), targets, strict=True):
         if row["code"] is not None:
             spot = marked(message.decode(), row["line"], row["column"])
             place = f"line {row['line']}, column {row['column']}"
             shown.add_row(path.name, Text(f"{spot}\nrefused at {place}: {row['reason']}", style="red"), "")
         else:
-            reached = [subscriptions[target]["subscriber"] for target in index.targets(row["queries"])]
-            shown.add_row(path.name, "\n".join(reached) or Text("nobody", style="dim"), str(row["candidates"]))
+            whom = "\n".join(subscriptions[target]["subscriber"] for target in reached)
+            shown.add_row(path.name, whom or Text("nobody", style="dim"), str(row["candidates"]))
     console.print(shown)
     console.print("Why? For example:  [bold].venv/bin/tamis explain QUERY DOC[/]")
 

@@ -1,0 +1,376 @@
+//! The index, for Python.
+//!
+//! Long work happens with the interpreter released and with no lock held: the index is taken out
+//! of its place and put back, the matcher likewise. So a process that forks in the middle of it
+//! (Spark forks its Python workers) leaves no lock behind that nobody will open; the child matches
+//! against the last generation.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, UInt32Array, UInt64Array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3_arrow::input::AnyRecordBatch;
+use pyo3_arrow::{PyArray, PyRecordBatch};
+
+use super::convert::{GivenLimits, GivenNamespaces};
+use super::error::{Outcomes, Refusals, raise_index, raise_query, raise_read};
+use super::messages::Messages;
+use super::subscriptions::Subscriptions;
+use super::tables::record_batch;
+use crate::error::IndexError;
+use crate::index::generation::Generation;
+use crate::matching::Matcher;
+
+/// So many generations back the numbers of a match can still be turned into targets.
+const REMEMBERED: usize = 8;
+
+#[pyclass(frozen, module = "tamis._kernel")]
+pub struct Index {
+    state: Mutex<State>,
+    /// Matchers at rest, one for each thread that has matched.
+    matchers: Mutex<Vec<Matcher>>,
+    cache_bytes: usize,
+}
+
+struct State {
+    /// None while a thread changes it.
+    index: Option<crate::index::Index>,
+    /// The newest last; never empty.
+    generations: VecDeque<Arc<Generation>>,
+    /// Whether the index has changes that the newest generation does not show.
+    changed: bool,
+}
+
+#[pymethods]
+impl Index {
+    #[new]
+    fn new(cache_bytes: usize) -> Index {
+        Index::around(crate::index::Index::new(), cache_bytes)
+    }
+
+    /// Registers a target; the id of its query.
+    fn insert(
+        &self,
+        py: Python<'_>,
+        target: u64,
+        query: &str,
+        tenant: &str,
+        namespaces: GivenNamespaces,
+    ) -> PyResult<String> {
+        let mut state = self.state();
+        let inserted = state.index(py)?.insert(target, tenant, query, &namespaces.0);
+        let id = inserted.map_err(|error| raise_query(py, &error))?;
+        state.changed = true;
+        Ok(id.to_string())
+    }
+
+    /// Removes a target; whether it was there.
+    fn remove(&self, py: Python<'_>, target: u64) -> PyResult<bool> {
+        let mut state = self.state();
+        let removed = state.index(py)?.remove(target);
+        state.changed |= removed;
+        Ok(removed)
+    }
+
+    /// Registers many targets; the rows that were refused.
+    fn load(
+        &self,
+        py: Python<'_>,
+        table: AnyRecordBatch,
+        namespaces: GivenNamespaces,
+    ) -> PyResult<PyRecordBatch> {
+        let subscriptions = Subscriptions::new(table)?;
+        let refused = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
+        let mut refusals = Refusals::new("row");
+        refused
+            .iter()
+            .for_each(|refused| refusals.push_query(refused.row, &refused.error));
+        Ok(refusals.finish().into())
+    }
+
+    /// Whether there are changes to `commit`.
+    #[getter]
+    fn changed(&self) -> bool {
+        self.state().changed
+    }
+
+    /// Makes changes visible to matching.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |index| drop(index.commit()))
+    }
+
+    /// Makes one segment of all.
+    fn merge(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |index| drop(index.merge()))
+    }
+
+    /// The number of the newest generation.
+    #[getter]
+    fn generation(&self) -> u64 {
+        self.state().newest().number
+    }
+
+    /// The targets of the queries that a message matches, ascending.
+    fn r#match(
+        &self,
+        py: Python<'_>,
+        message: PyBackedBytes,
+        tenant: &str,
+        limits: GivenLimits,
+    ) -> PyResult<Vec<u64>> {
+        let generation = self.state().newest();
+        let matched = py.detach(|| {
+            let mut targets = Ok(Vec::new());
+            self.with_matcher(|matcher| {
+                matcher.match_batch(
+                    &generation,
+                    tenant,
+                    std::iter::once(&*message),
+                    &limits.0,
+                    |outcome| {
+                        targets = outcome.map(|matches| targets_of(&generation, &matches.queries));
+                    },
+                );
+            });
+            targets
+        });
+        let targets = matched.map_err(|error| raise_read(py, &error))?;
+        self.offer(tenant, std::iter::once(&*message));
+        Ok(targets)
+    }
+
+    /// One row per message: the numbers of the matching queries in this generation, how many
+    /// candidates there were, or the error.
+    fn match_batch(
+        &self,
+        py: Python<'_>,
+        messages: Messages,
+        tenant: &str,
+        limits: GivenLimits,
+    ) -> PyRecordBatch {
+        let generation = self.state().newest();
+        let batch = py.detach(|| {
+            let mut rows = Rows::new(messages.len());
+            self.with_matcher(|matcher| {
+                matcher.match_batch(&generation, tenant, messages.or_empty(), &limits.0, |outcome| {
+                    match outcome {
+                        Ok(matches) => rows.push(&matches.queries, matches.work.candidates),
+                        Err(error) => rows.fail(&messages.explain(rows.len(), error)),
+                    }
+                });
+            });
+            rows.finish(generation.number)
+        });
+        self.offer(tenant, messages.or_empty());
+        batch.into()
+    }
+
+    /// For each list of query numbers of a generation, the targets they lead to, ascending.
+    fn targets(&self, py: Python<'_>, queries: PyArray, generation: u64) -> PyResult<PyArray> {
+        let found = self
+            .state()
+            .generations
+            .iter()
+            .find(|one| one.number == generation)
+            .cloned();
+        let Some(generation) = found else {
+            let reason = format!(
+                "generation {generation} is no longer known; expand matches before {REMEMBERED} more changes"
+            );
+            return Err(raise_index(
+                py,
+                &IndexError {
+                    code: "old-generation",
+                    reason,
+                },
+            ));
+        };
+        let (array, _) = queries.into_inner();
+        let Some(lists) = array.as_any().downcast_ref::<LargeListArray>() else {
+            return Err(PyValueError::new_err(
+                "queries are the lists that match_batch gave",
+            ));
+        };
+        Ok(PyArray::from_array_ref(py.detach(|| expand(&generation, lists))))
+    }
+}
+
+impl Index {
+    fn around(index: crate::index::Index, cache_bytes: usize) -> Index {
+        let generations = VecDeque::from([index.generation().clone()]);
+        let state = State {
+            index: Some(index),
+            generations,
+            changed: false,
+        };
+        Index {
+            state: Mutex::new(state),
+            matchers: Mutex::default(),
+            cache_bytes,
+        }
+    }
+
+    /// Held for moments only, and never with the interpreter released.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the index with the interpreter released.
+    fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut crate::index::Index) -> T + Send,
+    ) -> PyResult<T> {
+        let mut state = self.state();
+        state.index(py)?;
+        let mut index = state.index.take();
+        drop(state);
+        let done = py.detach(|| index.as_mut().map(work));
+        let mut state = self.state();
+        if let Some(index) = &index
+            && index.generation().number != state.newest().number
+        {
+            state.generations.push_back(index.generation().clone());
+            while state.generations.len() > REMEMBERED {
+                state.generations.pop_front();
+            }
+        }
+        state.index = index;
+        state.changed = false;
+        done.ok_or_else(|| busy(py))
+    }
+
+    /// Works with a matcher that nobody else has. A lock that is held is not waited for: a new
+    /// matcher does as well.
+    fn with_matcher(&self, work: impl FnOnce(&mut Matcher)) {
+        let resting = self
+            .matchers
+            .try_lock()
+            .ok()
+            .and_then(|mut matchers| matchers.pop());
+        let mut matcher = resting.unwrap_or_else(|| Matcher::new(self.cache_bytes));
+        work(&mut matcher);
+        if let Ok(mut matchers) = self.matchers.try_lock() {
+            matchers.push(matcher);
+        }
+    }
+
+    /// Offers messages to the sample, unless somebody is changing the index.
+    fn offer<'m>(&self, tenant: &str, messages: impl Iterator<Item = &'m [u8]>) {
+        if let Some(index) = &mut self.state().index {
+            messages.for_each(|message| index.sample.offer(tenant, message));
+        }
+    }
+}
+
+impl State {
+    fn newest(&self) -> Arc<Generation> {
+        self.generations
+            .back()
+            .expect("there is always a generation")
+            .clone()
+    }
+
+    fn index(&mut self, py: Python<'_>) -> PyResult<&mut crate::index::Index> {
+        self.index.as_mut().ok_or_else(|| busy(py))
+    }
+}
+
+fn busy(py: Python<'_>) -> PyErr {
+    let reason = "another thread changes the index, or did so when this process was forked";
+    raise_index(
+        py,
+        &IndexError {
+            code: "busy",
+            reason: reason.to_string(),
+        },
+    )
+}
+
+fn targets_of(generation: &Generation, queries: &[u32]) -> Vec<u64> {
+    let mut targets: Vec<u64> = queries
+        .iter()
+        .flat_map(|&query| generation.targets(query))
+        .collect();
+    targets.sort_unstable();
+    targets
+}
+
+fn expand(generation: &Generation, lists: &LargeListArray) -> ArrayRef {
+    let mut offsets = vec![0];
+    let mut targets = Vec::new();
+    for row in 0..lists.len() {
+        if lists.is_valid(row) {
+            let numbers = lists.value(row);
+            let numbers = numbers.as_any().downcast_ref::<UInt32Array>();
+            targets.extend(targets_of(
+                generation,
+                numbers.map_or(&[], |numbers| numbers.values()),
+            ));
+        }
+        offsets.push(targets.len() as i64);
+    }
+    let item = Arc::new(Field::new("item", DataType::UInt64, false));
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    Arc::new(LargeListArray::new(
+        item,
+        offsets,
+        Arc::new(UInt64Array::from(targets)),
+        None,
+    ))
+}
+
+/// The outcome of a batch, row by row.
+struct Rows {
+    offsets: Vec<i64>,
+    queries: Vec<u32>,
+    candidates: Vec<u32>,
+    errors: Outcomes,
+}
+
+impl Rows {
+    fn new(messages: usize) -> Rows {
+        let mut offsets = Vec::with_capacity(messages + 1);
+        offsets.push(0);
+        Rows {
+            offsets,
+            queries: Vec::new(),
+            candidates: Vec::with_capacity(messages),
+            errors: Outcomes::default(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    fn push(&mut self, queries: &[u32], candidates: u64) {
+        self.queries.extend_from_slice(queries);
+        self.offsets.push(self.queries.len() as i64);
+        self.candidates.push(candidates.min(u64::from(u32::MAX)) as u32);
+        self.errors.succeed();
+    }
+
+    fn fail(&mut self, error: &crate::error::ReadError) {
+        self.offsets.push(self.queries.len() as i64);
+        self.candidates.push(0);
+        self.errors.fail(error);
+    }
+
+    fn finish(self, generation: u64) -> RecordBatch {
+        let item = Arc::new(Field::new("item", DataType::UInt32, false));
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
+        let queries = LargeListArray::new(item, offsets, Arc::new(UInt32Array::from(self.queries)), None);
+        let mut columns = vec![
+            ("queries", Arc::new(queries) as ArrayRef, false),
+            ("candidates", Arc::new(UInt32Array::from(self.candidates)), false),
+        ];
+        columns.extend(self.errors.finish());
+        record_batch(columns, [("generation", generation.to_string())])
+    }
+}

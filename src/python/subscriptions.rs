@@ -1,0 +1,78 @@
+//! Subscriptions as Python hands them over: an Arrow table of targets, query texts and tenants.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3_arrow::input::AnyRecordBatch;
+
+/// Rows (target, tenant, query text), in Arrow's memory.
+pub struct Subscriptions {
+    batches: Vec<Columns>,
+}
+
+struct Columns {
+    target: ArrayRef,
+    query: ArrayRef,
+    tenant: Option<ArrayRef>,
+}
+
+impl Subscriptions {
+    pub fn new(table: AnyRecordBatch) -> PyResult<Subscriptions> {
+        let batches = table
+            .into_reader()?
+            .collect::<Result<Vec<RecordBatch>, ArrowError>>();
+        let batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Subscriptions {
+            batches: batches.iter().map(columns).collect::<PyResult<_>>()?,
+        })
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &str, &str)> + Clone {
+        self.batches.iter().flat_map(|columns| {
+            let targets = columns.target.as_primitive::<UInt64Type>();
+            (0..targets.len()).map(move |row| {
+                let tenant = columns.tenant.as_ref().map_or("", |tenants| text(tenants, row));
+                (targets.value(row), tenant, text(&columns.query, row))
+            })
+        })
+    }
+}
+
+fn columns(batch: &RecordBatch) -> PyResult<Columns> {
+    let column = |name: &str| batch.column_by_name(name).cloned();
+    let missing = |name: &str| PyValueError::new_err(format!("the table has no column `{name}`"));
+    let target = column("target").ok_or_else(|| missing("target"))?;
+    let query = column("query").ok_or_else(|| missing("query"))?;
+    let tenant = column("tenant");
+    if *target.data_type() != DataType::UInt64 || target.null_count() > 0 {
+        return Err(PyTypeError::new_err("targets are uint64 without nulls"));
+    }
+    for strings in [Some(&query), tenant.as_ref()].into_iter().flatten() {
+        if !matches!(
+            strings.data_type(),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+        ) {
+            return Err(PyTypeError::new_err("queries and tenants are strings"));
+        }
+    }
+    Ok(Columns {
+        target,
+        query,
+        tenant,
+    })
+}
+
+/// A string; a null is an empty one, which no query is.
+fn text(strings: &ArrayRef, row: usize) -> &str {
+    if strings.is_null(row) {
+        return "";
+    }
+    match strings.data_type() {
+        DataType::Utf8 => strings.as_string::<i32>().value(row),
+        DataType::LargeUtf8 => strings.as_string::<i64>().value(row),
+        _ => strings.as_string_view().value(row),
+    }
+}
