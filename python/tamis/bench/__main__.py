@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tamis.bench.measure import ROUNDS
+from tamis.bench import ROUNDS
 from tamis.bench.report import plot_growth, print_table, write_page
 from tamis.bench.suite import Outcome, record, run_suite
 

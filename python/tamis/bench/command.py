@@ -4,12 +4,17 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tamis.bench.measure import CACHE_BYTES, ROUNDS, Result, measure
+from tamis.bench import CACHE_BYTES, ROUNDS
 from tamis.bench.sources import read_documents, read_queries
 from tamis.progress import bar
 from tamis.workload import StockOptions, stock_messages, stock_subscriptions
 from tamis.workload.command import add_stock_arguments
+from tamis.workload.error import WorkloadError
+
+if TYPE_CHECKING:
+    from tamis.bench.measure import Result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +67,10 @@ def run_stock(options: argparse.Namespace) -> int:
 def _run(
     documents: Sequence[bytes], queries: Sequence[str], options: argparse.Namespace, more: dict[str, int]
 ) -> int:
+    try:
+        from tamis.bench.measure import measure
+    except ImportError as error:
+        raise WorkloadError("no-lxml", f"measuring needs {error.name}: pip install 'tamis[bench]'") from error
     with bar("rounds") as report:
         result = measure(
             documents, queries, rounds=options.rounds, cache_bytes=options.cache_bytes, report=report
@@ -71,7 +80,7 @@ def _run(
     return 0
 
 
-def lines(result: Result) -> list[str]:
+def lines(result: "Result") -> list[str]:
     """For people."""
     per_document = max(result.documents, 1)
     times = [

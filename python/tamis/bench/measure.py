@@ -7,21 +7,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from xml.parsers import expat
 
 import pyarrow as pa
 from lxml import etree
 
 import tamis
+from tamis.bench import CACHE_BYTES, ROUNDS
 from tamis.engine import read_all
 from tamis.progress import Report
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-ROUNDS = 7
-CACHE_BYTES = 64 << 20
 
 SAMPLE = 100
 """So many messages an index sees before its queries are loaded, for its statistics: as in operation."""
@@ -125,7 +123,7 @@ def measure(
         expat_us=each("expat", len(documents)),
         expat_version=expat.EXPAT_VERSION,
         matches=count_matches(matched),
-        candidates=sum(matched.column("candidates").to_pylist()),
+        candidates=sum(count or 0 for count in matched.column("candidates").to_pylist()),
         index_bytes=stats.index_bytes,
         text_bytes=stats.text_bytes,
         cache_bytes=stats.cache_bytes,
@@ -156,14 +154,15 @@ def reopen(directory: str, cache_bytes: int) -> tamis.Index:
     return tamis.Index.open(Path(directory), cache_bytes=cache_bytes)
 
 
-def array(documents: Sequence[bytes]) -> pa.Array:
+def array(documents: Sequence[bytes]) -> Any:
     """Messages as a batch comes in."""
     return pa.array(documents, pa.large_binary())
 
 
 def count_matches(matched: pa.RecordBatch) -> int:
     """How many queries matched, over all documents of a batch."""
-    return len(matched.column("queries").flatten())
+    queries: Any = matched.column("queries")
+    return len(queries.flatten())
 
 
 def parse_with_expat(documents: Sequence[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lxml import etree
 
@@ -29,7 +30,7 @@ def confirm(index: tamis.Index, documents: Sequence[bytes], queries: Sequence[st
     chosen_documents = documents[:: max(1, len(documents) // DOCUMENTS)][:DOCUMENTS]
     lines = range(1, len(queries) + 1)[:: max(1, len(queries) // QUERIES)][:QUERIES]
     compiled = [(line, etree.XPath(queries[line - 1])) for line in lines]
-    matched = index.targets(index.match_batch(array(chosen_documents)))
+    matched: Any = index.targets(index.match_batch(array(chosen_documents)))
     pairs = matches = 0
     differences: list[str] = []
     for number, (document, found) in enumerate(zip(chosen_documents, matched.to_pylist(), strict=True)):

@@ -11,9 +11,9 @@ from typing import Any
 from xml.parsers import expat
 
 import tamis
-from tamis.bench import growth, sources, upkeep
+from tamis.bench import CACHE_BYTES, growth, sources, upkeep
 from tamis.bench.checks import Check
-from tamis.bench.measure import CACHE_BYTES, Result, build, measure
+from tamis.bench.measure import Result, build, measure
 from tamis.bench.oracle import Confirmation, confirm
 from tamis.progress import bar
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from random import Random
 from xml.sax.saxutils import escape, quoteattr
 
+from tamis.dtd import Dtd, Element, Particle
 from tamis.progress import Report
-from tamis.workload.dtd import Dtd, Element, Particle
+from tamis.workload.error import WorkloadError
 from tamis.workload.profile import Profile
 
 
@@ -127,8 +128,9 @@ def _heights(dtd: Dtd) -> dict[str, float]:
                 changed = True
     endless = sorted(name for name, height in heights.items() if height == float("inf"))
     if endless:
-        raise ValueError(
-            f"no document can hold these elements, which demand themselves: {', '.join(endless)}"
+        raise WorkloadError(
+            "endless-element",
+            f"no document can hold these elements, which demand themselves: {', '.join(endless)}",
         )
     return heights
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from tamis.dtd import Dtd
 from tamis.progress import Report
-from tamis.workload.dtd import Dtd
+from tamis.workload.error import WorkloadError
 from tamis.workload.profile import NUMBER, Profile, Values
 
 INEQUALITIES = ("<", "<=", ">", ">=", "!=")
@@ -63,7 +64,10 @@ def generate_queries(
         if query is None or (options.distinct and query in seen):
             failures += 1
             if failures == PATIENCE:
-                raise ValueError(f"this DTD and these parameters give no more than about {made} such queries")
+                raise WorkloadError(
+                    "too-few-queries",
+                    f"this DTD and these parameters give no more than about {made} such queries",
+                )
             continue
         failures = 0
         made += 1

@@ -6,6 +6,7 @@ from itertools import combinations, product
 from random import Random
 
 from tamis.progress import Report
+from tamis.workload.error import WorkloadError
 
 SYMBOLS = 5_000
 
@@ -37,9 +38,10 @@ class StockOptions:
         """How often one inequality holds: of all pairs with one symbol, its 4th power notify."""
         pairs = self.subscriptions / SYMBOLS * self.messages
         if not 0 < self.notifications <= pairs:
-            raise ValueError(
+            raise WorkloadError(
+                "too-many-notifications",
                 f"{self.subscriptions} subscriptions and {self.messages} messages give at most "
-                f"{pairs:.0f} notifications, not {self.notifications}"
+                f"{pairs:.0f} notifications, not {self.notifications}",
             )
         return float((self.notifications / pairs) ** (1 / INEQUALITIES))
 
