@@ -5,23 +5,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::document::{Document, Vocabulary};
+use crate::document::{Document, NodeRef, Vocabulary};
 use crate::ids::{ElementId, NameId};
 use crate::query::ast::{
     Axis, Expr, Literal, Name, NameTest, Node, Operator, Path, Predicate, Query, Step, Test,
 };
 use crate::query::number::number;
-
-/// A node that filters can see.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum NodeRef {
-    Document,
-    Element(ElementId),
-    /// Its element, and its place in `Document::attributes`.
-    Attribute(ElementId, u32),
-    /// Its place in `Document::texts`.
-    Text(u32),
-}
 
 /// Whether a query is true of a document.
 pub fn matches(query: &Query, document: &Document, vocabulary: &Vocabulary) -> bool {
@@ -217,23 +206,12 @@ impl<'a> Evaluation<'a> {
 
     /// The string-value of the first node; of no node, the empty string.
     fn first_value(&self, nodes: &[NodeRef]) -> &'a [u8] {
-        nodes.first().map_or(b"", |&node| self.value(node))
-    }
-
-    fn value(&self, node: NodeRef) -> &'a [u8] {
-        match node {
-            NodeRef::Document => &self.document.text,
-            NodeRef::Element(id) => self.document.string_value(id),
-            NodeRef::Attribute(_, place) => self.document.value(&self.document.attributes[place as usize]),
-            NodeRef::Text(place) => self.document.texts[place as usize]
-                .content
-                .of(&self.document.text),
-        }
+        nodes.first().map_or(b"", |&node| self.document.value_of(node))
     }
 
     /// Whether one node passes a test.
     fn passes(&self, test: &Test, node: NodeRef) -> bool {
-        let value = self.value(node);
+        let value = self.document.value_of(node);
         match test {
             Test::Exists => true,
             Test::Compare(Operator::Equal, Literal::Text(text)) => value == text.as_bytes(),
@@ -259,18 +237,8 @@ impl<'a> Evaluation<'a> {
     }
 
     fn in_order(&self, mut nodes: Vec<NodeRef>) -> Vec<NodeRef> {
-        nodes.sort_unstable_by_key(|&node| self.place(node));
+        nodes.sort_unstable_by_key(|&node| self.document.order(node));
         nodes.dedup();
         nodes
-    }
-
-    /// Where a node stands in document order: attributes follow their element, before its children.
-    fn place(&self, node: NodeRef) -> (u32, u32) {
-        match node {
-            NodeRef::Document => (0, 0),
-            NodeRef::Element(id) => (self.document.element(id).node.0, 0),
-            NodeRef::Attribute(id, place) => (self.document.element(id).node.0, place + 1),
-            NodeRef::Text(place) => (self.document.texts[place as usize].node.0, 0),
-        }
     }
 }

@@ -1,6 +1,6 @@
 """tamis sifts streams of XML messages through millions of standing XPath queries."""
 
-from tamis.engine import Index, __version__, check, read_batch
+from tamis.engine import Index, __version__, check, read_batch, read_dtd
 from tamis.errors import IndexError, QueryError, ReadError, TamisError
 from tamis.model import Batch, Limits, Query
 
@@ -16,4 +16,5 @@ __all__ = [
     "__version__",
     "check",
     "read_batch",
+    "read_dtd",
 ]

@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import tamis
+from tamis.bench import command as bench
 from tamis.errors import marked
+from tamis.workload import command as workload
 
 BATCH_BYTES = 16 << 20
 """Documents are matched so many bytes at a time: one crossing into the kernel each."""
@@ -53,6 +55,13 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("document", type=Path, metavar="DOC")
     _add_namespaces(command)
     command.set_defaults(run=explain)
+
+    workload.add_arguments(
+        commands.add_parser("generate", help="documents and queries to try and measure with")
+    )
+    bench.add_arguments(
+        commands.add_parser("bench", help="what does filtering cost, beside parsing with expat?")
+    )
     return parser
 
 
@@ -70,7 +79,7 @@ def read_namespaces(path: str) -> dict[str, str]:
         raise argparse.ArgumentTypeError(f"{path}: {error}") from error
     table = content.get("namespaces", content)
     if not isinstance(table, dict) or not all(isinstance(uri, str) for uri in table.values()):
-        raise argparse.ArgumentTypeError(f"{path}: a prefix map has the form `prefix = \"uri\"`")
+        raise argparse.ArgumentTypeError(f'{path}: a prefix map has the form `prefix = "uri"`')
     return table
 
 

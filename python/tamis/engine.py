@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis import _kernel
+from tamis.dtd import Dtd
 from tamis.model import Batch, Limits, Query
 
 __version__: str = _kernel.__version__
@@ -35,6 +36,16 @@ def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
 def read_all(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> int:
     """Read messages and forget them; the number of elements. To measure reading alone."""
     return _kernel.read_all(_arrow(messages), limits)
+
+
+def read_dtd(
+    text: bytes, resolve: Callable[[str], bytes | None] | None = None, *, limits: Limits = _DEFAULT_LIMITS
+) -> Dtd:
+    """Read a DTD; `ReadError` if it is malformed.
+
+    External parameter entities are asked from `resolve` by their system identifier: nothing is fetched.
+    """
+    return Dtd.from_json(_kernel.read_dtd(text, limits, resolve))
 
 
 class Index:

@@ -11,6 +11,7 @@ mod fault;
 mod lexicon;
 mod limits;
 mod namespaces;
+mod node;
 mod reader;
 mod references;
 mod scan;
@@ -21,6 +22,7 @@ mod tests;
 mod vocabulary;
 
 pub use limits::Limits;
+pub use node::NodeRef;
 pub use reader::Reader;
 pub use vocabulary::{Capacity, Vocabulary, VocabularyStats};
 

@@ -170,7 +170,7 @@ impl Builder {
         let twig = if exact {
             NONE
         } else {
-            self.twigs.compile(&query.expr, &mut self.labels)
+            self.twigs.compile(&query.expr, &mut |test| self.labels.label(test))
         };
         self.queries.push(Planned {
             id,

@@ -11,7 +11,6 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::index::trie::Labels;
 use crate::query::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Step, Test};
 
 pub const AND: u32 = 0;
@@ -61,9 +60,13 @@ pub struct Twigs {
 }
 
 impl Twigs {
-    /// Compiles a query's expression and returns its offset.
-    pub fn compile(&mut self, expr: &Expr, labels: &mut Labels) -> u32 {
-        self.expr(expr, labels, 0)
+    /// Compiles a query's expression and returns its offset. `label` numbers name tests.
+    pub fn compile(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> u32) -> u32 {
+        self.expr(expr, label, 0)
+    }
+
+    pub fn words(&self) -> &[u32] {
+        &self.words
     }
 
     pub fn freeze(self) -> Vec<u32> {
@@ -71,12 +74,12 @@ impl Twigs {
     }
 
     /// `depth` counts the `//` steps on the way here.
-    fn expr(&mut self, expr: &Expr, labels: &mut Labels, depth: u32) -> u32 {
+    fn expr(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> u32, depth: u32) -> u32 {
         let words = match expr {
-            Expr::And(operands) => self.operands(AND, operands, labels, depth),
-            Expr::Or(operands) => self.operands(OR, operands, labels, depth),
-            Expr::Not(operand) => vec![NOT, self.expr(operand, labels, depth)],
-            Expr::Path(path, test) => self.path(path, test, labels, depth),
+            Expr::And(operands) => self.operands(AND, operands, label, depth),
+            Expr::Or(operands) => self.operands(OR, operands, label, depth),
+            Expr::Not(operand) => vec![NOT, self.expr(operand, label, depth)],
+            Expr::Path(path, test) => self.path(path, test, label, depth),
         };
         if let Some(&offset) = self.offsets.get(words.as_slice()) {
             return offset;
@@ -87,25 +90,25 @@ impl Twigs {
         offset
     }
 
-    fn operands(&mut self, tag: u32, operands: &[Expr], labels: &mut Labels, depth: u32) -> Vec<u32> {
+    fn operands(&mut self, tag: u32, operands: &[Expr], label: &mut impl FnMut(&NameTest) -> u32, depth: u32) -> Vec<u32> {
         let mut words = vec![tag | (operands.len() as u32) << 8];
-        words.extend(operands.iter().map(|operand| self.expr(operand, labels, depth)));
+        words.extend(operands.iter().map(|operand| self.expr(operand, label, depth)));
         words
     }
 
-    fn path(&mut self, path: &Path, test: &Test, labels: &mut Labels, depth: u32) -> Vec<u32> {
+    fn path(&mut self, path: &Path, test: &Test, label: &mut impl FnMut(&NameTest) -> u32, depth: u32) -> Vec<u32> {
         let flags = if path.absolute { ABSOLUTE } else { 0 };
         let mut words = vec![PATH | flags << 8 | (path.steps.len() as u32) << 16];
         push_test(test, &mut words);
         let mut depth = depth;
         for step in &path.steps {
             depth += (step.axis == Axis::Descendant) as u32;
-            self.step(step, labels, depth, &mut words);
+            self.step(step, label, depth, &mut words);
         }
         words
     }
 
-    fn step(&mut self, step: &Step, labels: &mut Labels, depth: u32, words: &mut Vec<u32>) {
+    fn step(&mut self, step: &Step, label: &mut impl FnMut(&NameTest) -> u32, depth: u32, words: &mut Vec<u32>) {
         let (kind, test) = match &step.node {
             Node::Element(test) => (STEP_NAME, Some(test)),
             Node::Attribute(test) => (STEP_ATTRIBUTE_NAME, Some(test)),
@@ -128,11 +131,11 @@ impl Twigs {
             .iter()
             .map(|predicate| match predicate {
                 Predicate::Position(position) => POSITION | position.unwrap_or(0).min(POSITION - 1),
-                Predicate::Condition(expr) => self.expr(expr, labels, depth),
+                Predicate::Condition(expr) => self.expr(expr, label, depth),
             })
             .collect();
         words.push(kind | axis | memo | (predicates.len() as u32) << 8);
-        words.push(test.map_or(0, |test| labels.label(test)));
+        words.push(test.map_or(0, |test| label(test)));
         words.extend(predicates);
     }
 }

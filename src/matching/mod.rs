@@ -8,11 +8,12 @@ pub mod dfa;
 pub mod findings;
 pub mod names;
 pub mod nfa;
+pub mod selection;
 pub mod verify;
 
 use std::sync::Arc;
 
-use crate::document::{Document, Limits, Reader};
+use crate::document::{Document, Limits, Reader, Vocabulary};
 use crate::error::ReadError;
 use crate::index::columns::View;
 use crate::index::generation::{Generation, Part};
@@ -23,6 +24,7 @@ use crate::matching::dfa::Dfa;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::matching::nfa::Nfa;
+use crate::matching::selection::Compiled;
 use crate::matching::verify::{Memo, Verifier};
 
 /// Memory for caches, unless said otherwise.
@@ -49,6 +51,7 @@ struct Remembered {
     findings: Findings,
     reported: Reported,
     memo: Memo,
+    compiled: Compiled,
 }
 
 impl Remembered {
@@ -67,6 +70,7 @@ impl Remembered {
             findings,
             reported,
             memo: Memo::default(),
+            compiled: Compiled::default(),
         }
     }
 }
@@ -77,6 +81,14 @@ pub struct Matches {
     /// Numbers of the generation's queries, in no particular order.
     pub queries: Vec<u32>,
     pub work: Work,
+}
+
+/// What `walk_batch` found in one message.
+pub struct Walked<'a, T> {
+    pub document: &'a Document,
+    pub vocabulary: &'a Vocabulary,
+    /// By query, ascending.
+    pub found: Vec<(u32, T)>,
 }
 
 /// What a matcher's caches hold.
@@ -124,6 +136,49 @@ impl Matcher {
                 }
                 Err(error) => sink(Err(error)),
             }
+        }
+    }
+
+    /// Matches messages and hands over, per message, each matching query with what `walk` finds for
+    /// it on the document.
+    pub fn walk_batch<'m, T>(
+        &mut self,
+        generation: &Generation,
+        tenant: &str,
+        messages: impl Iterator<Item = &'m [u8]>,
+        limits: &Limits,
+        walk: impl Fn(&mut Verifier<'_>, u32) -> T,
+        mut sink: impl FnMut(Result<Walked<'_, T>, ReadError>),
+    ) {
+        self.prepare(generation);
+        let active = self.active(generation, tenant);
+        let mut matches = Matches::default();
+        for message in messages {
+            matches.queries.clear();
+            if let Err(error) = self.reader.read(message, limits, &mut self.document) {
+                sink(Err(error));
+                continue;
+            }
+            self.match_document(&active, &mut matches);
+            matches.queries.sort_unstable();
+            let mut found = Vec::with_capacity(matches.queries.len());
+            let mut rest = matches.queries.as_slice();
+            for Active { at, view, base, .. } in &active {
+                let (own, others) = rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
+                rest = others;
+                let Remembered { segment, names, memo, compiled, .. } = &mut self.segments[*at];
+                compiled.trim();
+                own.iter().for_each(|query| compiled.prepare(segment, names, query - base));
+                memo.clear();
+                let mut verifier =
+                    Verifier::new(compiled.words(), &self.document, names, &mut self.by_name, memo);
+                for &query in own {
+                    let offset = compiled.offset(query - base).expect("prepared");
+                    found.push((query, walk(&mut verifier, offset)));
+                }
+                memo.clear();
+            }
+            sink(Ok(Walked { document: &self.document, vocabulary: self.reader.vocabulary(), found }));
         }
     }
 
@@ -212,7 +267,7 @@ impl Matcher {
                     .find(*view, *tenant, &self.document, names, &mut self.ranks, findings);
             }
             held = held - before + dfa.bytes();
-            let mut verifier = Verifier::new(*view, &self.document, names, &mut self.by_name, memo);
+            let mut verifier = Verifier::new(view.twig, &self.document, names, &mut self.by_name, memo);
             let verify = |query: u32| verifier.matches(view.query_twig[query as usize]);
             let dead = part.dead_queries();
             Collector {

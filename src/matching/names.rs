@@ -5,8 +5,9 @@ use rustc_hash::FxHashMap;
 use crate::document::Vocabulary;
 use crate::ids::NameId;
 use crate::index::columns::View;
-use crate::index::trie::{LABEL_NAME, LABEL_NAMESPACE, NONE, label_key};
+use crate::index::trie::{ANY, LABEL_NAME, LABEL_NAMESPACE, NONE, label_key};
 use crate::matching::automaton::NameLabels;
+use crate::query::ast::NameTest;
 
 pub struct Names {
     ids: FxHashMap<Box<[u8]>, u32>,
@@ -69,7 +70,20 @@ impl Names {
     /// The name a label stands for; `NONE` if no message had it yet.
     #[inline(always)]
     pub fn name_of(&self, label: u32) -> NameId {
-        self.names[label as usize]
+        self.names.get(label as usize).copied().unwrap_or(NameId::NONE)
+    }
+
+    /// The label of a name test; `NONE` if the segment has none.
+    pub fn label_of(&self, test: &NameTest) -> u32 {
+        let mut key = Vec::new();
+        match test {
+            NameTest::Any => return ANY,
+            NameTest::AnyIn(uri) => label_key(LABEL_NAMESPACE, uri.as_bytes(), b"", &mut key),
+            NameTest::Name(name) => {
+                label_key(LABEL_NAME, name.uri.as_bytes(), name.local.as_bytes(), &mut key)
+            }
+        }
+        self.ids.get(key.as_slice()).copied().unwrap_or(NONE)
     }
 
     fn label(&mut self, kind: u8, uri: &[u8], local: &[u8]) -> u32 {

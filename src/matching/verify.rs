@@ -3,24 +3,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::document::Document;
+use crate::document::{Document, NodeRef, Span};
 use crate::ids::{ElementId, NameId};
-use crate::index::columns::View;
 use crate::index::twig::*;
 use crate::matching::by_name::ByName;
 use crate::matching::names::Names;
 use crate::query::number::number;
-
-/// A node of a document, in document order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum NodeRef {
-    Document,
-    Element(ElementId),
-    /// An element and the place of one of its attributes.
-    Attribute(ElementId, u32),
-    /// A place in `Document::texts`.
-    Text(u32),
-}
 
 /// What was decided where a walk can come by again. It is true for every query that has the step
 /// or the predicate, so it is kept through a message.
@@ -69,6 +57,14 @@ pub struct Verifier<'a> {
     memo: &'a mut Memo,
 }
 
+/// A path, decoded: where its test and its first step stand.
+#[derive(Clone, Copy)]
+struct Path {
+    test: u32,
+    step: u32,
+    steps: u32,
+}
+
 /// One step of a path, decoded.
 #[derive(Clone, Copy)]
 struct Step {
@@ -88,14 +84,14 @@ impl Step {
 
 impl<'a> Verifier<'a> {
     pub fn new(
-        view: View<'a>,
+        words: &'a [u32],
         document: &'a Document,
         names: &'a Names,
         by_name: &'a mut ByName,
         memo: &'a mut Memo,
     ) -> Verifier<'a> {
         Verifier {
-            words: view.twig,
+            words,
             document,
             names,
             by_name,
@@ -108,52 +104,38 @@ impl<'a> Verifier<'a> {
         self.expr(offset, NodeRef::Document)
     }
 
-    /// The nodes selected by the paths that are true and stand outside `not()`.
-    pub fn nodes(&mut self, offset: u32, nodes: &mut Vec<NodeRef>) {
-        self.each_path(offset, &mut |verifier, path, test, step, steps| {
-            if verifier.path(path, NodeRef::Document) {
-                let test = verifier.existential(test);
-                let mut found = Vec::new();
-                let mut sink = Sink::Nodes {
-                    test,
-                    seen: FxHashSet::default(),
-                    nodes: &mut found,
-                };
-                verifier.walk(step, steps, NodeRef::Document, &mut sink);
-                nodes.append(&mut found);
-            }
-        });
-        let document = self.document;
-        nodes.sort_unstable_by_key(|node| order(document, *node));
-        nodes.dedup();
+    /// The nodes that the paths outside `not()` select, in branches that are true.
+    pub fn nodes(&mut self, offset: u32) -> Vec<NodeRef> {
+        let mut nodes = Vec::new();
+        self.each_path(offset, &mut |verifier, path| verifier.select(path, NodeRef::Document, &mut nodes));
+        self.in_order(nodes)
     }
 
     /// The ways to those nodes, one node per step, up to `limit` of them.
-    pub fn tuples(&mut self, offset: u32, limit: usize, tuples: &mut Vec<Vec<NodeRef>>) {
-        self.each_path(offset, &mut |verifier, path, test, step, steps| {
-            if verifier.path(path, NodeRef::Document) {
-                let test = verifier.existential(test);
-                let mut sink = Sink::Tuples {
-                    test,
-                    way: Vec::new(),
-                    tuples,
-                    limit,
-                };
-                verifier.walk(step, steps, NodeRef::Document, &mut sink);
-            }
+    pub fn tuples(&mut self, offset: u32, limit: usize) -> Vec<Vec<NodeRef>> {
+        let mut tuples = Vec::new();
+        self.each_path(offset, &mut |verifier, path| {
+            let mut ends = Vec::new();
+            verifier.select(path, NodeRef::Document, &mut ends);
+            let ends: FxHashSet<NodeRef> = ends.into_iter().collect();
+            let Path { test, step, steps } = verifier.decode(path);
+            let test = verifier.existential(test);
+            let mut sink = Sink::Tuples { test, way: Vec::new(), tuples: &mut tuples, limit };
+            verifier.walk(step, steps, NodeRef::Document, &mut sink);
+            tuples.retain(|way| way.last().is_none_or(|end| ends.contains(end)));
         });
         let document = self.document;
         tuples.sort_by_cached_key(|tuple| {
-            tuple
-                .iter()
-                .rev()
-                .map(|node| order(document, *node))
-                .collect::<Vec<_>>()
+            tuple.iter().rev().map(|node| document.order(*node)).collect::<Vec<_>>()
         });
+        tuples
     }
 
-    /// Calls `visit` with each path outside `not()`: its offset, test, first step, step count.
-    fn each_path(&mut self, offset: u32, visit: &mut impl FnMut(&mut Self, u32, u32, u32, u32)) {
+    /// Calls `visit` with each path outside `not()` in branches that are true.
+    fn each_path(&mut self, offset: u32, visit: &mut impl FnMut(&mut Self, u32)) {
+        if !self.expr(offset, NodeRef::Document) {
+            return;
+        }
         let word = self.words[offset as usize];
         match word & 0xFF {
             AND | OR => {
@@ -162,8 +144,28 @@ impl<'a> Verifier<'a> {
                 }
             }
             NOT => {}
-            _ => visit(self, offset, offset + 1, self.first_step(offset), word >> 16),
+            _ => visit(self, offset),
         }
+    }
+
+    /// Appends the nodes of a path that pass its test, in document order.
+    fn select(&mut self, path: u32, context: NodeRef, nodes: &mut Vec<NodeRef>) {
+        let Path { test, step, steps } = self.decode(path);
+        let existential = self.existential(test);
+        let mut found = Vec::new();
+        let mut sink = Sink::Nodes { test: existential, seen: FxHashSet::default(), nodes: &mut found };
+        self.walk(step, steps, context, &mut sink);
+        found = self.in_order(found);
+        if existential != test {
+            found.truncate(1);
+        }
+        nodes.append(&mut found);
+    }
+
+    fn in_order(&self, mut nodes: Vec<NodeRef>) -> Vec<NodeRef> {
+        nodes.sort_unstable_by_key(|&node| self.document.order(node));
+        nodes.dedup();
+        nodes
     }
 
     fn expr(&mut self, offset: u32, context: NodeRef) -> bool {
@@ -176,37 +178,26 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn first_step(&self, path: u32) -> u32 {
+    fn decode(&self, path: u32) -> Path {
         let test = self.words[path as usize + 1];
         let literal = match test & 0xFF {
             TEST_EXISTS => 0,
             TEST_NUMBER => 2,
             _ => (test >> 16).div_ceil(4),
         };
-        path + 2 + literal
+        Path { test: path + 1, step: path + 2 + literal, steps: self.words[path as usize] >> 16 }
     }
 
     fn path(&mut self, offset: u32, context: NodeRef) -> bool {
-        let word = self.words[offset as usize];
-        let context = if word >> 8 & ABSOLUTE != 0 {
-            NodeRef::Document
-        } else {
-            context
-        };
-        let (test, step, steps) = (offset + 1, self.first_step(offset), word >> 16);
+        let absolute = self.words[offset as usize] >> 8 & ABSOLUTE != 0;
+        let context = if absolute { NodeRef::Document } else { context };
+        let Path { test, step, steps } = self.decode(offset);
         match self.words[test as usize] & 0xFF {
             kind @ (TEST_CONTAINS | TEST_STARTS_WITH) => {
                 // A node set stands for its first node, an empty one for the empty string.
                 let mut nodes = Vec::new();
-                let mut sink = Sink::Nodes {
-                    test: NO_TEST,
-                    seen: FxHashSet::default(),
-                    nodes: &mut nodes,
-                };
-                self.walk(step, steps, context, &mut sink);
-                let document = self.document;
-                let first = nodes.into_iter().min_by_key(|node| order(document, *node));
-                let value = first.map_or(&b""[..], |node| string_value(document, node));
+                self.select(offset, context, &mut nodes);
+                let value = nodes.first().map_or(&b""[..], |&node| self.document.value_of(node));
                 let literal = self.literal(test);
                 match kind {
                     TEST_STARTS_WITH => value.starts_with(literal),
@@ -240,13 +231,13 @@ impl<'a> Verifier<'a> {
         let operator = word >> 8 & 0xFF;
         match word & 0xFF {
             TEST_TEXT => {
-                let equal = string_value(self.document, node) == self.literal(test);
+                let equal = self.document.value_of(node) == self.literal(test);
                 equal == (operator == 0)
             }
             TEST_NUMBER => {
                 let bits =
                     self.words[test as usize + 1] as u64 | (self.words[test as usize + 2] as u64) << 32;
-                let (value, constant) = (number(string_value(self.document, node)), f64::from_bits(bits));
+                let (value, constant) = (number(self.document.value_of(node)), f64::from_bits(bits));
                 match operator {
                     0 => value == constant,
                     1 => value != constant,
@@ -444,8 +435,8 @@ impl<'a> Verifier<'a> {
 
     fn admits_leaf(&self, step: Step, leaf: NodeRef) -> bool {
         match leaf {
-            NodeRef::Attribute(element, place) => {
-                let name = self.document.attributes_of(element)[place as usize].name;
+            NodeRef::Attribute(_, place) => {
+                let name = self.document.attributes[place as usize].name;
                 self.admits_name(step.kind - STEP_ATTRIBUTE_NAME, step.label, name)
             }
             _ => true,
@@ -495,39 +486,16 @@ fn children(document: &Document, context: NodeRef) -> impl Iterator<Item = Eleme
 
 /// The attributes or text nodes of an element.
 fn leaves(document: &Document, kind: u32, parent: ElementId) -> impl Iterator<Item = NodeRef> {
-    let attributes = if kind == STEP_TEXT {
-        0
+    let (mut attributes, mut texts) = (0..0, Span::default());
+    if kind == STEP_TEXT {
+        texts = document.element(parent).texts;
     } else {
-        document.attributes_of(parent).len() as u32
-    };
-    let texts = match kind {
-        STEP_TEXT => document.element(parent).texts,
-        _ => crate::document::Span::default(),
-    };
-    let attributes = (0..attributes).map(move |place| NodeRef::Attribute(parent, place));
+        let start = document.element(parent).attributes_start;
+        attributes = start..start + document.attributes_of(parent).len() as u32;
+    }
+    let attributes = attributes.map(move |place| NodeRef::Attribute(parent, place));
     let texts = (texts.start..texts.end)
         .filter(move |&text| document.texts[text as usize].parent == parent)
         .map(NodeRef::Text);
     attributes.chain(texts)
-}
-
-/// A key that sorts nodes in document order: attributes follow their element.
-pub fn order(document: &Document, node: NodeRef) -> (u32, u32) {
-    match node {
-        NodeRef::Document => (0, 0),
-        NodeRef::Element(element) => (document.element(element).node.0, 0),
-        NodeRef::Attribute(element, place) => (document.element(element).node.0, place + 1),
-        NodeRef::Text(text) => (document.texts[text as usize].node.0, 0),
-    }
-}
-
-pub fn string_value(document: &Document, node: NodeRef) -> &[u8] {
-    match node {
-        NodeRef::Document => &document.text,
-        NodeRef::Element(element) => document.string_value(element),
-        NodeRef::Attribute(element, place) => {
-            document.value(&document.attributes_of(element)[place as usize])
-        }
-        NodeRef::Text(text) => document.texts[text as usize].content.of(&document.text),
-    }
 }
