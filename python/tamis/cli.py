@@ -113,12 +113,12 @@ def match(options: argparse.Namespace) -> int:
                     failures[at] = error
             matches = index.match_batch(pa.array(contents, pa.large_binary()))
             targets, errors = index.targets(matches), matches.select(["code", "reason"]).to_pylist()
-            for at, (path, error) in enumerate(zip(paths, errors, strict=True)):
+            for at, (path, row) in enumerate(zip(paths, errors, strict=True)):
                 if at in failures:
                     unreadable = True
                     print(f"{path}\tERROR no-file: {failures[at].strerror}")
-                elif error["code"] is not None:
-                    print(f"{path}\tERROR {error['code']}: {error['reason']}")
+                elif row["code"] is not None:
+                    print(f"{path}\tERROR {row['code']}: {row['reason']}")
                 else:
                     print(f"{path}\t{' '.join(map(str, targets[at].as_py()))}")
             progress.advance(task, len(paths))

@@ -4,17 +4,17 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from tamis import _kernel
 from tamis.dtd import Dtd
-from tamis.model import Batch, Limits, Query
+from tamis.model import Batch, Decomposition, Limits, Query
 
 __version__: str = _kernel.__version__
 
-Messages = pa.Array | pa.ChunkedArray | Iterable[bytes | str | None]
+Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[bytes | str | None]"
 """Messages of a batch: anything that speaks Arrow and holds bytes or strings, or Python's own."""
 
 Namespaces = Mapping[str, str]
@@ -46,6 +46,12 @@ def read_dtd(
     External parameter entities are asked from `resolve` by their system identifier: nothing is fetched.
     """
     return Dtd.from_json(_kernel.read_dtd(text, limits, resolve))
+
+
+def decompose(queries: Iterable[str], namespaces: Namespaces | None = None) -> Decomposition:
+    """Queries taken apart as the planner uses them; a refused one is a row of `errors`."""
+    tables = _kernel.decompose(list(queries), _dict(namespaces))
+    return Decomposition(*(pa.record_batch(table) for table in tables))
 
 
 class Index:
@@ -81,9 +87,9 @@ class Index:
         The refused rows come back as `row`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`;
         the others are in.
         """
-        place = table.schema.get_field_index("target")
-        if place >= 0 and table.schema.field(place).type != pa.uint64():
-            table = table.set_column(place, "target", table.column(place).cast(pa.uint64()))
+        if "target" in table.schema.names:
+            place = table.schema.get_field_index("target")
+            table = table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
         with self._changing:
             return pa.record_batch(self._kernel.load(table, _dict(namespaces)))
 
@@ -102,14 +108,16 @@ class Index:
         """Match messages, one row each: `queries`, `candidates`, and the error if it is malformed.
 
         `queries` are numbers of this generation's queries, in no order; `targets` expands them. The
-        error's columns are `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`, null for a good message.
+        error's columns are `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`; all of
+        them are null for a good message.
         """
         return pa.record_batch(self._seen().match_batch(_arrow(messages), tenant, limits))
 
-    def targets(self, matches: pa.RecordBatch) -> pa.LargeListArray:
+    def targets(self, matches: pa.RecordBatch) -> "pa.Array[Any]":
         """For each row that `match_batch` gave, the targets of its queries, ascending."""
         generation = int((matches.schema.metadata or {})[b"generation"])
-        return pa.array(self._kernel.targets(matches.column("queries"), generation))
+        targets: pa.Array[Any] = pa.array(self._kernel.targets(matches.column("queries"), generation))
+        return targets
 
     @property
     def generation(self) -> int:
