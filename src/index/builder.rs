@@ -170,12 +170,8 @@ impl Builder {
         let twig = if exact {
             NONE
         } else {
-<<<<<<< HEAD
-            self.twigs.compile(&query.expr, &mut |test| self.labels.label(test))
-=======
             self.twigs
                 .compile(&query.expr, &mut |test| self.labels.label(test))
->>>>>>> main
         };
         self.queries.push(Planned {
             id,

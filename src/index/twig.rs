@@ -90,9 +90,6 @@ impl Twigs {
         offset
     }
 
-<<<<<<< HEAD
-    fn operands(&mut self, tag: u32, operands: &[Expr], label: &mut impl FnMut(&NameTest) -> u32, depth: u32) -> Vec<u32> {
-=======
     fn operands(
         &mut self,
         tag: u32,
@@ -100,15 +97,11 @@ impl Twigs {
         label: &mut impl FnMut(&NameTest) -> u32,
         depth: u32,
     ) -> Vec<u32> {
->>>>>>> main
         let mut words = vec![tag | (operands.len() as u32) << 8];
         words.extend(operands.iter().map(|operand| self.expr(operand, label, depth)));
         words
     }
 
-<<<<<<< HEAD
-    fn path(&mut self, path: &Path, test: &Test, label: &mut impl FnMut(&NameTest) -> u32, depth: u32) -> Vec<u32> {
-=======
     fn path(
         &mut self,
         path: &Path,
@@ -116,7 +109,6 @@ impl Twigs {
         label: &mut impl FnMut(&NameTest) -> u32,
         depth: u32,
     ) -> Vec<u32> {
->>>>>>> main
         let flags = if path.absolute { ABSOLUTE } else { 0 };
         let mut words = vec![PATH | flags << 8 | (path.steps.len() as u32) << 16];
         push_test(test, &mut words);
@@ -128,9 +120,6 @@ impl Twigs {
         words
     }
 
-<<<<<<< HEAD
-    fn step(&mut self, step: &Step, label: &mut impl FnMut(&NameTest) -> u32, depth: u32, words: &mut Vec<u32>) {
-=======
     fn step(
         &mut self,
         step: &Step,
@@ -138,7 +127,6 @@ impl Twigs {
         depth: u32,
         words: &mut Vec<u32>,
     ) {
->>>>>>> main
         let (kind, test) = match &step.node {
             Node::Element(test) => (STEP_NAME, Some(test)),
             Node::Attribute(test) => (STEP_ATTRIBUTE_NAME, Some(test)),

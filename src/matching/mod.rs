@@ -164,13 +164,6 @@ impl Matcher {
             let mut found = Vec::with_capacity(matches.queries.len());
             let mut rest = matches.queries.as_slice();
             for Active { at, view, base, .. } in &active {
-<<<<<<< HEAD
-                let (own, others) = rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
-                rest = others;
-                let Remembered { segment, names, memo, compiled, .. } = &mut self.segments[*at];
-                compiled.trim();
-                own.iter().for_each(|query| compiled.prepare(segment, names, query - base));
-=======
                 let (own, others) =
                     rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
                 rest = others;
@@ -184,7 +177,6 @@ impl Matcher {
                 compiled.trim();
                 own.iter()
                     .for_each(|query| compiled.prepare(segment, names, query - base));
->>>>>>> main
                 memo.clear();
                 let mut verifier =
                     Verifier::new(compiled.words(), &self.document, names, &mut self.by_name, memo);
@@ -194,15 +186,11 @@ impl Matcher {
                 }
                 memo.clear();
             }
-<<<<<<< HEAD
-            sink(Ok(Walked { document: &self.document, vocabulary: self.reader.vocabulary(), found }));
-=======
             sink(Ok(Walked {
                 document: &self.document,
                 vocabulary: self.reader.vocabulary(),
                 found,
             }));
->>>>>>> main
         }
     }
 
