@@ -2,11 +2,12 @@
 
 from tamis.engine import Index, __version__, check, decompose, read_batch, read_dtd
 from tamis.errors import IndexError, QueryError, ReadError, TamisError
-from tamis.model import Batch, Decomposition, Limits, Query
+from tamis.model import Batch, Decomposition, Found, Limits, Query
 
 __all__ = [
     "Batch",
     "Decomposition",
+    "Found",
     "Index",
     "IndexError",
     "Limits",

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tamis import _kernel
 from tamis.dtd import Dtd
-from tamis.model import Batch, Decomposition, Limits, Query
+from tamis.model import Batch, Decomposition, Found, Limits, Query
 
 __version__: str = _kernel.__version__
 
@@ -113,10 +113,42 @@ class Index:
         """
         return pa.record_batch(self._seen().match_batch(_arrow(messages), tenant, limits))
 
+    def match_elements(
+        self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> Found:
+        """Match messages, one row for each node that a matching query selects.
+
+        These are the nodes of its paths outside `not()`, in document order, at most `limit` of them
+        for one message and query; a limit of 1 gives the first. Rows have `message`, `query`, `node`,
+        `kind` (element, attribute, text or document), `attribute` (its place among the element's),
+        `span_start` and `span_end` (bytes in the message's UTF-8 form).
+        """
+        return self._found(self._seen().match_elements(_arrow(messages), tenant, limits, limit))
+
+    def match_bindings(
+        self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> Found:
+        """Match messages, one row for each way that leads to such a node.
+
+        Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
+        rows for one message and query.
+        """
+        return self._found(self._seen().match_bindings(_arrow(messages), tenant, limits, limit))
+
+    @staticmethod
+    def _found(tables: tuple[Any, Any]) -> Found:
+        return Found(*(pa.record_batch(table) for table in tables))
+
     def targets(self, matches: pa.RecordBatch) -> "pa.Array[Any]":
-        """For each row that `match_batch` gave, the targets of its queries, ascending."""
+        """For each row of a match, the targets of its queries, or of its query, ascending."""
         generation = int((matches.schema.metadata or {})[b"generation"])
-        targets: pa.Array[Any] = pa.array(self._kernel.targets(matches.column("queries"), generation))
+        if "queries" in matches.schema.names:
+            queries = matches.column("queries")
+        else:
+            # One query a row: lists of one.
+            ends = pa.array(range(matches.num_rows + 1), pa.int64())
+            queries = pa.LargeListArray.from_arrays(ends, matches.column("query"))
+        targets: pa.Array[Any] = pa.array(self._kernel.targets(queries, generation))
         return targets
 
     @property

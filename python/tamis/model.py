@@ -61,6 +61,16 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What matching queries select in messages, and which messages were refused."""
+
+    rows: pa.RecordBatch
+    """As `Index.match_elements` and `Index.match_bindings` tell."""
+    errors: pa.RecordBatch
+    """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Decomposition:
     """Queries, taken apart as the planner itself uses them: Arrow tables with `query`, a place, first."""
 

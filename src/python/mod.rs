@@ -11,6 +11,7 @@ mod index;
 mod messages;
 mod naive;
 mod nodes;
+mod selection;
 mod subscriptions;
 mod tables;
 
