@@ -45,7 +45,7 @@ impl Parse<'_> {
         if name_end == at {
             return Err(self.unexpected("bad-doctype", "the name of the root element expected", at));
         }
-        self.name(at)?;
+        self.name_between(at, name_end)?;
         at = skip(self.text, name_end, SPACE);
         let keyword = &self.text[at..at + 6];
         if keyword == b"SYSTEM" || keyword == b"PUBLIC" {

@@ -139,7 +139,7 @@ pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize
         Form::Utf16 { .. } => "UTF-16BE",
     };
     match (name.to_ascii_uppercase().as_str(), form) {
-        ("UTF-8", Form::Bytes { .. }) | ("UTF-16", Form::Utf16 { .. }) => Ok(()),
+        ("UTF-8" | "UTF8", Form::Bytes { .. }) | ("UTF-16", Form::Utf16 { .. }) => Ok(()),
         ("UTF-16LE" | "UTF-16BE", Form::Utf16 { .. }) if name.eq_ignore_ascii_case(actual) => Ok(()),
         ("US-ASCII" | "ASCII", Form::Bytes { marked: false }) => {
             match source.iter().position(|b| !b.is_ascii()) {
@@ -152,7 +152,7 @@ pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize
                 )),
             }
         }
-        ("UTF-8" | "UTF-16" | "UTF-16LE" | "UTF-16BE" | "US-ASCII" | "ASCII", _) => mismatch(actual),
+        ("UTF-8" | "UTF8" | "UTF-16" | "UTF-16LE" | "UTF-16BE" | "US-ASCII" | "ASCII", _) => mismatch(actual),
         // A byte order mark, or two bytes a character, is proof against whatever is declared.
         (_, Form::Bytes { marked: true } | Form::Utf16 { .. }) => mismatch(actual),
         _ => {

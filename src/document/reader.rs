@@ -78,7 +78,7 @@ impl Reader {
 
         let epoch = self.vocabulary.epoch();
         self.vocabulary.renew_if_full();
-        if self.vocabulary.epoch() != epoch {
+        if self.vocabulary.epoch() != epoch || self.scratch.lexicon.is_full(self.vocabulary.capacity()) {
             self.scratch.forget_names();
         }
         self.scratch.begin();
@@ -146,7 +146,7 @@ impl Scratch {
         self.written.clear();
     }
 
-    /// The vocabulary has a new epoch: its ids are remembered here no more.
+    /// Drops what is remembered by ids of the vocabulary, which may have a new epoch.
     fn forget_names(&mut self) {
         self.lexicon = Lexicon::new();
         self.namespaces = Namespaces::new();

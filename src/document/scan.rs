@@ -3,6 +3,8 @@
 //! What is scanned is *padded*: `PADDING` zero bytes stand after the last byte. Zero is in no class
 //! and no document, so every loop stops there by itself, and whole words can be loaded anywhere.
 
+use super::sixteen::Sixteen;
+
 /// Zero bytes after the end of a padded text.
 pub(super) const PADDING: usize = 32;
 
@@ -55,6 +57,31 @@ pub(super) fn skip(text: &[u8], mut at: usize, class: u8) -> usize {
         at += 1;
     }
     at
+}
+
+/// The end of the name at `at`: the first byte that may follow a name in a tag, or that no name
+/// contains. A byte that is neither may be taken for part of the name, which is then no name.
+#[inline(always)]
+pub(super) fn skip_name(text: &[u8], mut at: usize) -> usize {
+    loop {
+        let stop = Sixteen::at(text, at).is_name_end();
+        if stop != 0 {
+            return at + stop.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
+}
+
+/// The end of what means itself in an attribute value between `quote`s.
+#[inline(always)]
+pub(super) fn skip_value(text: &[u8], mut at: usize, quote: u8) -> usize {
+    loop {
+        let stop = Sixteen::at(text, at).is_value_end(quote);
+        if stop != 0 {
+            return at + stop.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
 }
 
 /// `skip` over `TEXT`, in strides where the text is long.

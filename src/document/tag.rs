@@ -4,7 +4,7 @@ use super::fault::Read;
 use super::lexicon::{Kind, PrefixId, WrittenId};
 use super::reader::{Open, Parse};
 use super::references::Reference;
-use super::scan::{IN_DOUBLE, IN_SINGLE, NAME, SPACE, is, skip};
+use super::scan::{NAME, SPACE, is, skip, skip_name, skip_value};
 use super::{Attribute, Element, Span};
 use crate::ids::{ElementId, NameId, TagPathId};
 
@@ -101,15 +101,20 @@ impl Parse<'_> {
 
     /// The name at `at`, and the place after it.
     #[inline(always)]
-    pub fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
-        let end = skip(self.text, at, NAME);
+    fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
+        let end = skip_name(self.text, at);
+        Ok((self.name_between(at, end)?, end))
+    }
+
+    #[inline(always)]
+    pub fn name_between(&mut self, at: usize, end: usize) -> Read<WrittenId> {
         let len = end - at;
         if len > self.limits.name {
             return Err(self.exceeded("name-limit", "bytes in a name", at, len, self.limits.name));
         }
         match self.scratch.lexicon.find(self.text, at, len) {
-            Some(id) => Ok((id, end)),
-            None => self.new_name(at, len).map(|id| (id, end)),
+            Some(id) => Ok(id),
+            None => self.new_name(at, len),
         }
     }
 
@@ -141,15 +146,12 @@ impl Parse<'_> {
         if is(text[at], SPACE) {
             at = skip(text, at, SPACE);
         }
-        let class = match text[at] {
-            b'"' => IN_DOUBLE,
-            b'\'' => IN_SINGLE,
-            _ => {
-                return Err(self.unexpected("bad-attribute", "a value in quotes expected", at));
-            }
-        };
-        let (quote, value_at) = (text[at], at + 1);
-        at = skip(text, value_at, class);
+        let quote = text[at];
+        if quote != b'"' && quote != b'\'' {
+            return Err(self.unexpected("bad-attribute", "a value in quotes expected", at));
+        }
+        let value_at = at + 1;
+        at = skip_value(text, value_at, quote);
         let value = if text[at] == quote {
             self.value_span(value_at, at)
         } else {
@@ -205,7 +207,6 @@ impl Parse<'_> {
     #[cold]
     fn normalise_value(&mut self, start: usize, stop: usize, quote: u8) -> Read<(Span, usize)> {
         let text = self.text;
-        let class = if quote == b'"' { IN_DOUBLE } else { IN_SINGLE };
         let value_start = self.document.values.len();
         self.document.values.extend_from_slice(&text[start..stop]);
         let mut at = stop;
@@ -238,7 +239,7 @@ impl Parse<'_> {
                 _ => return Err(self.fault("truncated", "the attribute value does not end", at)),
             }
             let from = at;
-            at = skip(text, at, class);
+            at = skip_value(text, at, quote);
             self.document.values.extend_from_slice(&text[from..at]);
         }
         let end = self.document.values.len() as u32;

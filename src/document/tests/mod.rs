@@ -1,6 +1,7 @@
 //! The reader as its users see it: what is accepted, what it becomes, what is refused and where.
 
 mod invariants;
+mod random;
 mod show;
 
 use super::*;
@@ -129,6 +130,11 @@ fn what_is_not_well_formed_is_refused() {
         ("<a:1 xmlns:a='u'/>", "bad-name"),
         ("<a\u{D7}/>", "bad-name"),
         ("<a / >", "bad-tag"),
+        ("<a@b/>", "bad-name"),
+        ("<a[]/>", "bad-name"),
+        ("<a~ b=''/>", "bad-name"),
+        ("<a\u{B7}/>", "accepted"),
+        ("<\u{B7}a/>", "bad-name"),
         ("<a b=1/>", "bad-attribute"),
         ("<a b/>", "bad-attribute"),
         ("<a b='1'c='2'/>", "bad-tag"),
@@ -365,6 +371,19 @@ fn a_full_vocabulary_starts_anew_between_messages() {
         assert!(reader.vocabulary().names() <= 14);
     }
     assert!(reader.vocabulary().epoch() > 10);
+
+    // Ever new prefixes for one name, and ever new namespaces.
+    for n in 0..100 {
+        let message = format!("<p{n}:a xmlns:p{n}='u' xmlns:q='v{n}' p{n}:b='1'/>");
+        reader
+            .read(message.as_bytes(), &Limits::default(), &mut document)
+            .unwrap();
+        assert_eq!(
+            show::document(&document, reader.vocabulary()),
+            "<{u}a {u}b=[1]></{u}a>"
+        );
+        assert!(reader.vocabulary().stats().uris <= 14);
+    }
 }
 
 fn subset(message: &str) -> Result<String, ReadError> {
@@ -420,6 +439,7 @@ fn entities_of_an_internal_subset_are_expanded() {
             "<a>[x]</a>",
         ),
         ("<!DOCTYPE a [%p;]><a>1&e;2</a>", "<a>[12]</a>"),
+        ("<!DOCTYPE a[]><a/>", "<a></a>"),
     ] {
         assert_eq!(subset(message).as_deref(), Ok(expected), "{message}");
     }
