@@ -1,11 +1,13 @@
 """tamis sifts streams of XML messages through millions of standing XPath queries."""
 
-from tamis.engine import Index, __version__, check, read_batch
+from tamis.engine import Index, __version__, check, decompose, read_batch, read_dtd
 from tamis.errors import IndexError, QueryError, ReadError, TamisError
-from tamis.model import Batch, Limits, Query
+from tamis.model import Batch, Decomposition, Found, Limits, Query
 
 __all__ = [
     "Batch",
+    "Decomposition",
+    "Found",
     "Index",
     "IndexError",
     "Limits",
@@ -15,5 +17,7 @@ __all__ = [
     "TamisError",
     "__version__",
     "check",
+    "decompose",
     "read_batch",
+    "read_dtd",
 ]

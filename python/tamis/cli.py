@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import tamis
+from tamis.bench import command as bench
 from tamis.errors import marked
+from tamis.workload import command as workload
 
 BATCH_BYTES = 16 << 20
 """Documents are matched so many bytes at a time: one crossing into the kernel each."""
@@ -53,6 +55,13 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("document", type=Path, metavar="DOC")
     _add_namespaces(command)
     command.set_defaults(run=explain)
+
+    workload.add_arguments(
+        commands.add_parser("generate", help="documents and queries to try and measure with")
+    )
+    bench.add_arguments(
+        commands.add_parser("bench", help="what does filtering cost, beside parsing with expat?")
+    )
     return parser
 
 
@@ -70,7 +79,7 @@ def read_namespaces(path: str) -> dict[str, str]:
         raise argparse.ArgumentTypeError(f"{path}: {error}") from error
     table = content.get("namespaces", content)
     if not isinstance(table, dict) or not all(isinstance(uri, str) for uri in table.values()):
-        raise argparse.ArgumentTypeError(f"{path}: a prefix map has the form `prefix = \"uri\"`")
+        raise argparse.ArgumentTypeError(f'{path}: a prefix map has the form `prefix = "uri"`')
     return table
 
 
@@ -104,12 +113,12 @@ def match(options: argparse.Namespace) -> int:
                     failures[at] = error
             matches = index.match_batch(pa.array(contents, pa.large_binary()))
             targets, errors = index.targets(matches), matches.select(["code", "reason"]).to_pylist()
-            for at, (path, error) in enumerate(zip(paths, errors, strict=True)):
+            for at, (path, row) in enumerate(zip(paths, errors, strict=True)):
                 if at in failures:
                     unreadable = True
                     print(f"{path}\tERROR no-file: {failures[at].strerror}")
-                elif error["code"] is not None:
-                    print(f"{path}\tERROR {error['code']}: {error['reason']}")
+                elif row["code"] is not None:
+                    print(f"{path}\tERROR {row['code']}: {row['reason']}")
                 else:
                     print(f"{path}\t{' '.join(map(str, targets[at].as_py()))}")
             progress.advance(task, len(paths))

@@ -4,16 +4,17 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from tamis import _kernel
-from tamis.model import Batch, Limits, Query
+from tamis.dtd import Dtd
+from tamis.model import Batch, Decomposition, Found, Limits, Query
 
 __version__: str = _kernel.__version__
 
-Messages = pa.Array | pa.ChunkedArray | Iterable[bytes | str | None]
+Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[bytes | str | None]"
 """Messages of a batch: anything that speaks Arrow and holds bytes or strings, or Python's own."""
 
 Namespaces = Mapping[str, str]
@@ -35,6 +36,22 @@ def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
 def read_all(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> int:
     """Read messages and forget them; the number of elements. To measure reading alone."""
     return _kernel.read_all(_arrow(messages), limits)
+
+
+def read_dtd(
+    text: bytes, resolve: Callable[[str], bytes | None] | None = None, *, limits: Limits = _DEFAULT_LIMITS
+) -> Dtd:
+    """Read a DTD; `ReadError` if it is malformed.
+
+    External parameter entities are asked from `resolve` by their system identifier: nothing is fetched.
+    """
+    return Dtd.from_json(_kernel.read_dtd(text, limits, resolve))
+
+
+def decompose(queries: Iterable[str], namespaces: Namespaces | None = None) -> Decomposition:
+    """Queries taken apart as the planner uses them; a refused one is a row of `errors`."""
+    tables = _kernel.decompose(list(queries), _dict(namespaces))
+    return Decomposition(*(pa.record_batch(table) for table in tables))
 
 
 class Index:
@@ -70,9 +87,9 @@ class Index:
         The refused rows come back as `row`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`;
         the others are in.
         """
-        place = table.schema.get_field_index("target")
-        if place >= 0 and table.schema.field(place).type != pa.uint64():
-            table = table.set_column(place, "target", table.column(place).cast(pa.uint64()))
+        if "target" in table.schema.names:
+            place = table.schema.get_field_index("target")
+            table = table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
         with self._changing:
             return pa.record_batch(self._kernel.load(table, _dict(namespaces)))
 
@@ -91,14 +108,48 @@ class Index:
         """Match messages, one row each: `queries`, `candidates`, and the error if it is malformed.
 
         `queries` are numbers of this generation's queries, in no order; `targets` expands them. The
-        error's columns are `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`, null for a good message.
+        error's columns are `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`; all of
+        them are null for a good message.
         """
         return pa.record_batch(self._seen().match_batch(_arrow(messages), tenant, limits))
 
-    def targets(self, matches: pa.RecordBatch) -> pa.LargeListArray:
-        """For each row that `match_batch` gave, the targets of its queries, ascending."""
+    def match_elements(
+        self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> Found:
+        """Match messages, one row for each node that a matching query selects.
+
+        These are the nodes of its paths outside `not()`, in document order, at most `limit` of them
+        for one message and query; a limit of 1 gives the first. Rows have `message`, `query`, `node`,
+        `kind` (element, attribute, text or document), `attribute` (its place among the element's),
+        `span_start` and `span_end` (bytes in the message's UTF-8 form).
+        """
+        return self._found(self._seen().match_elements(_arrow(messages), tenant, limits, limit))
+
+    def match_bindings(
+        self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> Found:
+        """Match messages, one row for each way that leads to such a node.
+
+        Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
+        rows for one message and query.
+        """
+        return self._found(self._seen().match_bindings(_arrow(messages), tenant, limits, limit))
+
+    @staticmethod
+    def _found(tables: tuple[Any, Any]) -> Found:
+        return Found(*(pa.record_batch(table) for table in tables))
+
+    def targets(self, matches: pa.RecordBatch) -> "pa.Array[Any]":
+        """For each row of a match, the targets of its queries, or of its query, ascending."""
         generation = int((matches.schema.metadata or {})[b"generation"])
-        return pa.array(self._kernel.targets(matches.column("queries"), generation))
+        if "queries" in matches.schema.names:
+            queries = matches.column("queries")
+        else:
+            # One query a row: lists of one.
+            ends = pa.array(range(matches.num_rows + 1), pa.int64())
+            queries = pa.LargeListArray.from_arrays(ends, matches.column("query"))
+        targets: pa.Array[Any] = pa.array(self._kernel.targets(queries, generation))
+        return targets
 
     @property
     def generation(self) -> int:

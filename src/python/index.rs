@@ -20,11 +20,13 @@ use pyo3_arrow::{PyArray, PyRecordBatch};
 use super::convert::{GivenLimits, GivenNamespaces};
 use super::error::{Outcomes, Refusals, raise_index, raise_query, raise_read};
 use super::messages::Messages;
+use super::selection;
 use super::subscriptions::Subscriptions;
 use super::tables::record_batch;
 use crate::error::IndexError;
 use crate::index::generation::Generation;
 use crate::matching::Matcher;
+use crate::matching::verify::Verifier;
 
 /// So many generations back the numbers of a match can still be turned into targets.
 const REMEMBERED: usize = 8;
@@ -168,6 +170,76 @@ impl Index {
         });
         self.offer(tenant, messages.or_empty());
         batch.into()
+    }
+
+    /// The nodes that matching queries select, up to `limit` for each message and query; and errors.
+    fn match_elements(
+        &self,
+        py: Python<'_>,
+        messages: Messages,
+        tenant: &str,
+        limits: GivenLimits,
+        limit: usize,
+    ) -> (PyRecordBatch, PyRecordBatch) {
+        let generation = self.state().newest();
+        let (nodes, errors) = py.detach(|| {
+            let (mut nodes, mut errors) = (selection::Nodes::default(), Refusals::new("message"));
+            let mut number = 0;
+            self.with_matcher(|matcher| {
+                let walk = |verifier: &mut Verifier<'_>, twig| verifier.nodes(twig);
+                matcher.walk_batch(
+                    &generation,
+                    tenant,
+                    messages.or_empty(),
+                    &limits.0,
+                    walk,
+                    |outcome| {
+                        match outcome {
+                            Ok(walked) => nodes.push(number, &walked, limit),
+                            Err(error) => errors.push_read(number, &messages.explain(number, error)),
+                        }
+                        number += 1;
+                    },
+                );
+            });
+            (nodes.finish(generation.number), errors.finish())
+        });
+        (nodes.into(), errors.into())
+    }
+
+    /// The ways to those nodes, one node per step, up to `limit` for each message and query; and errors.
+    fn match_bindings(
+        &self,
+        py: Python<'_>,
+        messages: Messages,
+        tenant: &str,
+        limits: GivenLimits,
+        limit: usize,
+    ) -> (PyRecordBatch, PyRecordBatch) {
+        let generation = self.state().newest();
+        let (bindings, errors) = py.detach(|| {
+            let (mut bindings, mut errors) = (selection::Bindings::default(), Refusals::new("message"));
+            let mut number = 0;
+            self.with_matcher(|matcher| {
+                let walk = |verifier: &mut Verifier<'_>, twig| verifier.tuples(twig, limit);
+                matcher.walk_batch(
+                    &generation,
+                    tenant,
+                    messages.or_empty(),
+                    &limits.0,
+                    walk,
+                    |outcome| {
+                        match outcome {
+                            Ok(walked) => bindings.push(number, &walked),
+                            Err(error) => errors.push_read(number, &messages.explain(number, error)),
+                        }
+                        number += 1;
+                    },
+                );
+            });
+            (bindings.finish(generation.number), errors.finish())
+        });
+        (bindings.into(), errors.into())
     }
 
     /// For each list of query numbers of a generation, the targets they lead to, ascending.

@@ -1,0 +1,197 @@
+"""One workload, measured: messages against queries, one thread, one interpreter, medians."""
+
+import gc
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, ParamSpec, TypeVar
+from xml.parsers import expat
+
+import pyarrow as pa
+from lxml import etree
+
+import tamis
+from tamis.bench import CACHE_BYTES, ROUNDS
+from tamis.engine import read_all
+from tamis.progress import Report
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SAMPLE = 100
+"""So many messages an index sees before its queries are loaded, for its statistics: as in operation."""
+
+COMPILED = 200_000
+"""Of more queries than this, so many are compiled with lxml and the time is scaled."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What DESIGN.md promises of `tamis bench filter`. Times with `_us` are per document."""
+
+    queries: int
+    distinct: int
+    refused: int
+    documents: int
+    bytes: int
+    load_s: float
+    lxml_compile_s: float
+    cold_us: float
+    """The first pass over all documents, with empty caches."""
+    unseen_us: float
+    """The odd-numbered documents, met for the first time after the even-numbered ones."""
+    warm_us: float
+    """The steady state over all documents."""
+    read_us: float
+    expat_us: float
+    expat_version: str
+    matches: int
+    """Over all documents, as is the next."""
+    candidates: int
+    index_bytes: int
+    text_bytes: int
+    cache_bytes: int
+    snapshot_s: float
+    open_s: float
+
+    def ratio(self, field: str) -> float:
+        """A time as a multiple of expat's."""
+        return float(getattr(self, f"{field}_us") / self.expat_us)
+
+    def as_dict(self) -> dict[str, float | int | str]:
+        """For JSON: three digits are all that a clock gives."""
+        return {
+            name: round(value, 3) if isinstance(value, float) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def measure(
+    documents: Sequence[bytes],
+    queries: Sequence[str],
+    *,
+    rounds: int = ROUNDS,
+    cache_bytes: int = CACHE_BYTES,
+    report: Report | None = None,
+) -> Result:
+    """Load the queries and match the documents, in the order given, over and over."""
+    steps = rounds + 2
+    progress = report or (lambda _done, _total: None)
+    odd, even = array(documents[0::2]), array(documents[1::2])
+    everything = array(documents)
+
+    progress(0, steps)
+    compile_s = lxml_compile_s(queries)
+    progress(1, steps)
+    index, load_s, refused = build(queries, documents, cache_bytes=cache_bytes)
+    progress(2, steps)
+    times: dict[str, list[float]] = {name: [] for name in ("expat", "read", "warm", "cold", "unseen", "open")}
+    with tempfile.TemporaryDirectory() as directory:
+        snapshot_s, _ = timed(index.snapshot, Path(directory))
+        matched = index.match_batch(everything)
+        for done in range(rounds):
+            times["expat"].append(timed(parse_with_expat, documents)[0])
+            times["read"].append(timed(read_all, everything)[0])
+            times["warm"].append(timed(index.match_batch, everything)[0])
+            open_s, fresh = timed(reopen, directory, cache_bytes)
+            times["open"].append(open_s)
+            times["cold"].append(timed(fresh.match_batch, everything)[0])
+            fresh = reopen(directory, cache_bytes)
+            fresh.match_batch(even)
+            times["unseen"].append(timed(fresh.match_batch, odd)[0])
+            progress(done + 3, steps)
+    stats = index.stats()
+
+    def each(name: str, count: int) -> float:
+        return median(times[name]) / max(count, 1) * 1e6
+
+    return Result(
+        queries=len(queries),
+        distinct=stats.queries,
+        refused=refused,
+        documents=len(documents),
+        bytes=sum(map(len, documents)),
+        load_s=load_s,
+        lxml_compile_s=compile_s,
+        cold_us=each("cold", len(documents)),
+        unseen_us=each("unseen", len(odd)),
+        warm_us=each("warm", len(documents)),
+        read_us=each("read", len(documents)),
+        expat_us=each("expat", len(documents)),
+        expat_version=expat.EXPAT_VERSION,
+        matches=count_matches(matched),
+        candidates=sum(count or 0 for count in matched.column("candidates").to_pylist()),
+        index_bytes=stats.index_bytes,
+        text_bytes=stats.text_bytes,
+        cache_bytes=stats.cache_bytes,
+        snapshot_s=snapshot_s,
+        open_s=median(times["open"]),
+    )
+
+
+def build(
+    queries: Sequence[str], documents: Sequence[bytes], *, cache_bytes: int = CACHE_BYTES
+) -> tuple[tamis.Index, float, int]:
+    """An index of the queries, each under its line number; the time that took; how many were refused."""
+    index = tamis.Index(cache_bytes=cache_bytes)
+    # Even-numbered documents only: the odd ones are to be new to the index when `unseen_us` is measured.
+    index.match_batch(array(documents[1::2][:SAMPLE]))
+    table = pa.table(
+        {
+            "target": pa.array(range(1, len(queries) + 1), pa.uint64()),
+            "query": pa.array(queries, pa.large_string()),
+        }
+    )
+    load_s, refused = timed(index.load, table)
+    return index, load_s, refused.num_rows
+
+
+def reopen(directory: str, cache_bytes: int) -> tamis.Index:
+    """The index as another process would find it: the same files, nothing remembered."""
+    return tamis.Index.open(Path(directory), cache_bytes=cache_bytes)
+
+
+def array(documents: Sequence[bytes]) -> Any:
+    """Messages as a batch comes in."""
+    return pa.array(documents, pa.large_binary())
+
+
+def count_matches(matched: pa.RecordBatch) -> int:
+    """How many queries matched, over all documents of a batch."""
+    queries: Any = matched.column("queries")
+    return len(queries.flatten())
+
+
+def parse_with_expat(documents: Sequence[bytes]) -> None:
+    """No handlers: expat does nothing but parse."""
+    for document in documents:
+        expat.ParserCreate().Parse(document, True)
+
+
+def lxml_compile_s(queries: Sequence[str]) -> float:
+    """How long lxml takes to compile the queries, those it can."""
+    sample = queries[:: -(-len(queries) // COMPILED) or 1]
+
+    def compile_all() -> None:
+        for query in sample:
+            try:
+                etree.XPath(query)
+            except etree.XPathSyntaxError:
+                continue
+
+    return timed(compile_all)[0] * (len(queries) / max(len(sample), 1))
+
+
+def timed(work: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> tuple[float, T]:
+    """Seconds, and what the work gave."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = perf_counter()
+        value = work(*arguments, **keywords)
+        return perf_counter() - start, value
+    finally:
+        gc.enable()

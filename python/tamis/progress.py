@@ -1,0 +1,25 @@
+"""A progress bar on stderr, there only when someone is looking."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+Report = Callable[[int, int], None]
+"""Called now and then with how many are done, and how many there are to do."""
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Report]:
+    """A bar for one piece of work; hand what it gives to whoever does the work."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(file=sys.stderr)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(title, total=None)
+
+        def report(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        yield report

@@ -1,0 +1,7 @@
+"""What a workload cannot be."""
+
+from tamis.errors import TamisError
+
+
+class WorkloadError(TamisError, ValueError):
+    """Parameters that contradict each other or the DTD."""

@@ -1,0 +1,172 @@
+"""Measuring, on a workload small enough for every run: the contract of the output, not the figures."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tamis import cli
+from tamis.bench import sources
+from tamis.bench.checks import Check
+from tamis.bench.measure import build, measure
+from tamis.bench.oracle import confirm
+from tamis.bench.report import BEGIN, END, print_table, write_page
+from tamis.bench.suite import Outcome, run_suite
+from tamis.workload import StockOptions, stock_messages, stock_subscriptions
+
+CONTRACT = re.findall(
+    r"\w+",
+    "queries, distinct, refused, documents, bytes, load_s, lxml_compile_s, cold_us, unseen_us, warm_us, "
+    "read_us, expat_us, expat_version, matches, candidates, index_bytes, text_bytes, cache_bytes",
+)
+
+DOCUMENTS = {"a.xml": b"<a><b x='1'/></a>", "b.xml": b"<a><c>2</c></a>", "c.xml": b"<a/>"}
+QUERIES = ["/a", "//b[@x = 1]", "/a", "/a/c[text() = '2']", "/a[ancestor::b]"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder `docs` and a file `queries.txt`."""
+    (tmp_path / "docs").mkdir()
+    for name, content in DOCUMENTS.items():
+        (tmp_path / "docs" / name).write_bytes(content)
+    (tmp_path / "queries.txt").write_text("\n".join(QUERIES) + "\n\n", "utf-8")
+    return tmp_path
+
+
+def last_line(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
+    result: dict[str, float] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return result
+
+
+def test_bench_filter_ends_with_the_promised_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = cli.main(
+        [
+            "bench",
+            "filter",
+            "--docs",
+            str(files / "docs"),
+            "--queries",
+            str(files / "queries.txt"),
+            "--rounds",
+            "2",
+        ]
+    )
+    assert code == 0
+    result = last_line(capsys)
+    assert set(CONTRACT) <= result.keys()
+    assert (result["queries"], result["distinct"], result["refused"]) == (5, 3, 1)
+    assert (result["documents"], result["bytes"]) == (3, sum(map(len, DOCUMENTS.values())))
+    # `/a` thrice, the two others once.
+    assert result["matches"] == 5
+    assert all(result[name] > 0 for name in CONTRACT if name.endswith(("_us", "_s")))
+
+
+def test_bench_stock_ends_with_the_promised_json(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--subscriptions", "20000", "--messages", "500", "--notifications", "500"]
+    assert cli.main(["bench", "stock", *sizes, "--rounds", "1"]) == 0
+    result = last_line(capsys)
+    assert set(CONTRACT) <= result.keys()
+    assert result["notifications"] == 500
+    assert result["matches"] == pytest.approx(500, rel=0.3)
+
+
+def test_lxml_confirms_and_would_notice_a_difference() -> None:
+    options = StockOptions(5_000, 200, 100)
+    messages, subscriptions = (
+        list(stock_messages(options, seed=1)),
+        list(stock_subscriptions(options, seed=1)),
+    )
+    index, _, refused = build(subscriptions, messages)
+    assert refused == 0
+    confirmed = confirm(index, messages, subscriptions)
+    assert confirmed.pairs == 50_000
+    assert confirmed.differences == ()
+    mistaken = ["/stock", *subscriptions[1:]]
+    assert len(confirm(index, messages, mistaken).differences) == 50
+
+
+def test_every_message_is_counted_once() -> None:
+    documents = [b"<a/>", b"<b/>", b"<a/>", b"<a/>", b"<b/>"]
+    result = measure(documents, ["/a", "/b", "//a"], rounds=1)
+    assert (result.documents, result.matches) == (5, 3 * 2 + 2)
+
+
+def test_a_bar_is_kept_or_missed() -> None:
+    assert Check("warm", 0.7, 0.75).met
+    assert not Check("warm", 0.8, 0.75).met
+    assert Check("load", 9, 8, at_least=True).met
+
+
+def test_a_suite_reports_wrong_counts_and_missing_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TAMIS_DATA", raising=False)
+    (tmp_path / "small.toml").write_text(
+        """
+        [[run]]
+        name = "small"
+        stock = { subscriptions = 5_000, messages = 100, notifications = 50, seed = "1" }
+        matches = -1
+        bars = { warm = 1e9, load = 0.0 }
+
+        [[run]]
+        name = "large"
+        stock = { subscriptions = 10_000, messages = 100, notifications = 50, seed = "1" }
+        against = { run = "small", warm = 1e9 }
+
+        [[run]]
+        name = "absent"
+        documents = "there/is/none"
+        queries = "nor/these"
+        """,
+        "utf-8",
+    )
+    small, large, absent = run_suite(tmp_path, rounds=1)
+    assert [check.met for check in small.checks] == [True, True, True]
+    assert len(small.problems) == 1
+    assert "-1 are expected" in small.problems[0]
+    assert [check.met for check in large.checks] == [True]
+    assert absent.skipped is not None
+
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", "utf-8")
+    write_page(page, [small, large, absent], "2001-01-01")
+    text = page.read_text("utf-8")
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    assert "| small |" in text
+
+
+def test_tables_are_for_terminals_too() -> None:
+    from rich.console import Console
+
+    console = Console(record=True, width=120)
+    print_table([Outcome("w", "n", checks=[Check("warm, × expat", 0.5, 0.75)], problems=["bad"])], console)
+    shown = console.export_text()
+    assert "kept" in shown
+    assert "WRONG" in shown
+
+
+def test_the_workloads_of_the_project_say_what_they_need() -> None:
+    folder = Path(__file__).parent.parent / "benches"
+    names = set()
+    for path in folder.glob("*.toml"):
+        for run in tomllib.loads(path.read_text("utf-8"))["run"]:
+            names.add(run["name"])
+            if not {"growth", "upkeep"} & run.keys():
+                assert "matches" in run, run["name"]
+                assert {"stock"} & run.keys() or {"documents", "queries"} <= run.keys() or "generate" in run
+            if "against" in run:
+                assert run["against"]["run"] in names, "a run is compared with an earlier one of its file"
+    assert len(names) >= 15
+
+
+def test_query_files_may_be_zipped_and_have_blank_lines(tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "q.txt.gz").write_bytes(gzip.compress(b"/a\r\n\n/b\n"))
+    assert sources.read_queries(tmp_path / "q.txt.gz") == ("/a", "/b")
