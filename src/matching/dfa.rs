@@ -15,7 +15,7 @@ use crate::index::builder::{
 use crate::index::columns::View;
 use crate::index::trie::{ANY, NONE};
 use crate::matching::automaton::NameLabels;
-use crate::matching::bits::{Bits, MaskList, MaskPool, Masks};
+use crate::matching::bits::{Bits, MaskList, MaskPool};
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::query::number::number;
@@ -458,10 +458,16 @@ impl Dfa {
         self.tested.push((element, list));
     }
 
-    /// The anchors that an element of the document matched last binds.
-    pub fn anchors_of(&self, element: ElementId) -> Masks<'_> {
-        let accept = self.states[self.path[element.index()] as usize].accept;
-        self.masks.get(self.accepts[accept as usize].anchors)
+    /// The accept set of an element of the document matched last.
+    pub fn accept_of(&self, element: ElementId) -> u32 {
+        self.states[self.path[element.index()] as usize].accept
+    }
+
+    /// Whether elements with an accept set bind an anchor.
+    pub fn binds(&self, accept: u32, anchor: u32) -> bool {
+        let masks = self.masks.get(self.accepts[accept as usize].anchors);
+        let word = masks.words.binary_search(&(anchor / 64));
+        word.is_ok_and(|at| masks.masks[at] >> (anchor % 64) & 1 != 0)
     }
 
     /// Sets the conditions that were found at a range of elements of that document.

@@ -22,7 +22,7 @@ use crate::index::columns::View;
 use crate::index::generation::{Generation, Part};
 use crate::index::segment::Segment;
 use crate::matching::by_name::ByName;
-use crate::matching::candidates::{Collector, Judge, Reported, Work};
+use crate::matching::candidates::{Collector, Judge, OUTBOX, Reported, Work};
 use crate::matching::dfa::Dfa;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
@@ -289,7 +289,6 @@ impl Matcher {
                 view: *view,
                 document: &self.document,
                 dfa: found.is_ok().then_some(dfa),
-                findings,
                 settler,
                 verifier: Verifier::new(view.twig, &self.document, names, &mut self.by_name, memo),
             };
@@ -300,6 +299,8 @@ impl Matcher {
                 reported,
                 unsettled: &mut self.unsettled,
                 judge,
+                outbox: [0; OUTBOX],
+                filled: 0,
                 base: *base,
                 matches: &mut matches.queries,
                 work: &mut matches.work,
@@ -335,7 +336,6 @@ struct OnDocument<'a> {
     document: &'a Document,
     /// None if the document was matched without it.
     dfa: Option<&'a Dfa>,
-    findings: &'a Findings,
     settler: &'a mut Settler,
     verifier: Verifier<'a>,
 }
@@ -346,7 +346,7 @@ impl Judge for OnDocument<'_> {
     }
 
     fn settle(&mut self, row: &Unsettled<'_>) -> Option<bool> {
-        self.settler.settle(row, self.document, self.dfa?, self.findings)
+        self.settler.settle(row, self.document, self.dfa?)
     }
 }
 

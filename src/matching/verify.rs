@@ -297,10 +297,7 @@ impl<'a> Verifier<'a> {
         let step = self.step(at);
         let positions = (0..step.predicates).any(|predicate| self.predicate(step, predicate) & POSITION != 0);
         if positions {
-            let mut parents = vec![context];
-            if step.descendant {
-                parents.extend(self.below(context).map(NodeRef::Element));
-            }
+            let parents = self.parents(step, context);
             return parents
                 .into_iter()
                 .any(|parent| self.counted(step, steps, parent, sink));
@@ -338,6 +335,30 @@ impl<'a> Verifier<'a> {
                 })
             }
         }
+    }
+
+    /// The nodes below which a step with positions counts.
+    fn parents(&mut self, step: Step, context: NodeRef) -> Vec<NodeRef> {
+        let mut parents = vec![context];
+        if step.descendant && step.kind == STEP_NAME {
+            // Only parents of elements of the name have anything to count.
+            let name = self.names.name_of(step.label);
+            let (start, end) = self.by_name.range(self.document, name, self.range_below(context));
+            for place in start..end {
+                let parent = self.document.element(self.by_name.at(place)).parent;
+                let parent = if parent.is_none() {
+                    NodeRef::Document
+                } else {
+                    NodeRef::Element(parent)
+                };
+                if !parents.contains(&parent) {
+                    parents.push(parent);
+                }
+            }
+        } else if step.descendant {
+            parents.extend(self.below(context).map(NodeRef::Element));
+        }
+        parents
     }
 
     /// A step with positions, from one parent: predicates count what the ones before them left.
