@@ -170,7 +170,8 @@ impl Builder {
         let twig = if exact {
             NONE
         } else {
-            self.twigs.compile(&query.expr, &mut |test| self.labels.label(test))
+            self.twigs
+                .compile(&query.expr, &mut |test| self.labels.label(test))
         };
         self.queries.push(Planned {
             id,

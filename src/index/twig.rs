@@ -90,13 +90,25 @@ impl Twigs {
         offset
     }
 
-    fn operands(&mut self, tag: u32, operands: &[Expr], label: &mut impl FnMut(&NameTest) -> u32, depth: u32) -> Vec<u32> {
+    fn operands(
+        &mut self,
+        tag: u32,
+        operands: &[Expr],
+        label: &mut impl FnMut(&NameTest) -> u32,
+        depth: u32,
+    ) -> Vec<u32> {
         let mut words = vec![tag | (operands.len() as u32) << 8];
         words.extend(operands.iter().map(|operand| self.expr(operand, label, depth)));
         words
     }
 
-    fn path(&mut self, path: &Path, test: &Test, label: &mut impl FnMut(&NameTest) -> u32, depth: u32) -> Vec<u32> {
+    fn path(
+        &mut self,
+        path: &Path,
+        test: &Test,
+        label: &mut impl FnMut(&NameTest) -> u32,
+        depth: u32,
+    ) -> Vec<u32> {
         let flags = if path.absolute { ABSOLUTE } else { 0 };
         let mut words = vec![PATH | flags << 8 | (path.steps.len() as u32) << 16];
         push_test(test, &mut words);
@@ -108,7 +120,13 @@ impl Twigs {
         words
     }
 
-    fn step(&mut self, step: &Step, label: &mut impl FnMut(&NameTest) -> u32, depth: u32, words: &mut Vec<u32>) {
+    fn step(
+        &mut self,
+        step: &Step,
+        label: &mut impl FnMut(&NameTest) -> u32,
+        depth: u32,
+        words: &mut Vec<u32>,
+    ) {
         let (kind, test) = match &step.node {
             Node::Element(test) => (STEP_NAME, Some(test)),
             Node::Attribute(test) => (STEP_ATTRIBUTE_NAME, Some(test)),

@@ -164,11 +164,19 @@ impl Matcher {
             let mut found = Vec::with_capacity(matches.queries.len());
             let mut rest = matches.queries.as_slice();
             for Active { at, view, base, .. } in &active {
-                let (own, others) = rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
+                let (own, others) =
+                    rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
                 rest = others;
-                let Remembered { segment, names, memo, compiled, .. } = &mut self.segments[*at];
+                let Remembered {
+                    segment,
+                    names,
+                    memo,
+                    compiled,
+                    ..
+                } = &mut self.segments[*at];
                 compiled.trim();
-                own.iter().for_each(|query| compiled.prepare(segment, names, query - base));
+                own.iter()
+                    .for_each(|query| compiled.prepare(segment, names, query - base));
                 memo.clear();
                 let mut verifier =
                     Verifier::new(compiled.words(), &self.document, names, &mut self.by_name, memo);
@@ -178,7 +186,11 @@ impl Matcher {
                 }
                 memo.clear();
             }
-            sink(Ok(Walked { document: &self.document, vocabulary: self.reader.vocabulary(), found }));
+            sink(Ok(Walked {
+                document: &self.document,
+                vocabulary: self.reader.vocabulary(),
+                found,
+            }));
         }
     }
 

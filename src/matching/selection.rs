@@ -25,7 +25,9 @@ impl Compiled {
             return;
         }
         // A canonical text parses: it was written by us.
-        let Ok(parsed) = parse(segment.text(query), &Namespaces::default()) else { return };
+        let Ok(parsed) = parse(segment.text(query), &Namespaces::default()) else {
+            return;
+        };
         let offset = self.twigs.compile(&parsed.expr, &mut |test| names.label_of(test));
         self.offsets.insert(query, offset);
     }

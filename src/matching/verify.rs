@@ -107,7 +107,9 @@ impl<'a> Verifier<'a> {
     /// The nodes that the paths outside `not()` select, in branches that are true.
     pub fn nodes(&mut self, offset: u32) -> Vec<NodeRef> {
         let mut nodes = Vec::new();
-        self.each_path(offset, &mut |verifier, path| verifier.select(path, NodeRef::Document, &mut nodes));
+        self.each_path(offset, &mut |verifier, path| {
+            verifier.select(path, NodeRef::Document, &mut nodes)
+        });
         self.in_order(nodes)
     }
 
@@ -120,13 +122,22 @@ impl<'a> Verifier<'a> {
             let ends: FxHashSet<NodeRef> = ends.into_iter().collect();
             let Path { test, step, steps } = verifier.decode(path);
             let test = verifier.existential(test);
-            let mut sink = Sink::Tuples { test, way: Vec::new(), tuples: &mut tuples, limit };
+            let mut sink = Sink::Tuples {
+                test,
+                way: Vec::new(),
+                tuples: &mut tuples,
+                limit,
+            };
             verifier.walk(step, steps, NodeRef::Document, &mut sink);
             tuples.retain(|way| way.last().is_none_or(|end| ends.contains(end)));
         });
         let document = self.document;
         tuples.sort_by_cached_key(|tuple| {
-            tuple.iter().rev().map(|node| document.order(*node)).collect::<Vec<_>>()
+            tuple
+                .iter()
+                .rev()
+                .map(|node| document.order(*node))
+                .collect::<Vec<_>>()
         });
         tuples
     }
@@ -153,7 +164,11 @@ impl<'a> Verifier<'a> {
         let Path { test, step, steps } = self.decode(path);
         let existential = self.existential(test);
         let mut found = Vec::new();
-        let mut sink = Sink::Nodes { test: existential, seen: FxHashSet::default(), nodes: &mut found };
+        let mut sink = Sink::Nodes {
+            test: existential,
+            seen: FxHashSet::default(),
+            nodes: &mut found,
+        };
         self.walk(step, steps, context, &mut sink);
         found = self.in_order(found);
         if existential != test {
@@ -185,7 +200,11 @@ impl<'a> Verifier<'a> {
             TEST_NUMBER => 2,
             _ => (test >> 16).div_ceil(4),
         };
-        Path { test: path + 1, step: path + 2 + literal, steps: self.words[path as usize] >> 16 }
+        Path {
+            test: path + 1,
+            step: path + 2 + literal,
+            steps: self.words[path as usize] >> 16,
+        }
     }
 
     fn path(&mut self, offset: u32, context: NodeRef) -> bool {
@@ -197,7 +216,9 @@ impl<'a> Verifier<'a> {
                 // A node set stands for its first node, an empty one for the empty string.
                 let mut nodes = Vec::new();
                 self.select(offset, context, &mut nodes);
-                let value = nodes.first().map_or(&b""[..], |&node| self.document.value_of(node));
+                let value = nodes
+                    .first()
+                    .map_or(&b""[..], |&node| self.document.value_of(node));
                 let literal = self.literal(test);
                 match kind {
                     TEST_STARTS_WITH => value.starts_with(literal),

@@ -134,22 +134,8 @@ impl Refusals {
 
     pub fn push_query(&mut self, which: usize, error: &QueryError) {
         self.which.append_value(which as u32);
-<<<<<<< HEAD
-        self.code.append_value(code);
-        self.reason.append_value(reason);
-        for (column, number) in self
-            .place
-            .iter_mut()
-            .zip([position.offset, position.line, position.column])
-        {
-            column.append_value(number as u64);
-        }
-        self.value.append_option(exceeded.map(|e| e.value));
-        self.limit.append_option(exceeded.map(|e| e.limit));
-=======
         self.errors
             .push(error.code, &error.reason, error.position, error.exceeded);
->>>>>>> project
     }
 
     pub fn finish(mut self) -> RecordBatch {

@@ -39,23 +39,12 @@ impl Messages {
 
     /// The messages in order; a null is an error like any other.
     pub fn iter(&self) -> impl Iterator<Item = Result<&[u8], ReadError>> {
-<<<<<<< HEAD
-        self.chunks.iter().flat_map(|chunk| {
-            (0..chunk.len()).map(move |row| {
-                if chunk.is_null(row) {
-                    Err(null())
-                } else {
-                    Ok(bytes(chunk, row))
-                }
-            })
-=======
         self.rows().map(|(chunk, row)| {
             if chunk.is_null(row) {
                 Err(null())
             } else {
                 Ok(bytes(chunk, row))
             }
->>>>>>> project
         })
     }
 

@@ -122,13 +122,13 @@ pub enum Test {
     StartsWith(String),
 }
 
-/// A boolean over the context node.
+/// A boolean over the context node. `And` of nothing is true, `Or` of nothing false.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Expr {
-    Or(Vec<Expr>),
-    And(Vec<Expr>),
-    Not(Box<Expr>),
     Path(Path, Test),
+    Not(Box<Expr>),
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
 }
 
 /// A filter. Its id is the hash of its canonical text.

@@ -269,7 +269,6 @@ impl<'a> Lexer<'a> {
 
     fn variable(&mut self) -> Result<Token, Refused> {
         self.at += 1;
-        self.skip_space();
         let start = self.at;
         self.name()?;
         self.word = &self.text[start..self.at];

@@ -3,7 +3,7 @@
 //!
 //! Nothing here recurses without `enter`, so depth is bounded whatever the text.
 
-use super::ast::{Axis, Expr, Literal, Operator, Path, Query, Test};
+use super::ast::{Expr, Literal, Operator, Path, Query, Test};
 use super::hints;
 use super::lexer::{Lexer, Token};
 use super::namespaces::Namespaces;
@@ -68,6 +68,16 @@ pub(super) enum Operand<'a> {
     Number(f64),
 }
 
+impl Operand<'_> {
+    fn literal(&self) -> Option<Literal> {
+        match *self {
+            Operand::Text(value) => Some(Literal::Text(value.to_string())),
+            Operand::Number(value) => Some(Literal::Number(value)),
+            _ => None,
+        }
+    }
+}
+
 impl<'a> Parser<'a> {
     /// `or-expr`, used as a boolean.
     fn condition(&mut self) -> Result<Expr, Refused> {
@@ -119,43 +129,27 @@ impl<'a> Parser<'a> {
         let at = self.lexer.start;
         self.lexer.advance()?;
         let right = self.union()?;
-        let (paths, operator, literal) = match (left, right) {
-            (Operand::Boolean(_), _) | (_, Operand::Boolean(_)) => {
-                let reason = "a condition cannot be compared; join conditions with `and`, `or`, `not()`";
-                return Err(self.refuse(at, "boolean-comparison", reason));
-            }
-            (Operand::Path(_) | Operand::Union(_), Operand::Path(_) | Operand::Union(_)) => {
-                let reason = "comparing a path with a path is not supported; compare it with a literal";
-                return Err(self.refuse(at, "path-comparison", reason));
-            }
-            (paths @ (Operand::Path(_) | Operand::Union(_)), literal) => (paths, operator, literal),
-            (literal, paths @ (Operand::Path(_) | Operand::Union(_))) => (paths, mirrored(operator), literal),
-            _ => {
+        let (paths, operator, literal) = match (left.literal(), right.literal()) {
+            (None, Some(literal)) => (left, operator, literal),
+            (Some(literal), None) => (right, mirrored(operator), literal),
+            (Some(_), Some(_)) => {
                 let reason = "two literals are compared; one side must be a path";
                 return Err(self.refuse(at, "literal-comparison", reason));
             }
+            (None, None) => return Err(self.no_literal(&left, &right, at)),
         };
-        let literal = match literal {
-            Operand::Number(value) => Literal::Number(value),
-            Operand::Text(value) => Literal::Text(value.to_string()),
-            _ => unreachable!("paths and conditions were told apart above"),
-        };
-        match paths {
+        let expr = match paths {
+            Operand::Path(path) => Expr::Path(path, Test::Compare(operator, literal)),
             Operand::Union(paths) => {
                 if let Literal::Text(value) = &literal {
                     self.repeat(value.len() * (paths.len() - 1), at)?;
                 }
                 let compare = |path| Expr::Path(path, Test::Compare(operator, literal.clone()));
-                Ok(Operand::Boolean(Expr::Or(
-                    paths.into_iter().map(compare).collect(),
-                )))
+                Expr::Or(paths.into_iter().map(compare).collect())
             }
-            Operand::Path(path) => Ok(Operand::Boolean(Expr::Path(
-                path,
-                Test::Compare(operator, literal),
-            ))),
-            _ => unreachable!("paths and literals were told apart above"),
-        }
+            condition => return Err(self.no_literal(&condition, &condition, at)),
+        };
+        Ok(Operand::Boolean(expr))
     }
 
     /// `union = primary ("|" primary)*`
@@ -214,7 +208,12 @@ impl<'a> Parser<'a> {
             {
                 Err(self.refuse(self.lexer.start, "transformation", hints::TRANSFORMATION))
             }
-            Token::Compare(Operator::Less) => {
+            Token::Compare(Operator::Less)
+                if self
+                    .lexer
+                    .follower()
+                    .is_some_and(|byte| byte.is_ascii_alphabetic()) =>
+            {
                 Err(self.refuse(self.lexer.start, "transformation", hints::TRANSFORMATION))
             }
             Token::Name if self.lexer.follower() == Some(b'(') && !is_node_type(self.lexer.word) => {
@@ -268,16 +267,12 @@ impl<'a> Parser<'a> {
             absolute: true,
             steps: Vec::new(),
         };
-        match self.lexer.token {
-            Token::Slash | Token::DoubleSlash => {
-                let mut way = Way::default();
-                if self.lexer.token == Token::DoubleSlash {
-                    way.axis = Axis::Descendant;
-                }
+        match Way::after(self.lexer.token) {
+            Some(way) => {
                 self.lexer.advance()?;
                 self.steps(&mut path, way)?;
             }
-            _ => self.no_further_step()?,
+            None => self.no_further_step()?,
         }
         Ok(Operand::Path(path))
     }
@@ -418,6 +413,17 @@ impl<'a> Parser<'a> {
         limit: usize,
     ) -> Refused {
         refuse_limit(self.lexer.text, offset, code, what, value, limit)
+    }
+
+    /// Refuses a comparison with no literal to compare with.
+    #[cold]
+    fn no_literal(&self, left: &Operand, right: &Operand, at: usize) -> Refused {
+        if matches!((left, right), (Operand::Boolean(_), _) | (_, Operand::Boolean(_))) {
+            let reason = "a condition cannot be compared; join conditions with `and`, `or`, `not()`";
+            return self.refuse(at, "boolean-comparison", reason);
+        }
+        let reason = "comparing a path with a path is not supported; compare it with a literal";
+        self.refuse(at, "path-comparison", reason)
     }
 
     #[cold]

@@ -10,16 +10,27 @@ use super::refusal::Refused;
 /// waiting, for `a//./b` is `a//b`.
 #[derive(Clone, Copy)]
 pub(super) struct Way {
-    pub(super) axis: Axis,
+    axis: Axis,
     /// `descendant::a[2]` counts over all descendants, where `//a[2]` counts per parent.
     counts_all: bool,
 }
 
-impl Default for Way {
-    fn default() -> Way {
-        Way {
-            axis: Axis::Child,
-            counts_all: false,
+impl Way {
+    const CHILD: Way = Way {
+        axis: Axis::Child,
+        counts_all: false,
+    };
+    const DESCENDANT: Way = Way {
+        axis: Axis::Descendant,
+        counts_all: false,
+    };
+
+    /// What `/` and `//` are; None for other tokens.
+    pub(super) fn after(token: Token) -> Option<Way> {
+        match token {
+            Token::Slash => Some(Way::CHILD),
+            Token::DoubleSlash => Some(Way::DESCENDANT),
+            _ => None,
         }
     }
 }
@@ -30,28 +41,21 @@ impl Parser<'_> {
     /// The context of the top level is the document node: there, a relative path is absolute.
     #[inline]
     pub(super) fn path(&mut self) -> Result<Path, Refused> {
+        let leading = Way::after(self.lexer.token);
+        let absolute = leading.is_some() || self.predicates == 0;
         let mut path = Path {
-            absolute: self.predicates == 0,
+            absolute,
             steps: Vec::new(),
         };
-        let mut way = Way::default();
-        match self.lexer.token {
-            Token::Slash => {
-                path.absolute = true;
-                self.lexer.advance()?;
-                if !self.at_step() {
-                    self.no_further_step()?;
-                    return Ok(path);
-                }
+        if leading.is_some() {
+            let alone = self.lexer.token == Token::Slash;
+            self.lexer.advance()?;
+            if alone && !self.at_step() {
+                self.no_further_step()?;
+                return Ok(path);
             }
-            Token::DoubleSlash => {
-                path.absolute = true;
-                way.axis = Axis::Descendant;
-                self.lexer.advance()?;
-            }
-            _ => {}
         }
-        self.steps(&mut path, way)?;
+        self.steps(&mut path, leading.unwrap_or(Way::CHILD))?;
         Ok(path)
     }
 
@@ -78,7 +82,7 @@ impl Parser<'_> {
                     let last = path.steps.len() - 1;
                     self.predicates(&mut path.steps[last].predicates, way)?;
                 }
-                way = Way::default();
+                way = Way::CHILD;
             }
             match self.lexer.token {
                 Token::Slash => {}

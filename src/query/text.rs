@@ -68,7 +68,8 @@ fn function(opening: &str, nodes: &Path, value: &str, out: &mut String) {
 
 fn path(path: &Path, out: &mut String) {
     if path.steps.is_empty() {
-        out.push(if path.absolute { '/' } else { '.' });
+        // In parentheses, lest a word after it be read as a step.
+        out.push_str(if path.absolute { "(/)" } else { "." });
     }
     for (at, next) in path.steps.iter().enumerate() {
         match next.axis {

@@ -32,7 +32,7 @@ def main() -> None:
     for number, subscription in enumerate(subscriptions):
         query = Text(subscription["query"])
         if row := refused.get(number):
-            spot = marked(subscription["query"], row["line"], row["column"])
+            spot = marked(subscription["query"], row["line"], row["column"], width=50)
             query = Text(f"{spot}\nrefused at column {row['column']}: {row['reason']}", style="red")
         shown.add_row(subscription["subscriber"], query)
     console.print(shown)
@@ -44,7 +44,7 @@ def main() -> None:
     targets = index.targets(matches).to_pylist()
     for path, message, row, reached in zip(paths, messages, matches.to_pylist(), targets, strict=True):
         if row["code"] is not None:
-            spot = marked(message.decode(), row["line"], row["column"])
+            spot = marked(message.decode(), row["line"], row["column"], width=44)
             place = f"line {row['line']}, column {row['column']}"
             shown.add_row(path.name, Text(f"{spot}\nrefused at {place}: {row['reason']}", style="red"), "")
         else:
