@@ -172,15 +172,17 @@ def parse_with_expat(documents: Sequence[bytes]) -> None:
 
 
 def lxml_compile_s(queries: Sequence[str]) -> float:
-    """How long lxml takes to compile the queries, those it can."""
-    sample = queries[:: -(-len(queries) // COMPILED) or 1]
+    """How long lxml takes to compile the queries, those it can, and to hold all of them at once."""
+    sample = queries[:: max(1, -(-len(queries) // COMPILED))]
 
-    def compile_all() -> None:
+    def compile_all() -> list[etree.XPath]:
+        compiled = []
         for query in sample:
             try:
-                etree.XPath(query)
+                compiled.append(etree.XPath(query))
             except etree.XPathSyntaxError:
                 continue
+        return compiled
 
     return timed(compile_all)[0] * (len(queries) / max(len(sample), 1))
 
