@@ -133,12 +133,12 @@ def test_a_suite_reports_wrong_counts_and_missing_data(
     assert absent.skipped is not None
 
     page = tmp_path / "performance.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", "utf-8")
+    page.write_text(f"before\n{BEGIN}\nstale\n{END}\nafter\n", "utf-8")
     write_page(page, [small, large, absent], "2001-01-01")
     text = page.read_text("utf-8")
     assert text.startswith("before\n")
     assert text.endswith("after\n")
-    assert "old" not in text
+    assert "stale" not in text
     assert "| small |" in text
 
 
