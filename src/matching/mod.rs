@@ -5,6 +5,8 @@ pub mod bits;
 pub mod by_name;
 pub mod candidates;
 pub mod dfa;
+pub mod explain;
+mod filing;
 pub mod findings;
 pub mod names;
 pub mod nfa;
