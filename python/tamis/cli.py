@@ -173,7 +173,20 @@ def _progress(total: int) -> Progress:
 
 def explain(options: argparse.Namespace) -> int:
     """`tamis explain QUERY DOC`."""
-    print(tamis.explain(options.document.read_bytes(), options.query, namespaces=options.namespaces))
+    message = options.document.read_bytes()
+    index = tamis.Index()
+    try:
+        index.insert(1, options.query, namespaces=options.namespaces)
+        explanation = index.explain(message, options.query, namespaces=options.namespaces)
+    except tamis.QueryError as error:
+        print(f"{error.line}:{error.column}: {error.reason}")
+        print(marked(options.query, error.line, error.column))
+        return 1
+    except tamis.ReadError as error:
+        print(f"{options.document}:{error.line}:{error.column}: {error.reason}")
+        print(marked(message.decode(errors="replace"), error.line, error.column))
+        return 1
+    print(explanation.told(message))
     return 0
 
 

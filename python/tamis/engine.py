@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tamis import _kernel
 from tamis.dtd import Dtd
+from tamis.explanation import Explanation
 from tamis.model import Batch, Decomposition, Found, Limits, Query
 
 __version__: str = _kernel.__version__
@@ -150,6 +151,19 @@ class Index:
             queries = pa.LargeListArray.from_arrays(ends, matches.column("query"))
         targets: pa.Array[Any] = pa.array(self._kernel.targets(queries, generation))
         return targets
+
+    def explain(
+        self,
+        message: bytes,
+        query: str,
+        *,
+        tenant: str = "",
+        namespaces: Namespaces | None = None,
+        limits: Limits = _DEFAULT_LIMITS,
+    ) -> Explanation:
+        """Why a query matches a message, or why not, and how the index files it if it is there."""
+        kernel = self._seen()
+        return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits))
 
     @property
     def generation(self) -> int:

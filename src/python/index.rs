@@ -14,6 +14,7 @@ use arrow_schema::{DataType, Field};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyTuple;
 use pyo3_arrow::input::AnyRecordBatch;
 use pyo3_arrow::{PyArray, PyRecordBatch};
 
@@ -26,7 +27,9 @@ use super::tables::record_batch;
 use crate::error::IndexError;
 use crate::index::generation::Generation;
 use crate::matching::Matcher;
+use crate::matching::explain::explain;
 use crate::matching::verify::Verifier;
+use crate::query::parse;
 
 /// So many generations back the numbers of a match can still be turned into targets.
 const REMEMBERED: usize = 8;
@@ -240,6 +243,22 @@ impl Index {
             (bindings.finish(generation.number), errors.finish())
         });
         (bindings.into(), errors.into())
+    }
+
+    /// Why a query matches a message, or why not: plain values for `tamis.Explanation`.
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        message: PyBackedBytes,
+        query: &str,
+        tenant: &str,
+        namespaces: GivenNamespaces,
+        limits: GivenLimits,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let generation = self.state().newest();
+        let query = parse(query, &namespaces.0).map_err(|error| raise_query(py, &error))?;
+        let explained = py.detach(|| explain(&query, &message, &limits.0, &generation, tenant));
+        super::explain::plain(py, explained.map_err(|error| raise_read(py, &error))?)
     }
 
     /// For each list of query numbers of a generation, the targets they lead to, ascending.

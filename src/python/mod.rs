@@ -7,6 +7,7 @@ mod convert;
 mod decompose;
 mod dtd;
 mod error;
+mod explain;
 mod index;
 mod messages;
 mod naive;
