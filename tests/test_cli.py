@@ -39,9 +39,9 @@ def test_check_marks_the_spot(capsys: pytest.CaptureFixture[str]) -> None:
 def test_check_marks_the_spot_in_the_right_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "a\n[é == 1]") == 1
     first, query, mark = capsys.readouterr().out.splitlines()
-    assert first.startswith("2:5: ")
+    assert first.startswith("2:4: ")
     assert query == "  [é == 1]"
-    assert mark.index("^") - 2 == 4
+    assert mark.index("^") - 2 == 3
 
 
 def test_match_prints_line_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

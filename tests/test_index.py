@@ -70,9 +70,8 @@ def test_a_load_takes_batches_chunks_and_string_views() -> None:
     )
     index = tamis.Index()
     assert index.load(batch).num_rows == 0
-    table = pa.concat_tables(
-        [pa.table({"target": [2], "query": ["/a"]}), pa.table({"target": [1], "query": ["/c"]})]
-    )
+    chunks = [pa.table({"target": [2], "query": ["/a"]}), pa.table({"target": [1], "query": ["/c"]})]
+    table = pa.concat_tables(chunks)
     assert index.load(table).num_rows == 0
     assert index.match(MESSAGE) == [2]
 
@@ -172,14 +171,9 @@ class Model:
         return self.truth[text]
 
     def expected(self, tenant: str) -> list[list[int]]:
-        return [
-            sorted(
-                target
-                for target, (of, text) in self.held.items()
-                if of == tenant and place in self.matching(text)
-            )
-            for place in range(len(self.messages))
-        ]
+        own = sorted((target, text) for target, (of, text) in self.held.items() if of == tenant)
+        places = range(len(self.messages))
+        return [[target for target, text in own if place in self.matching(text)] for place in places]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -226,9 +220,14 @@ def test_random_changes_against_a_model(seed: int, tmp_path: Path) -> None:
             batch = index.match_batch(messages, tenant=tenant)
             assert index.targets(batch).to_pylist() == model.expected(tenant)
 
-    deeds: list[Callable[[], None]] = (
-        [insert] * 12 + [remove] * 8 + [load] * 2 + [merge, reopen] + [match] * 3
-    )
+    deeds: list[Callable[[], None]] = [
+        *[insert] * 12,
+        *[remove] * 8,
+        *[load] * 2,
+        merge,
+        reopen,
+        *[match] * 3,
+    ]
     for _ in range(250):
         random.choice(deeds)()
     match()
