@@ -95,6 +95,7 @@ impl Parse<'_> {
     /// Keeps of a DTD what reading needs, by the names that the reader knows.
     fn keep_declarations(&mut self, doctype: &mut Doctype, dtd: Dtd, at: usize) -> Read<()> {
         doctype.incomplete |= dtd.has_parameter_references;
+        self.expanded = dtd.expanded;
         for (name, entity) in dtd.entities.iter() {
             let content = match &entity.kind {
                 EntityKind::Internal(text) => {

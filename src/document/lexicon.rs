@@ -134,10 +134,9 @@ impl Lexicon {
             None if bytes == b"xmlns" => Kind::Declares(PrefixId::NONE),
             None => Kind::Plain,
         };
-        let plain = if colon.is_none() {
-            vocabulary.name(UriId(0), bytes)
-        } else {
-            NameId::NONE
+        let plain = match kind {
+            Kind::Plain => vocabulary.name(UriId(0), bytes),
+            _ => NameId::NONE,
         };
         let id = self.entries.len() as u32;
         let head = sixteen_at_most(text, at, len);

@@ -10,6 +10,7 @@ mod entities;
 mod fault;
 mod lexicon;
 mod limits;
+mod misc;
 mod namespaces;
 mod node;
 mod reader;

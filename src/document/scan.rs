@@ -11,12 +11,6 @@ pub(super) const PADDING: usize = 32;
 /// May stand in a name, as far as a single byte tells (`chars` has the last word).
 pub(super) const NAME: u8 = 1;
 pub(super) const SPACE: u8 = 2;
-/// Character data that means itself: all but `<`, `&`, `]` and carriage return.
-pub(super) const TEXT: u8 = 4;
-/// What means itself in an attribute value between double quotes.
-pub(super) const IN_DOUBLE: u8 = 8;
-/// The same between single quotes.
-pub(super) const IN_SINGLE: u8 = 16;
 
 static CLASS: [u8; 256] = {
     let mut class = [0; 256];
@@ -28,17 +22,6 @@ static CLASS: [u8; 256] = {
         }
         if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
             class[at] |= SPACE;
-        }
-        if !matches!(byte, b'<' | b'&' | b']' | b'\r') {
-            class[at] |= TEXT;
-        }
-        if !matches!(byte, b'<' | b'&' | b'\t' | b'\n' | b'\r') {
-            if byte != b'"' {
-                class[at] |= IN_DOUBLE;
-            }
-            if byte != b'\'' {
-                class[at] |= IN_SINGLE;
-            }
         }
         at += 1;
     }
@@ -84,29 +67,26 @@ pub(super) fn skip_value(text: &[u8], mut at: usize, quote: u8) -> usize {
     }
 }
 
-/// `skip` over `TEXT`, in strides where the text is long.
+/// The end of character data that means itself.
 #[inline(always)]
 pub(super) fn skip_text(text: &[u8], mut at: usize) -> usize {
-    for _ in 0..16 {
-        if !is(text[at], TEXT) {
-            return at;
+    loop {
+        let stop = Sixteen::at(text, at).is_text_end();
+        if stop != 0 {
+            return at + stop.trailing_zeros() as usize;
         }
-        at += 1;
+        at += 16;
     }
-    skip_long_text(text, at)
 }
 
-fn skip_long_text(text: &[u8], mut at: usize) -> usize {
-    const STRIDE: usize = 32;
-    while let Some(stride) = text.get(at..at + STRIDE) {
-        // A fold without a way out: it compiles to vector instructions.
-        let stop = |b: u8| (b == b'<') | (b == b'&') | (b == b']') | (b == b'\r') | (b == 0);
-        if stride.iter().fold(false, |found, &b| found | stop(b)) {
-            break;
-        }
-        at += STRIDE;
-    }
-    skip(text, at, TEXT)
+/// The first control character that is not white space, if there is any before `end`.
+pub(super) fn find_control(text: &[u8], end: usize) -> Option<usize> {
+    let found = (0..end).step_by(16).find_map(|at| {
+        let stop = Sixteen::at(text, at).is_control();
+        (stop != 0).then(|| at + stop.trailing_zeros() as usize)
+    });
+    // The padding is made of them.
+    found.filter(|&at| at < end)
 }
 
 /// The eight bytes at `at`.

@@ -44,6 +44,26 @@ impl Sixteen {
             _mm_movemask_epi8(stop) as u32
         }
     }
+
+    #[inline(always)]
+    pub fn is_text_end(self) -> u32 {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe {
+            let markup = _mm_or_si128(equals(self.0, b'<'), equals(self.0, b'&'));
+            let other = _mm_or_si128(equals(self.0, b']'), equals(self.0, b'\r'));
+            _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(markup, other), equals(self.0, 0))) as u32
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_control(self) -> u32 {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe {
+            let space = _mm_or_si128(equals(self.0, b'\t'), equals(self.0, b'\n'));
+            let space = _mm_or_si128(space, equals(self.0, b'\r'));
+            _mm_movemask_epi8(_mm_andnot_si128(space, at_most(self.0, 0x1F))) as u32
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -89,6 +109,16 @@ impl Sixteen {
     pub fn is_value_end(self, quote: u8) -> u32 {
         self.bits(|byte| (byte <= 0x1F) | (byte == quote) | (byte == b'<') | (byte == b'&'))
     }
+
+    #[inline(always)]
+    pub fn is_text_end(self) -> u32 {
+        self.bits(|byte| matches!(byte, b'<' | b'&' | b']' | b'\r' | 0))
+    }
+
+    #[inline(always)]
+    pub fn is_control(self) -> u32 {
+        self.bits(|byte| byte <= 0x1F && !matches!(byte, b'\t' | b'\n' | b'\r'))
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +137,11 @@ mod tests {
                 assert_eq!(sixteen.is_name_end(), bits(ends_name));
                 let ends_value = byte < b' ' || matches!(byte, b'"' | b'<' | b'&');
                 assert_eq!(sixteen.is_value_end(b'"'), bits(ends_value));
+                assert_eq!(sixteen.is_text_end(), bits(b"<&]\r\0".contains(&byte)));
+                assert_eq!(
+                    sixteen.is_control(),
+                    bits(byte < b' ' && !b"\t\n\r".contains(&byte))
+                );
             }
         }
     }
