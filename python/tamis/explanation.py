@@ -90,14 +90,13 @@ class Explanation:
 
     def told(self, message: bytes) -> str:
         """The explanation as text, for people; `message` is the one it was asked about."""
-        verdict = "matches" if self.matches else "does not match"
-        told = [f"{self.canonical}", f"{verdict}: {self.reason}"]
+        told = [self.canonical, "matches" if self.matches else f"does not match: {self.reason}"]
         told += [f"  selects {node.told(message)}" for node in self.nodes[:10]]
         if len(self.nodes) > 10:
             told.append(f"  and {len(self.nodes) - 10} more")
         told.append("paths:")
         for number, line in enumerate(self.lines):
-            held = f"holds, {line.nodes} times" if line.holds else "does not hold"
+            held = f"holds of {line.nodes}" if line.holds else "does not hold"
             told.append(f"  {number}  {line.text}  {held}")
             if line.failing is not None:
                 where = f" at {line.fails_at.told(message)}" if line.fails_at else ""

@@ -138,7 +138,7 @@ impl Index {
                     std::iter::once(&*message),
                     &limits.0,
                     |outcome| {
-                        targets = outcome.map(|matches| targets_of(&generation, &matches.queries));
+                        targets = outcome.map(|matches| generation.targets_of(&matches.queries));
                     },
                 );
             });
@@ -383,15 +383,6 @@ fn busy(py: Python<'_>) -> PyErr {
     )
 }
 
-fn targets_of(generation: &Generation, queries: &[u32]) -> Vec<u64> {
-    let mut targets: Vec<u64> = queries
-        .iter()
-        .flat_map(|&query| generation.targets(query))
-        .collect();
-    targets.sort_unstable();
-    targets
-}
-
 fn expand(generation: &Generation, lists: &LargeListArray) -> ArrayRef {
     let mut offsets = vec![0];
     let mut targets = Vec::new();
@@ -399,10 +390,9 @@ fn expand(generation: &Generation, lists: &LargeListArray) -> ArrayRef {
         if lists.is_valid(row) {
             let numbers = lists.value(row);
             let numbers = numbers.as_any().downcast_ref::<UInt32Array>();
-            targets.extend(targets_of(
-                generation,
-                numbers.map_or(&[], |numbers| numbers.values()),
-            ));
+            if let Some(numbers) = numbers {
+                targets.extend(generation.targets_of(numbers.values()));
+            }
         }
         offsets.push(targets.len() as i64);
     }
