@@ -89,5 +89,5 @@ ENGINES: dict[str, Engine] = {
     "dfa": dfa,
     "tiny-cache": tiny_cache,
     "many-segments": many_segments,
-    # "reopened": reopened,
+    "reopened": reopened,
 }

@@ -1,6 +1,7 @@
 """What the kernel (src/python) shows to `tamis.engine`, and to nothing else."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tamis.model import Limits
@@ -34,4 +35,8 @@ class Index:
     def explain(
         self, message: bytes, query: str, tenant: str, namespaces: dict[str, str] | None, limits: Limits
     ) -> tuple[Any, ...]: ...
+    def snapshot(self, directory: Path) -> tuple[int, int]: ...
+    @staticmethod
+    def open(directory: Path, generation: int | None, cache_bytes: int) -> Index: ...
+    def stats(self) -> tuple[int, ...]: ...
     def targets(self, queries: Any, generation: int) -> Any: ...

@@ -56,6 +56,12 @@ impl Part {
         self.segment.view().target.len() - self.removed
     }
 
+    /// Queries that have a target left.
+    pub fn live_queries(&self) -> usize {
+        let dead: u32 = self.dead_queries.iter().map(|word| word.count_ones()).sum();
+        self.segment.view().queries() - dead as usize
+    }
+
     /// The places of removed targets, for the manifest.
     pub fn removed(&self) -> Vec<u32> {
         crate::matching::bits::set_bits(&self.dead_targets).collect()

@@ -9,6 +9,7 @@ mod dtd;
 mod error;
 mod explain;
 mod index;
+mod matches;
 mod messages;
 mod naive;
 mod nodes;
