@@ -1,6 +1,5 @@
 """The index as it changes: inserts, removals, loads, tenants, merges, snapshots, against a model."""
 
-import multiprocessing
 import os
 import pickle
 import signal
@@ -309,25 +308,3 @@ def ended_well(child: int, seconds: float = 20.0) -> bool:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return False
-
-
-def match_there(index: tamis.Index) -> list[int]:
-    return index.match(MESSAGE)
-
-
-def test_a_snapshot_is_opened_by_other_processes(tmp_path: Path) -> None:
-    index = tamis.Index()
-    index.load(pa.table({"target": range(1000), "query": [f"/a/b[@x = {n % 7}]" for n in range(1000)]}))
-    expected = index.match(MESSAGE)
-    generation = index.snapshot(tmp_path)
-    opened = tamis.Index.open(tmp_path, generation)
-    assert opened.match(MESSAGE) == expected
-    # What is pickled is where it is, not what it holds.
-    assert len(pickle.dumps(opened)) < 1000
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        assert pool.map(match_there, [opened, opened]) == [expected, expected]
-
-
-def test_an_index_that_was_never_saved_cannot_be_pickled() -> None:
-    with pytest.raises(tamis.IndexError, match="snapshot"):
-        pickle.dumps(tamis.Index())

@@ -108,7 +108,8 @@ fn open_part(directory: &Path, name: &str, removed: &str) -> Result<Part, IndexE
         let bytes = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
         let (words, rest) = bytes.as_chunks::<4>();
         let places: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        if !rest.is_empty() || places.iter().any(|&place| place as usize >= targets) {
+        let whole = rest.is_empty() && segment::name(&bytes) == removed;
+        if !whole || places.iter().any(|&place| place as usize >= targets) {
             return Err(damaged(&path));
         }
         part.remove(&places);
@@ -212,6 +213,6 @@ fn unreadable(path: &Path, error: &io::Error) -> IndexError {
 fn damaged(path: &Path) -> IndexError {
     IndexError {
         code: "snapshot-damaged",
-        reason: format!("{} is not a whole manifest", path.display()),
+        reason: format!("{} is not whole", path.display()),
     }
 }
