@@ -185,7 +185,10 @@ impl Builder {
         self.alternatives.begin(alternative.exact);
         for (lines, negated) in [(&alternative.positive, false), (&alternative.negative, true)] {
             for &line in lines {
-                self.line(&parts.lines[line as usize], negated);
+                let line = &parts.lines[line as usize];
+                let passes = |(bit, &anchor)| (parts.passes(line.node, anchor) as u32) << bit;
+                let under = alternative.anchors.iter().take(32).enumerate().map(passes).sum();
+                self.line(line, negated, under);
             }
         }
         for &anchor in &alternative.anchors {
@@ -196,8 +199,9 @@ impl Builder {
         }
     }
 
-    /// Adds a line or its negation to the alternative that was begun last.
-    fn line(&mut self, line: &Line<'_>, negated: bool) {
+    /// Adds a line or its negation to the alternative that was begun last, with a bit for each
+    /// anchor it passes through.
+    fn line(&mut self, line: &Line<'_>, negated: bool, under: u32) {
         if let Check::Range(operator, constant) = line.check {
             let slot = self.slot(line);
             match Range::new(slot, operator, constant, negated) {
@@ -209,7 +213,7 @@ impl Builder {
             self.alternatives.negative(condition);
         } else {
             let condition = self.condition(line);
-            self.alternatives.positive(condition);
+            self.alternatives.positive(condition, under);
         }
     }
 

@@ -4,7 +4,7 @@ use crate::index::builder::{SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT
 use crate::index::columns::View;
 use crate::index::generation::Generation;
 use crate::index::range::Range;
-use crate::index::rows::HEADER;
+use crate::index::rows::{HEADER, SIMPLE, Simple};
 use crate::index::trie::{ANY, NONE};
 use crate::matching::names::Names;
 use crate::query::ast::{Axis, Literal, NameTest, Query};
@@ -116,6 +116,16 @@ impl Search<'_> {
         let mut at = start as usize;
         while at < end as usize {
             let program = &self.view.program[at..];
+            if program[0] & SIMPLE != 0 {
+                let simple = Simple::of(program[0]);
+                let width = simple.width();
+                let rows = &program[1..1 + simple.rows * width];
+                if rows.chunks_exact(width).any(|row| row[width - 1] == query) {
+                    return true;
+                }
+                at += 1 + rows.len();
+                continue;
+            }
             let rows = program[0] as usize;
             let count = |shift: u32| (program[1] >> shift & 0xFF) as usize;
             let ranges = count(24);

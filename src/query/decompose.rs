@@ -387,6 +387,18 @@ impl<'q> Decomposition<'q> {
         lifted
     }
 
+    /// Whether the path to `node` passes through `anchor`, or ends there.
+    pub fn passes(&self, node: TwigNode, anchor: TwigNode) -> bool {
+        let mut at = node;
+        while at != DOCUMENT {
+            if at == anchor {
+                return true;
+            }
+            at = self.nodes[at as usize].parent;
+        }
+        false
+    }
+
     fn node(&mut self, parent: TwigNode, axis: Axis, test: &'q NameTest) -> TwigNode {
         self.nodes.push(TwigStep { parent, axis, test });
         self.nodes.len() as TwigNode - 1
