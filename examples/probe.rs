@@ -80,23 +80,25 @@ fn main() {
         );
     }
     let mut matcher = Matcher::new(64 << 20);
-    for pass in 0..6 {
-        let (mut m, mut c, mut s, mut ve) = (0, 0, 0, 0);
+    for pass in 0..(std::env::var("PASSES").map_or(6, |s| s.parse().unwrap())) {
+        let (mut m, mut c, mut s, mut ve, mut se) = (0, 0, 0, 0, 0);
         let t = Instant::now();
         matcher.match_batch(&generation, "", docs.iter().map(|d| d.as_slice()), &limits, |r| {
             let r = r.unwrap();
             m += r.queries.len();
             c += r.work.candidates;
             s += r.work.survivors;
+            se += r.work.settled;
             ve += r.work.verified;
         });
         let k = docs.len() as f64;
         println!(
-            "pass {pass} {:.2} us  matches {m} ({:.0}) cand {:.0} surv {:.0} verified {:.0} cache {:?}",
+            "pass {pass} {:.2} us  matches {m} ({:.0}) cand {:.0} surv {:.0} settled {:.0} verified {:.0} cache {:?}",
             t.elapsed().as_secs_f64() * 1e6 / k,
             m as f64 / k,
             c as f64 / k,
             s as f64 / k,
+            se as f64 / k,
             ve as f64 / k,
             matcher.cache_stats()
         );

@@ -27,7 +27,7 @@ def answer(index: tamis.Index, messages: Sequence[bytes]) -> Answer:
     """What an index says, as places of queries."""
     batch = index.match_batch(messages)
     assert batch["code"].null_count == len(messages), batch["reason"].drop_null().to_pylist()
-    return [set(targets) for targets in index.targets(batch).to_pylist()]
+    return [set(targets or ()) for targets in index.targets(batch).to_pylist()]
 
 
 def loaded(

@@ -1,20 +1,26 @@
 """tamis sifts streams of XML messages through millions of standing XPath queries."""
 
-from tamis.engine import Index, __version__, check, read_batch, read_dtd
+from tamis.engine import Index, __version__, check, decompose, read_batch, read_dtd
 from tamis.errors import IndexError, QueryError, ReadError, TamisError
-from tamis.model import Batch, Limits, Query
+from tamis.explanation import Explanation
+from tamis.model import Batch, Decomposition, Found, Limits, Query, Stats
 
 __all__ = [
     "Batch",
+    "Decomposition",
+    "Explanation",
+    "Found",
     "Index",
     "IndexError",
     "Limits",
     "Query",
     "QueryError",
     "ReadError",
+    "Stats",
     "TamisError",
     "__version__",
     "check",
+    "decompose",
     "read_batch",
     "read_dtd",
 ]

@@ -4,17 +4,20 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import pyarrow as pa
 
 from tamis import _kernel
 from tamis.dtd import Dtd
-from tamis.model import Batch, Limits, Query
+from tamis.errors import IndexError
+from tamis.explanation import Explanation
+from tamis.model import Batch, Decomposition, Found, Limits, Query, Stats
 
 __version__: str = _kernel.__version__
 
-Messages = pa.Array | pa.ChunkedArray | Iterable[bytes | str | None]
+Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[bytes | str | None]"
 """Messages of a batch: anything that speaks Arrow and holds bytes or strings, or Python's own."""
 
 Namespaces = Mapping[str, str]
@@ -48,6 +51,20 @@ def read_dtd(
     return Dtd.from_json(_kernel.read_dtd(text, limits, resolve))
 
 
+def decompose(queries: Iterable[str], namespaces: Namespaces | None = None) -> Decomposition:
+    """Queries taken apart as the planner uses them; a refused one is a row of `errors`."""
+    tables = _kernel.decompose(list(queries), _dict(namespaces))
+    return Decomposition(*(pa.record_batch(table) for table in tables))
+
+
+class _Saved(NamedTuple):
+    """Where an index was last saved or opened, its number there, and its generation then."""
+
+    directory: Path
+    number: int
+    generation: int
+
+
 class Index:
     """A set of standing queries, each under a target: a number of the caller's, 64 bits.
 
@@ -57,9 +74,44 @@ class Index:
 
     def __init__(self, *, cache_bytes: int = 64 << 20) -> None:
         """An empty index. `cache_bytes` bounds the caches of one matching thread; 0 is without."""
-        self._kernel = _kernel.Index(cache_bytes)
+        self._adopt(_kernel.Index(cache_bytes), cache_bytes, None)
+
+    def _adopt(self, kernel: _kernel.Index, cache_bytes: int, saved: Path | None) -> None:
+        self._kernel = kernel
+        self._cache_bytes = cache_bytes
         self._changing = threading.Lock()
+        self._saved = None if saved is None else _Saved(saved, kernel.generation, kernel.generation)
         _indexes.add(self)
+
+    @classmethod
+    def open(
+        cls, directory: str | os.PathLike[str], generation: int | None = None, *, cache_bytes: int = 64 << 20
+    ) -> Self:
+        """The index of a snapshot: its files are mapped, so that processes share one copy.
+
+        Without `generation` it is the newest. What is changed is this process's own, until a snapshot.
+        """
+        path = Path(directory).absolute()
+        index = cls.__new__(cls)
+        kernel = _kernel.Index.open(path, generation, cache_bytes)
+        index._adopt(kernel, cache_bytes, path)
+        return index
+
+    def snapshot(self, directory: str | os.PathLike[str]) -> int:
+        """Write the index to files; the number of the generation that `open` finds there.
+
+        A snapshot takes over what earlier ones wrote to the same directory, and writes what is new.
+        """
+        path = Path(directory).absolute()
+        self._saved = _Saved(path, *self._seen().snapshot(path))
+        return self._saved.number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by reference: directory and generation, so that other processes map the same files."""
+        saved = self._saved
+        if saved is None or self._seen().generation != saved.generation:
+            raise IndexError("not-saved", "an index is pickled by its files: take a snapshot first")
+        return (_reopened, (type(self), saved.directory, saved.number, self._cache_bytes))
 
     def insert(
         self, target: int, query: str, *, tenant: str = "", namespaces: Namespaces | None = None
@@ -81,9 +133,9 @@ class Index:
         The refused rows come back as `row`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`;
         the others are in.
         """
-        place = table.schema.get_field_index("target")
-        if place >= 0 and table.schema.field(place).type != pa.uint64():
-            table = table.set_column(place, "target", table.column(place).cast(pa.uint64()))
+        if "target" in table.schema.names:
+            place = table.schema.get_field_index("target")
+            table = table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
         with self._changing:
             return pa.record_batch(self._kernel.load(table, _dict(namespaces)))
 
@@ -102,19 +154,70 @@ class Index:
         """Match messages, one row each: `queries`, `candidates`, and the error if it is malformed.
 
         `queries` are numbers of this generation's queries, in no order; `targets` expands them. The
-        error's columns are `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`, null for a good message.
+        error's columns are `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`; all of
+        them are null for a good message.
         """
         return pa.record_batch(self._seen().match_batch(_arrow(messages), tenant, limits))
 
-    def targets(self, matches: pa.RecordBatch) -> pa.LargeListArray:
-        """For each row that `match_batch` gave, the targets of its queries, ascending."""
+    def match_elements(
+        self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> Found:
+        """Match messages, one row for each node that a matching query selects.
+
+        These are the nodes of its paths outside `not()`, in document order, at most `limit` of them
+        for one message and query; a limit of 1 gives the first. Rows have `message`, `query`, `node`,
+        `kind` (element, attribute, text or document), `attribute` (its place among the element's),
+        `span_start` and `span_end` (bytes in the message's UTF-8 form).
+        """
+        return self._found(self._seen().match_elements(_arrow(messages), tenant, limits, limit))
+
+    def match_bindings(
+        self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> Found:
+        """Match messages, one row for each way that leads to such a node.
+
+        Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
+        rows for one message and query.
+        """
+        return self._found(self._seen().match_bindings(_arrow(messages), tenant, limits, limit))
+
+    @staticmethod
+    def _found(tables: tuple[Any, Any]) -> Found:
+        return Found(*(pa.record_batch(table) for table in tables))
+
+    def targets(self, matches: pa.RecordBatch) -> "pa.Array[Any]":
+        """For each row of a match, the targets of its queries, or of its query, ascending."""
         generation = int((matches.schema.metadata or {})[b"generation"])
-        return pa.array(self._kernel.targets(matches.column("queries"), generation))
+        if "queries" in matches.schema.names:
+            queries = matches.column("queries")
+        else:
+            # One query a row: lists of one.
+            ends = pa.array(range(matches.num_rows + 1), pa.int64())
+            queries = pa.LargeListArray.from_arrays(ends, matches.column("query"))
+        targets: pa.Array[Any] = pa.array(self._kernel.targets(queries, generation))
+        return targets
+
+    def explain(
+        self,
+        message: bytes,
+        query: str,
+        *,
+        tenant: str = "",
+        namespaces: Namespaces | None = None,
+        limits: Limits = _DEFAULT_LIMITS,
+    ) -> Explanation:
+        """Why a query matches a message, or why not, and how the index files it if it is there."""
+        kernel = self._seen()
+        return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits))
 
     @property
     def generation(self) -> int:
         """The number of the newest generation: it grows with every change that matching has seen."""
         return self._seen().generation
+
+    def stats(self) -> Stats:
+        """What the index amounts to now."""
+        return Stats(*self._seen().stats())
 
     def _seen(self) -> _kernel.Index:
         """The kernel's index, with all changes made visible."""
@@ -122,6 +225,10 @@ class Index:
             with self._changing:
                 self._kernel.commit()
         return self._kernel
+
+
+def _reopened(kind: type[Index], directory: Path, generation: int, cache_bytes: int) -> Index:
+    return kind.open(directory, generation, cache_bytes=cache_bytes)
 
 
 _indexes: "weakref.WeakSet[Index]" = weakref.WeakSet()

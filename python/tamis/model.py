@@ -57,4 +57,72 @@ class Batch:
     `namespace`, `name`: of the last name.
     """
     errors: pa.RecordBatch
-    """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, and for a limit `value`, `limit`."""
+    """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What an index amounts to."""
+
+    generation: int
+    segments: int
+    targets: int
+    queries: int
+    """Distinct queries; many targets can share one."""
+    index_bytes: int
+    """All segments, which is what a snapshot's files hold beside query texts."""
+    text_bytes: int
+    """The texts of the queries."""
+    cache_bytes: int
+    """What the caches of matchers at rest hold."""
+    cache_states: int
+    """States of their automata."""
+    cache_clears: int
+    """How often a cache was full and started anew."""
+    sample: int
+    """Messages kept to tell rare conditions from frequent ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What matching queries select in messages, and which messages were refused."""
+
+    rows: pa.RecordBatch
+    """As `Index.match_elements` and `Index.match_bindings` tell."""
+    errors: pa.RecordBatch
+    """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """Queries, taken apart as the planner itself uses them: Arrow tables with `query`, a place, first."""
+
+    queries: pa.RecordBatch
+    """`query`, `id`, `canonical` of those that were accepted."""
+    steps: pa.RecordBatch
+    """The twigs. `step`: number in its query. `parent`: the step above, null for the document node.
+
+    `axis`: child or descendant. `namespace`, `name`: null for any. `branches`: the steps and tests
+    that hang from it; more than one makes it a branch point.
+    """
+    lines: pa.RecordBatch
+    """Linear paths with one test at their end.
+
+    `line`: number in its query. `step`: the element its path leads to. `subject`: what is tested
+    there, one of element, attribute, text, value, position. `namespace`, `name`: of an attribute,
+    null for any. `operator`: exists or a comparison. `text`, `number`: the constant, by its type.
+    """
+    alternatives: pa.RecordBatch
+    """A safe weakening: a query implies that one of its alternatives holds.
+
+    `alternative`: number in its query. `positive`, `negative`: lines that hold, lines that do not.
+    `anchors`: steps where these branch. `exact`: whether the alternative also implies the query,
+    if each anchor binds one element at most.
+    """
+    postfix: pa.RecordBatch
+    """The boolean tree over top-level paths. `place`, `operator` (path, and, or, not), `argument`.
+
+    The argument of a path is its number, that of `and` and `or` how many operands they take.
+    """
+    errors: pa.RecordBatch
+    """Refused queries: `query`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""

@@ -45,7 +45,7 @@ impl Parse<'_> {
         if name_end == at {
             return Err(self.unexpected("bad-doctype", "the name of the root element expected", at));
         }
-        self.name(at)?;
+        self.name_between(at, name_end)?;
         at = skip(self.text, name_end, SPACE);
         let keyword = &self.text[at..at + 6];
         if keyword == b"SYSTEM" || keyword == b"PUBLIC" {
@@ -95,6 +95,7 @@ impl Parse<'_> {
     /// Keeps of a DTD what reading needs, by the names that the reader knows.
     fn keep_declarations(&mut self, doctype: &mut Doctype, dtd: Dtd, at: usize) -> Read<()> {
         doctype.incomplete |= dtd.has_parameter_references;
+        self.expanded = dtd.expanded;
         for (name, entity) in dtd.entities.iter() {
             let content = match &entity.kind {
                 EntityKind::Internal(text) => {

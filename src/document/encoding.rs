@@ -2,6 +2,7 @@
 
 use super::Limits;
 use super::fault::{Read, exceeded, fault};
+use super::scan::find_control;
 
 /// What the first bytes of a message say about its encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +17,9 @@ pub(super) enum Form {
     },
 }
 
-/// Offsets are 32 bits wide, and a document's buffers may grow to a few times the message.
-const MOST: usize = 1 << 30;
+/// What any limit in bytes comes down to: offsets are 32 bits wide, and a document's buffers may grow to
+/// a few times the message and what entities add to it.
+pub(super) const MOST: usize = 1 << 29;
 
 /// Puts the UTF-8 form of `message` into `source`, without a byte order mark.
 ///
@@ -163,15 +165,13 @@ pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize
 }
 
 /// Refuses what is not UTF-8 and every character that no XML document contains, so that the
-/// reader proper need not look for either.
-pub(super) fn validate(source: &[u8]) -> Read<()> {
+/// reader proper need not look for either. `padded` is the source, which ends at `end`.
+pub(super) fn validate(padded: &[u8], end: usize) -> Read<()> {
+    let source = &padded[..end];
     if let Err(error) = std::str::from_utf8(source) {
         return Err(fault("bad-utf8", "not UTF-8", source, error.valid_up_to()));
     }
-    // Folds without a way out: they compile to vector instructions.
-    let controls = source.iter().fold(false, |found, &b| found | is_control(b));
-    if controls {
-        let at = source.iter().position(|&b| is_control(b)).expect("there is one");
+    if let Some(at) = find_control(padded, end) {
         let reason = format!("the character U+{:04X} is not allowed in XML", source[at]);
         return Err(fault("illegal-character", reason, source, at));
     }
@@ -189,8 +189,4 @@ pub(super) fn validate(source: &[u8]) -> Read<()> {
         from = at + 3;
     }
     Ok(())
-}
-
-fn is_control(byte: u8) -> bool {
-    (byte < 0x20) & (byte != b'\t') & (byte != b'\n') & (byte != b'\r')
 }

@@ -8,11 +8,12 @@ use std::ops::Range;
 
 use super::Span;
 use super::doctype::EntityContent;
+use super::encoding::MOST;
 use super::fault::Read;
 use super::lexicon::WrittenId;
 use super::reader::{Parse, Suspended};
 use super::references::Reference;
-use super::scan::{IN_DOUBLE, IN_SINGLE, skip};
+use super::scan::skip_value;
 
 /// An entity that is being read.
 #[derive(Clone, Copy)]
@@ -60,8 +61,8 @@ impl<'a> Parse<'a> {
         self.reference = Some(self.place(at, after));
         while let Some((entered, at)) = open.last_mut() {
             (self.text, self.end) = (entered.text, entered.end);
-            // Quotes mean themselves here.
-            let stop = skip(self.text, *at, IN_DOUBLE | IN_SINGLE);
+            // Quotes mean themselves here; < never does.
+            let stop = skip_value(self.text, *at, b'<');
             self.document.values.extend_from_slice(&self.text[*at..stop]);
             *at = stop + 1;
             match self.text[stop] {
@@ -147,8 +148,8 @@ impl<'a> Parse<'a> {
     /// Counts bytes that were not in the message: references and defaults make much of little.
     fn spend(&mut self, bytes: usize, at: usize) -> Read<()> {
         self.expanded += bytes;
-        if self.expanded > self.limits.expansion {
-            let (value, limit) = (self.expanded, self.limits.expansion);
+        let (value, limit) = (self.expanded, self.limits.expansion.min(MOST));
+        if value > limit {
             return Err(self.exceeded(
                 "expansion-limit",
                 "bytes from entities and defaults",
@@ -182,6 +183,7 @@ impl<'a> Parse<'a> {
             if !self.scratch.lexicon.was_written(id, self.scratch.tag) {
                 self.spend(self.scratch.lexicon.bytes(id).len() + value.len(), start)?;
                 self.add_attribute(id, value, start)?;
+                self.check_counts(start, attributes)?;
             }
         }
         self.scratch.written.clear();

@@ -1,9 +1,9 @@
 //! Names as they are written, `prefix:local`, each checked and taken apart only once.
 
-use super::Vocabulary;
 use super::chars::{is_name_char, is_name_start};
-use super::scan::{PADDING, head, word};
+use super::scan::{PADDING, word};
 use super::table::{IdTable, Seed};
+use super::{Capacity, Vocabulary};
 use crate::ids::{NameId, UriId};
 
 /// The prefix of a name, as a number in a `Lexicon`.
@@ -32,8 +32,10 @@ pub(super) enum Kind {
 /// A name as written, with what has been found out about it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
-    /// Its bytes: words of `Lexicon::words`, the last one filled up with zeros.
-    words: u32,
+    /// Its first sixteen bytes, with zeros after the end.
+    head: [u64; 2],
+    /// All its bytes: a part of `Lexicon::bytes`.
+    start: u32,
     len: u32,
     local: u32,
     pub prefix: PrefixId,
@@ -50,8 +52,10 @@ pub(super) struct Written {
 /// All written names of an epoch of the vocabulary.
 pub(super) struct Lexicon {
     seed: Seed,
-    words: Vec<[u8; 8]>,
+    /// The bytes of all names, end to end.
+    bytes: Vec<u8>,
     entries: Vec<Written>,
+    hashes: Vec<u64>,
     ids: IdTable,
     prefixes: Vec<Box<[u8]>>,
     prefix_ids: IdTable,
@@ -63,8 +67,9 @@ impl Lexicon {
     pub fn new() -> Lexicon {
         let mut lexicon = Lexicon {
             seed: Seed::new(),
-            words: Vec::new(),
+            bytes: Vec::new(),
             entries: Vec::new(),
+            hashes: Vec::new(),
             ids: IdTable::new(),
             prefixes: Vec::new(),
             prefix_ids: IdTable::new(),
@@ -74,6 +79,12 @@ impl Lexicon {
             lexicon.prefix(prefix);
         }
         lexicon
+    }
+
+    /// Whether it holds more than it should between messages. One name of a vocabulary can be written
+    /// with any number of prefixes.
+    pub fn is_full(&self, capacity: Capacity) -> bool {
+        self.entries.len().max(self.prefixes.len()) > capacity.names || self.bytes.len() > capacity.bytes
     }
 
     #[inline(always)]
@@ -92,8 +103,11 @@ impl Lexicon {
     /// The name of `len` bytes at `at` of a padded text, if it was met before.
     #[inline(always)]
     pub fn find(&self, text: &[u8], at: usize, len: usize) -> Option<WrittenId> {
+        let head = sixteen_at_most(text, at, len);
         self.ids
-            .find(self.hash(text, at, len), |id| self.is(id, text, at, len))
+            .find(self.hash(head, text, at, len), |id| {
+                self.is(id, head, text, at, len)
+            })
             .map(WrittenId)
     }
 
@@ -120,15 +134,16 @@ impl Lexicon {
             None if bytes == b"xmlns" => Kind::Declares(PrefixId::NONE),
             None => Kind::Plain,
         };
-        let plain = if colon.is_none() {
-            vocabulary.name(UriId(0), bytes)
-        } else {
-            NameId::NONE
+        let plain = match kind {
+            Kind::Plain => vocabulary.name(UriId(0), bytes),
+            _ => NameId::NONE,
         };
         let id = self.entries.len() as u32;
-        let hash = self.hash(text, at, len);
+        let head = sixteen_at_most(text, at, len);
+        let hash = self.hash(head, text, at, len);
         self.entries.push(Written {
-            words: self.words.len() as u32,
+            head,
+            start: self.bytes.len() as u32,
             len: len as u32,
             local: local as u32,
             prefix,
@@ -138,19 +153,10 @@ impl Lexicon {
             name: plain,
             tag: 0,
         });
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.words.push(word);
-        }
-        let (seed, entries, words) = (self.seed, &self.entries, &self.words);
-        self.ids.insert(hash, id, |id| {
-            let entry = &entries[id as usize];
-            let words = &words[entry.words as usize..][..(entry.len as usize).div_ceil(8)];
-            words.iter().fold(seed.begin(entry.len as usize), |state, &word| {
-                seed.mix(state, u64::from_le_bytes(word))
-            })
-        });
+        self.bytes.extend_from_slice(bytes);
+        self.hashes.push(hash);
+        let hashes = &self.hashes;
+        self.ids.insert(hash, id, |id| hashes[id as usize]);
         Ok(WrittenId(id))
     }
 
@@ -204,7 +210,7 @@ impl Lexicon {
 
     pub fn bytes(&self, id: WrittenId) -> &[u8] {
         let entry = self.entry(id);
-        &self.words[entry.words as usize..].as_flattened()[..entry.len as usize]
+        &self.bytes[entry.start as usize..][..entry.len as usize]
     }
 
     pub fn prefix(&mut self, prefix: &[u8]) -> PrefixId {
@@ -225,34 +231,41 @@ impl Lexicon {
     }
 
     #[inline(always)]
-    fn hash(&self, text: &[u8], at: usize, len: usize) -> u64 {
-        let (mut state, mut at, mut left) = (self.seed.begin(len), at, len);
-        while left >= 8 {
-            state = self.seed.mix(state, word(text, at));
-            (at, left) = (at + 8, left - 8);
+    fn hash(&self, head: [u64; 2], text: &[u8], at: usize, len: usize) -> u64 {
+        let mut state = self.seed.mix(0, head);
+        let mut done = 16;
+        while done < len {
+            state = self.seed.mix(state, sixteen_at_most(text, at + done, len - done));
+            done += 16;
         }
-        if left > 0 {
-            self.seed.mix(state, head(word(text, at), left))
-        } else {
-            state
-        }
+        state
     }
 
     #[inline(always)]
-    fn is(&self, id: u32, text: &[u8], mut at: usize, len: usize) -> bool {
+    fn is(&self, id: u32, head: [u64; 2], text: &[u8], at: usize, len: usize) -> bool {
         let entry = &self.entries[id as usize];
-        if entry.len as usize != len {
-            return false;
-        }
-        let (mut own, mut left) = (entry.words as usize, len);
-        while left >= 8 {
-            if u64::from_le_bytes(self.words[own]) != word(text, at) {
-                return false;
-            }
-            (own, at, left) = (own + 1, at + 8, left - 8);
-        }
-        left == 0 || u64::from_le_bytes(self.words[own]) == head(word(text, at), left)
+        // No name contains zeros, so those of one length alone can have the same sixteen bytes.
+        entry.head == head && (len <= 16 || *self.bytes(WrittenId(id)) == text[at..at + len])
     }
+}
+
+/// Sixteen bytes at `at`, or fewer if there are only `len`, with zeros after them.
+#[inline(always)]
+fn sixteen_at_most(text: &[u8], at: usize, len: usize) -> [u64; 2] {
+    static MASK: [u8; 32] = {
+        let mut mask = [0; 32];
+        let mut at = 0;
+        while at < 16 {
+            mask[at] = 0xFF;
+            at += 1;
+        }
+        mask
+    };
+    let from = 16 - len.min(16);
+    [
+        word(text, at) & word(&MASK, from),
+        word(text, at + 8) & word(&MASK, from + 8),
+    ]
 }
 
 /// Whether these bytes are a `Name`.

@@ -16,7 +16,7 @@ pub struct Limits {
     pub text: usize,
     /// Whether an internal DTD subset is read; refused otherwise.
     pub internal_subset: bool,
-    /// Bytes that entity references of one message may add up to.
+    /// Bytes that entity references and declared defaults of attributes may add to one message.
     pub expansion: usize,
 }
 

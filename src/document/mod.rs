@@ -10,11 +10,13 @@ mod entities;
 mod fault;
 mod lexicon;
 mod limits;
+mod misc;
 mod namespaces;
 mod node;
 mod reader;
 mod references;
 mod scan;
+mod sixteen;
 mod table;
 mod tag;
 #[cfg(test)]
@@ -164,14 +166,20 @@ impl Document {
         attribute.value.of(&self.values)
     }
 
-    /// Forgets the message, keeps the memory.
+    /// Forgets the message, keeps the memory, but not all that an unusually large message took.
     pub fn clear(&mut self) {
-        self.source.clear();
-        self.elements.clear();
-        self.attributes.clear();
-        self.texts.clear();
-        self.others.clear();
-        self.text.clear();
-        self.values.clear();
+        forget(&mut self.source);
+        forget(&mut self.elements);
+        forget(&mut self.attributes);
+        forget(&mut self.texts);
+        forget(&mut self.others);
+        forget(&mut self.text);
+        forget(&mut self.values);
     }
+}
+
+fn forget<T>(items: &mut Vec<T>) {
+    const KEPT: usize = 4 << 20;
+    items.clear();
+    items.shrink_to(KEPT / size_of::<T>());
 }

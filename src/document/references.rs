@@ -4,6 +4,15 @@ use super::chars::is_char;
 use super::fault::Read;
 use super::reader::Parse;
 
+/// The entities every document has. Declaring them again changes nothing.
+const PREDEFINED: [(&[u8], char); 5] = [
+    (b"lt;", '<'),
+    (b"gt;", '>'),
+    (b"amp;", '&'),
+    (b"quot;", '"'),
+    (b"apos;", '\''),
+];
+
 /// What a reference refers to.
 pub(super) enum Reference {
     Character(char),
@@ -21,23 +30,18 @@ impl Parse<'_> {
             return self.character_reference(at);
         }
         let start = at + 1;
-        let end = self.plain_name(
-            start,
-            "bad-reference",
-            "a name expected after &; a plain & is written &amp;",
-        )?;
+        if let Some((name, c)) = PREDEFINED
+            .iter()
+            .find(|(name, _)| self.text[start..].starts_with(name))
+        {
+            return Ok((Reference::Character(*c), start + name.len()));
+        }
+        let reason = "a name expected after &; a plain & is written &amp;";
+        let end = self.plain_name(start, "bad-reference", reason)?;
         if self.text[end] != b';' {
             return Err(self.unexpected("bad-reference", "the reference does not end with ;", end));
         }
-        let reference = match &self.text[start..end] {
-            b"amp" => Reference::Character('&'),
-            b"lt" => Reference::Character('<'),
-            b"gt" => Reference::Character('>'),
-            b"quot" => Reference::Character('"'),
-            b"apos" => Reference::Character('\''),
-            _ => Reference::Entity { start, end },
-        };
-        Ok((reference, end + 1))
+        Ok((Reference::Entity { start, end }, end + 1))
     }
 
     fn character_reference(&self, at: usize) -> Read<(Reference, usize)> {

@@ -3,18 +3,14 @@
 //! What is scanned is *padded*: `PADDING` zero bytes stand after the last byte. Zero is in no class
 //! and no document, so every loop stops there by itself, and whole words can be loaded anywhere.
 
+use super::sixteen::Sixteen;
+
 /// Zero bytes after the end of a padded text.
 pub(super) const PADDING: usize = 32;
 
 /// May stand in a name, as far as a single byte tells (`chars` has the last word).
 pub(super) const NAME: u8 = 1;
 pub(super) const SPACE: u8 = 2;
-/// Character data that means itself: all but `<`, `&`, `]` and carriage return.
-pub(super) const TEXT: u8 = 4;
-/// What means itself in an attribute value between double quotes.
-pub(super) const IN_DOUBLE: u8 = 8;
-/// The same between single quotes.
-pub(super) const IN_SINGLE: u8 = 16;
 
 static CLASS: [u8; 256] = {
     let mut class = [0; 256];
@@ -26,17 +22,6 @@ static CLASS: [u8; 256] = {
         }
         if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
             class[at] |= SPACE;
-        }
-        if !matches!(byte, b'<' | b'&' | b']' | b'\r') {
-            class[at] |= TEXT;
-        }
-        if !matches!(byte, b'<' | b'&' | b'\t' | b'\n' | b'\r') {
-            if byte != b'"' {
-                class[at] |= IN_DOUBLE;
-            }
-            if byte != b'\'' {
-                class[at] |= IN_SINGLE;
-            }
         }
         at += 1;
     }
@@ -57,29 +42,51 @@ pub(super) fn skip(text: &[u8], mut at: usize, class: u8) -> usize {
     at
 }
 
-/// `skip` over `TEXT`, in strides where the text is long.
+/// The end of the name at `at`: the first byte that may follow a name in a tag, or that no name
+/// contains. A byte that is neither may be taken for part of the name, which is then no name.
 #[inline(always)]
-pub(super) fn skip_text(text: &[u8], mut at: usize) -> usize {
-    for _ in 0..16 {
-        if !is(text[at], TEXT) {
-            return at;
+pub(super) fn skip_name(text: &[u8], mut at: usize) -> usize {
+    loop {
+        let stop = Sixteen::at(text, at).is_name_end();
+        if stop != 0 {
+            return at + stop.trailing_zeros() as usize;
         }
-        at += 1;
+        at += 16;
     }
-    skip_long_text(text, at)
 }
 
-fn skip_long_text(text: &[u8], mut at: usize) -> usize {
-    const STRIDE: usize = 32;
-    while let Some(stride) = text.get(at..at + STRIDE) {
-        // A fold without a way out: it compiles to vector instructions.
-        let stop = |b: u8| (b == b'<') | (b == b'&') | (b == b']') | (b == b'\r') | (b == 0);
-        if stride.iter().fold(false, |found, &b| found | stop(b)) {
-            break;
+/// The end of what means itself in an attribute value between `quote`s.
+#[inline(always)]
+pub(super) fn skip_value(text: &[u8], mut at: usize, quote: u8) -> usize {
+    loop {
+        let stop = Sixteen::at(text, at).is_value_end(quote);
+        if stop != 0 {
+            return at + stop.trailing_zeros() as usize;
         }
-        at += STRIDE;
+        at += 16;
     }
-    skip(text, at, TEXT)
+}
+
+/// The end of character data that means itself.
+#[inline(always)]
+pub(super) fn skip_text(text: &[u8], mut at: usize) -> usize {
+    loop {
+        let stop = Sixteen::at(text, at).is_text_end();
+        if stop != 0 {
+            return at + stop.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
+}
+
+/// The first control character that is not white space, if there is any before `end`.
+pub(super) fn find_control(text: &[u8], end: usize) -> Option<usize> {
+    let found = (0..end).step_by(16).find_map(|at| {
+        let stop = Sixteen::at(text, at).is_control();
+        (stop != 0).then(|| at + stop.trailing_zeros() as usize)
+    });
+    // The padding is made of them.
+    found.filter(|&at| at < end)
 }
 
 /// The eight bytes at `at`.

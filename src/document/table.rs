@@ -20,30 +20,25 @@ impl Seed {
         Seed(draw(0), draw(1) | 1)
     }
 
-    /// The state to begin a key of `words` with.
+    /// Takes two more words into a hash: both halves of a 128-bit product, folded.
     #[inline(always)]
-    pub fn begin(self, length: usize) -> u64 {
-        self.0 ^ length as u64
-    }
-
-    /// Takes one more word into the state: both halves of a 128-bit product, folded.
-    #[inline(always)]
-    pub fn mix(self, state: u64, word: u64) -> u64 {
-        let product = u128::from(state ^ word) * u128::from(self.1);
+    pub fn mix(self, state: u64, [a, b]: [u64; 2]) -> u64 {
+        let product = u128::from(state ^ a ^ self.0) * u128::from(b ^ self.1);
         product as u64 ^ (product >> 64) as u64
     }
 
     #[inline(always)]
     pub fn pair(self, a: u32, b: u32) -> u64 {
-        self.mix(self.0, u64::from(a) << 32 | u64::from(b))
+        self.mix(0, [u64::from(a) << 32 | u64::from(b), 0])
     }
 
     pub fn bytes(self, salt: u32, bytes: &[u8]) -> u64 {
-        let start = self.mix(self.begin(bytes.len()), u64::from(salt));
-        bytes.chunks(8).fold(start, |state, chunk| {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.mix(state, u64::from_le_bytes(word))
+        let start = self.mix(0, [u64::from(salt), bytes.len() as u64]);
+        bytes.chunks(16).fold(start, |state, chunk| {
+            let mut words = [0; 16];
+            words[..chunk.len()].copy_from_slice(chunk);
+            let words = u128::from_le_bytes(words);
+            self.mix(state, [words as u64, (words >> 64) as u64])
         })
     }
 }
@@ -57,7 +52,7 @@ struct Slot {
 
 const EMPTY: Slot = Slot { tag: 0, id: u32::MAX };
 
-/// Open addressing with linear probing, at most half full.
+/// Open addressing with linear probing, at most a quarter full: nearly every key is found at its first place.
 pub(super) struct IdTable {
     slots: Vec<Slot>,
     len: usize,
@@ -92,7 +87,7 @@ impl IdTable {
 
     /// Files a new id; `hash_of` gives the hash of ids already filed, for when the table grows.
     pub fn insert(&mut self, hash: u64, id: u32, hash_of: impl Fn(u32) -> u64) {
-        if (self.len + 1) * 2 > self.slots.len() {
+        if (self.len + 1) * 4 > self.slots.len() {
             let larger = vec![EMPTY; self.slots.len() * 2];
             for slot in std::mem::replace(&mut self.slots, larger) {
                 if slot.id != EMPTY.id {

@@ -4,7 +4,7 @@ use super::fault::Read;
 use super::lexicon::{Kind, PrefixId, WrittenId};
 use super::reader::{Open, Parse};
 use super::references::Reference;
-use super::scan::{IN_DOUBLE, IN_SINGLE, NAME, SPACE, is, skip};
+use super::scan::{NAME, SPACE, is, skip, skip_name, skip_value};
 use super::{Attribute, Element, Span};
 use crate::ids::{ElementId, NameId, TagPathId};
 
@@ -28,6 +28,7 @@ impl Parse<'_> {
             at = skip(text, at + 1, SPACE);
             if is(text[at], NAME) {
                 at = self.attribute(at)?;
+                self.check_counts(start, attributes_start)?;
             }
         }
         let empty = text[at] == b'/';
@@ -40,54 +41,17 @@ impl Parse<'_> {
         if self.declares_attributes {
             self.apply_declarations(name, start, attributes_start)?;
         }
-        self.resolve_attributes(start, attributes_start)?;
-        let uri = self
-            .scratch
-            .namespaces
-            .uri(self.scratch.lexicon.entry(name).prefix);
-        if uri.is_none() {
-            return Err(self.unbound(name, start + 1));
+        if !self.scratch.declared.is_empty() {
+            self.declare_namespaces()?;
         }
-        let id = ElementId::from(self.document.elements.len());
-        let (parent, parent_path) = match self.scratch.open.last() {
-            Some(open) => (open.element, open.tag_path),
-            None => (ElementId::NONE, TagPathId::NONE),
-        };
-        let depth = self.scratch.open.len() + 1;
-        if depth > self.limits.depth {
-            return Err(self.exceeded(
-                "depth-limit",
-                "elements inside each other",
-                start,
-                depth,
-                self.limits.depth,
-            ));
+        if !self.scratch.prefixed.is_empty() {
+            self.resolve_prefixed()?;
         }
-        let name = self.scratch.lexicon.resolve(name, uri, self.vocabulary);
-        let tag_path = self.vocabulary.tag_path(parent_path, name);
-        let (texts, text_end) = (self.document.texts.len() as u32, self.document.text.len() as u32);
-        let element = Element {
-            name,
-            parent,
-            end: ElementId(id.0 + 1),
-            tag_path,
-            node: self.next_node(),
-            depth: depth as u32,
-            attributes_start: attributes_start as u32,
-            texts: Span {
-                start: texts,
-                end: texts,
-            },
-            text: Span {
-                start: text_end,
-                end: text_end,
-            },
-            span: self.place(start, after),
-        };
-        self.document.elements.push(element);
+        let span = self.place(start, after);
+        let (element, tag_path) = self.element(name, start, attributes_start, span)?;
         let (name_at, name_len) = (start as u32 + 1, (name_end - start - 1) as u32);
         self.scratch.open.push(Open {
-            element: id,
+            element,
             tag_path,
             name_at,
             name_len,
@@ -99,17 +63,67 @@ impl Parse<'_> {
         Ok(after)
     }
 
+    /// A new element, whose tag at `start` has been read and its namespaces bound.
+    #[inline(always)]
+    fn element(
+        &mut self,
+        name: WrittenId,
+        start: usize,
+        attributes_start: usize,
+        span: Span,
+    ) -> Read<(ElementId, TagPathId)> {
+        let prefix = self.scratch.lexicon.entry(name).prefix;
+        let uri = self.scratch.namespaces.uri(prefix);
+        if uri.is_none() {
+            return Err(self.unbound(name, start + 1));
+        }
+        let (depth, limit) = (self.scratch.open.len() + 1, self.limits.depth);
+        if depth > limit {
+            return Err(self.exceeded("depth-limit", "elements inside each other", start, depth, limit));
+        }
+        let (parent, parent_path) = match self.scratch.open.last() {
+            Some(open) => (open.element, open.tag_path),
+            None => (ElementId::NONE, TagPathId::NONE),
+        };
+        let name = self.scratch.lexicon.resolve(name, uri, self.vocabulary);
+        let tag_path = self.vocabulary.tag_path(parent_path, name);
+        let node = self.next_node();
+        let id = ElementId::from(self.document.elements.len());
+        let empty_at = |place: usize| Span {
+            start: place as u32,
+            end: place as u32,
+        };
+        self.document.elements.push(Element {
+            name,
+            parent,
+            end: ElementId(id.0 + 1),
+            tag_path,
+            node,
+            depth: depth as u32,
+            attributes_start: attributes_start as u32,
+            texts: empty_at(self.document.texts.len()),
+            text: empty_at(self.document.text.len()),
+            span,
+        });
+        Ok((id, tag_path))
+    }
+
     /// The name at `at`, and the place after it.
     #[inline(always)]
-    pub fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
-        let end = skip(self.text, at, NAME);
+    fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
+        let end = skip_name(self.text, at);
+        Ok((self.name_between(at, end)?, end))
+    }
+
+    #[inline(always)]
+    pub fn name_between(&mut self, at: usize, end: usize) -> Read<WrittenId> {
         let len = end - at;
         if len > self.limits.name {
             return Err(self.exceeded("name-limit", "bytes in a name", at, len, self.limits.name));
         }
         match self.scratch.lexicon.find(self.text, at, len) {
-            Some(id) => Ok((id, end)),
-            None => self.new_name(at, len).map(|id| (id, end)),
+            Some(id) => Ok(id),
+            None => self.new_name(at, len),
         }
     }
 
@@ -141,15 +155,12 @@ impl Parse<'_> {
         if is(text[at], SPACE) {
             at = skip(text, at, SPACE);
         }
-        let class = match text[at] {
-            b'"' => IN_DOUBLE,
-            b'\'' => IN_SINGLE,
-            _ => {
-                return Err(self.unexpected("bad-attribute", "a value in quotes expected", at));
-            }
-        };
-        let (quote, value_at) = (text[at], at + 1);
-        at = skip(text, value_at, class);
+        let quote = text[at];
+        if quote != b'"' && quote != b'\'' {
+            return Err(self.unexpected("bad-attribute", "a value in quotes expected", at));
+        }
+        let value_at = at + 1;
+        at = skip_value(text, value_at, quote);
         let value = if text[at] == quote {
             self.value_span(value_at, at)
         } else {
@@ -205,7 +216,6 @@ impl Parse<'_> {
     #[cold]
     fn normalise_value(&mut self, start: usize, stop: usize, quote: u8) -> Read<(Span, usize)> {
         let text = self.text;
-        let class = if quote == b'"' { IN_DOUBLE } else { IN_SINGLE };
         let value_start = self.document.values.len();
         self.document.values.extend_from_slice(&text[start..stop]);
         let mut at = stop;
@@ -238,7 +248,7 @@ impl Parse<'_> {
                 _ => return Err(self.fault("truncated", "the attribute value does not end", at)),
             }
             let from = at;
-            at = skip(text, at, class);
+            at = skip_value(text, at, quote);
             self.document.values.extend_from_slice(&text[from..at]);
         }
         let end = self.document.values.len() as u32;
@@ -251,34 +261,25 @@ impl Parse<'_> {
         ))
     }
 
-    /// Binds the namespaces that the tag at `start` declares and names its prefixed attributes.
+    /// Refuses the tag at `start` as soon as it has too many attributes or declarations: they have cost
+    /// little by then.
     #[inline(always)]
-    fn resolve_attributes(&mut self, start: usize, attributes_start: usize) -> Read<()> {
-        let count = self.document.attributes.len() - attributes_start;
-        if count > self.limits.attributes {
-            return Err(self.exceeded(
-                "attributes-limit",
-                "attributes",
-                start,
-                count,
-                self.limits.attributes,
-            ));
+    pub fn check_counts(&self, start: usize, attributes_start: usize) -> Read<()> {
+        let (count, limit) = (
+            self.document.attributes.len() - attributes_start,
+            self.limits.attributes,
+        );
+        if count > limit {
+            return Err(self.exceeded("attributes-limit", "attributes", start, count, limit));
         }
-        if !self.scratch.declared.is_empty() {
-            self.declare_namespaces(start)?;
-        }
-        if !self.scratch.prefixed.is_empty() {
-            self.resolve_prefixed()?;
+        let (count, limit) = (self.scratch.declared.len(), self.limits.namespaces);
+        if count > limit {
+            return Err(self.exceeded("namespaces-limit", "namespace declarations", start, count, limit));
         }
         Ok(())
     }
 
-    fn declare_namespaces(&mut self, start: usize) -> Read<()> {
-        let count = self.scratch.declared.len();
-        if count > self.limits.namespaces {
-            let limit = self.limits.namespaces;
-            return Err(self.exceeded("namespaces-limit", "namespace declarations", start, count, limit));
-        }
+    fn declare_namespaces(&mut self) -> Read<()> {
         for &(id, value, at) in &self.scratch.declared {
             let uri = value.of(&self.document.values);
             let (namespaces, lexicon) = (&mut self.scratch.namespaces, &self.scratch.lexicon);

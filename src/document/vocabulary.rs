@@ -6,6 +6,7 @@ use crate::ids::{NameId, TagPathId, UriId};
 /// What a vocabulary may hold before the next message makes it start anew.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
+    /// Names; as many namespace URIs.
     pub names: usize,
     pub tag_paths: usize,
     /// Bytes of all names and namespace URIs together.
@@ -91,6 +92,10 @@ impl Vocabulary {
         self.epoch
     }
 
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
     /// Starts anew if past capacity. For between messages: ids of a message being read must last.
     pub fn renew_if_full(&mut self) {
         let Capacity {
@@ -98,7 +103,8 @@ impl Vocabulary {
             tag_paths,
             bytes,
         } = self.capacity;
-        if self.names.len() > names || self.paths.len() > tag_paths || self.bytes.len() > bytes {
+        let most = self.names.len().max(self.uris.len());
+        if most > names || self.paths.len() > tag_paths || self.bytes.len() > bytes {
             let epoch = self.epoch + 1;
             *self = Vocabulary {
                 epoch,

@@ -90,8 +90,8 @@ pub struct Builder {
 
 impl Builder {
     /// A builder for queries of these tenants: each has a root of its own in the trie, so that one
-    /// tenant's message never meets another's queries.
-    pub fn new(tenants: Vec<String>) -> Builder {
+    /// tenant's message never meets another's queries. `expected` queries will fit without growing.
+    pub fn new(tenants: Vec<String>, expected: usize) -> Builder {
         let mut trie = Trie::default();
         for _ in &tenants {
             trie.root();
@@ -118,7 +118,7 @@ impl Builder {
             slots: 0,
             alternatives: Alternatives::default(),
             queries: Vec::new(),
-            query_ids: FxHashMap::default(),
+            query_ids: FxHashMap::with_capacity_and_hasher(expected, Default::default()),
             texts: Vec::new(),
             text_ends: Vec::new(),
             targets: Vec::new(),
@@ -185,7 +185,10 @@ impl Builder {
         self.alternatives.begin(alternative.exact);
         for (lines, negated) in [(&alternative.positive, false), (&alternative.negative, true)] {
             for &line in lines {
-                self.line(&parts.lines[line as usize], negated);
+                let line = &parts.lines[line as usize];
+                let passes = |(bit, &anchor)| (parts.passes(line.node, anchor) as u32) << bit;
+                let under = alternative.anchors.iter().take(32).enumerate().map(passes).sum();
+                self.line(line, negated, under);
             }
         }
         for &anchor in &alternative.anchors {
@@ -196,8 +199,9 @@ impl Builder {
         }
     }
 
-    /// Adds a line or its negation to the alternative that was begun last.
-    fn line(&mut self, line: &Line<'_>, negated: bool) {
+    /// Adds a line or its negation to the alternative that was begun last, with a bit for each
+    /// anchor it passes through.
+    fn line(&mut self, line: &Line<'_>, negated: bool, under: u32) {
         if let Check::Range(operator, constant) = line.check {
             let slot = self.slot(line);
             match Range::new(slot, operator, constant, negated) {
@@ -209,7 +213,7 @@ impl Builder {
             self.alternatives.negative(condition);
         } else {
             let condition = self.condition(line);
-            self.alternatives.positive(condition);
+            self.alternatives.positive(condition, under);
         }
     }
 
@@ -319,11 +323,18 @@ impl Builder {
             exact.iter().filter(|&&condition| condition != NONE).count() as u32,
             self.queries.iter().filter(|query| query.is_multi()).count() as u32,
         ];
+        // Nothing is filed if conditions say it all, and then nothing need be measured.
+        let is_filed = exact.contains(&NONE);
+        let measured = if is_filed {
+            measure(columns.view())
+        } else {
+            Measured::default()
+        };
         let mut priors = vec![0.0; conditions.len()];
         for (&prior, &number) in self.condition_prior.iter().zip(&conditions) {
             priors[number as usize] = prior;
         }
-        let frequencies = Frequencies::new(priors, measure(columns.view()));
+        let frequencies = Frequencies::new(priors, measured);
         let rows = self
             .queries
             .iter()

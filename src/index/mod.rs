@@ -9,6 +9,7 @@ pub mod range;
 pub mod rows;
 pub mod sample;
 pub mod segment;
+pub mod snapshot;
 pub mod trie;
 pub mod twig;
 
@@ -20,17 +21,15 @@ use crate::error::QueryError;
 use crate::index::builder::Builder;
 use crate::index::generation::{Generation, Part};
 use crate::index::sample::Sample;
-use crate::query::{Namespaces, Query, QueryId, parse};
+use crate::query::{Durable, Namespaces, QueryId, parse, parse_durable};
 
 /// This many segments of about the same size are merged into one.
 const FAN: usize = 8;
 
-/// A target and its query, not compiled yet.
+/// A target's query, not compiled yet.
 struct Pending {
     tenant: String,
-    query: Query,
-    id: QueryId,
-    canonical: String,
+    query: Durable,
 }
 
 /// The set of standing queries, as it changes. Matching happens against a `Generation` of it.
@@ -72,17 +71,14 @@ impl Index {
         text: &str,
         namespaces: &Namespaces,
     ) -> Result<QueryId, QueryError> {
-        let query = parse(text, namespaces)?;
-        let canonical = query.canonical();
-        let id = QueryId::of(&canonical);
+        let query = parse_durable(text, namespaces)?;
+        let id = query.id;
         self.remove(target);
         self.pending.insert(
             target,
             Pending {
                 tenant: tenant.to_string(),
                 query,
-                id,
-                canonical,
             },
         );
         self.changed = true;
@@ -119,11 +115,12 @@ impl Index {
     ) -> Vec<Refused> {
         self.commit();
         let tenants = distinct(rows.clone().map(|(_, tenant, _)| tenant));
-        let mut builder = Builder::new(tenants);
+        let expected = rows.size_hint().0;
+        let mut builder = Builder::new(tenants, expected);
         let mut refused = Vec::new();
-        let mut seen = FxHashSet::default();
+        let mut seen = FxHashSet::with_capacity_and_hasher(expected, Default::default());
         for (row, (target, tenant, text)) in rows.enumerate() {
-            match parse(text, namespaces) {
+            match parse_durable(text, namespaces) {
                 Err(error) => refused.push(Refused { row, error }),
                 Ok(_) if !seen.insert(target) => {
                     let reason = format!("target {target} is in this load already; give each target once");
@@ -139,8 +136,7 @@ impl Index {
                     if self.generation.live() > 0 {
                         self.remove(target);
                     }
-                    let canonical = query.canonical();
-                    builder.add(target, tenant, &query, QueryId::of(&canonical), &canonical);
+                    builder.add(target, tenant, &query.query, query.id, &query.canonical);
                 }
             }
         }
@@ -160,9 +156,13 @@ impl Index {
         if !self.pending.is_empty() {
             let mut pending: Vec<(u64, Pending)> = self.pending.drain().collect();
             pending.sort_unstable_by_key(|(target, _)| *target);
-            let mut builder = Builder::new(distinct(pending.iter().map(|(_, one)| one.tenant.as_str())));
+            let mut builder = Builder::new(
+                distinct(pending.iter().map(|(_, one)| one.tenant.as_str())),
+                pending.len(),
+            );
             for (target, one) in &pending {
-                builder.add(*target, &one.tenant, &one.query, one.id, &one.canonical);
+                let Durable { query, canonical, id } = &one.query;
+                builder.add(*target, &one.tenant, query, *id, canonical);
             }
             added = Some(self.freeze(builder));
         }
@@ -229,7 +229,10 @@ impl Index {
 
     /// One part with all that is left of several.
     fn merged(&self, parts: &[Part]) -> Part {
-        let mut builder = Builder::new(distinct(parts.iter().flat_map(Part::tenants)));
+        let mut builder = Builder::new(
+            distinct(parts.iter().flat_map(Part::tenants)),
+            parts.iter().map(Part::live).sum(),
+        );
         let none = Namespaces::default();
         for part in parts {
             for query in 0..part.segment.view().queries() as u32 {

@@ -14,6 +14,19 @@
 //! ```
 //!
 //! The constants of the first range, then of the others, stand in `constant`.
+//!
+//! Most rows are *simple*: a few positives and anchors and nothing else. They come in two sizes, one
+//! positive and one anchor or three of each, and stand row by row, which keeps a short list in one
+//! cache line. What a row does not need is filled up with a condition that always holds and an
+//! anchor that is never bound twice, so that testing a row takes no branch:
+//!
+//! ```text
+//! SIMPLE | size<<30 | rows
+//! positive…, anchor…, under, query        per row
+//! ```
+//!
+//! `under` says which lines pass through which anchors: bit 4 × anchor + line, where line 0 is the
+//! access test and line i + 1 the positive i.
 
 use crate::index::columns::Columns;
 use crate::index::frequency::Frequencies;
@@ -25,9 +38,47 @@ pub const VERIFY: u32 = 1;
 /// The rows' queries have other rows too: report a query once.
 pub const MULTI: u32 = 2;
 
+/// Marks the header of a group of simple rows, and of the larger size.
+pub const SIMPLE: u32 = 1 << 31;
+pub const LARGE: u32 = 1 << 30;
+/// The most positives and the most anchors of a simple row.
+pub const SIMPLE_MOST: usize = 3;
+
 pub const HEADER: usize = 4;
 /// More tests of a kind than a header can count are left to verification.
 const MOST: usize = 255;
+
+/// The header of a group of simple rows, read.
+pub struct Simple {
+    /// Positives and anchors of a row.
+    pub size: usize,
+    pub rows: usize,
+}
+
+impl Simple {
+    #[inline(always)]
+    pub fn of(header: u32) -> Simple {
+        let size = if header & LARGE != 0 { SIMPLE_MOST } else { 1 };
+        Simple {
+            size,
+            rows: (header & !(SIMPLE | LARGE)) as usize,
+        }
+    }
+
+    fn size(positives: usize, anchors: usize) -> usize {
+        if positives.max(anchors) <= 1 {
+            1
+        } else {
+            SIMPLE_MOST
+        }
+    }
+
+    /// Words of a row.
+    #[inline(always)]
+    pub fn width(&self) -> usize {
+        2 * self.size + 2
+    }
+}
 
 /// The alternatives of all queries of a segment while it is built, in one array.
 #[derive(Default)]
@@ -39,7 +90,8 @@ pub struct Alternatives {
 
 #[derive(Clone, Copy)]
 enum Part {
-    Positive(u32),
+    /// A condition, and a bit for each anchor that its line passes through.
+    Positive(u32, u32),
     Negative(u32),
     Anchor(u32),
     Range(Range, f64),
@@ -55,8 +107,8 @@ impl Alternatives {
         self.exact.push(exact);
     }
 
-    pub fn positive(&mut self, condition: u32) {
-        self.parts.push(Part::Positive(condition));
+    pub fn positive(&mut self, condition: u32, under: u32) {
+        self.parts.push(Part::Positive(condition, under));
     }
 
     pub fn negative(&mut self, condition: u32) {
@@ -94,7 +146,7 @@ impl Alternatives {
         for part in self.parts(alternative) {
             match part {
                 Part::Anchor(_) => return false,
-                Part::Positive(_) => lists[0] += 1,
+                Part::Positive(..) => lists[0] += 1,
                 Part::Negative(_) => lists[1] += 1,
                 Part::Range(..) => ranges += 1,
             }
@@ -105,7 +157,7 @@ impl Alternatives {
     /// The condition that is all there is to an alternative.
     pub fn sole_condition(&self, alternative: u32) -> Option<u32> {
         match self.parts(alternative) {
-            [Part::Positive(condition)] if self.is_exact(alternative) => Some(*condition),
+            [Part::Positive(condition, _)] if self.is_exact(alternative) => Some(*condition),
             _ => None,
         }
     }
@@ -113,7 +165,7 @@ impl Alternatives {
     pub fn renumber(&mut self, conditions: &[u32]) {
         for part in &mut self.parts {
             match part {
-                Part::Positive(condition) | Part::Negative(condition) => {
+                Part::Positive(condition, _) | Part::Negative(condition) => {
                     *condition = conditions[*condition as usize];
                 }
                 _ => {}
@@ -142,11 +194,13 @@ enum Access {
 /// A row on its way to its group. Its lists stand in `Rows`; this is what is sorted.
 struct Row {
     access: Access,
+    /// What a header says; the size of a simple row.
     shape: u32,
     flags: u32,
     /// The first range, or `NONE`, and an integer that orders rows as a number passes them.
     first: (u32, u64),
     query: u32,
+    simple: bool,
     /// Where its ids and its constants start.
     ids: u32,
     constants: u32,
@@ -162,7 +216,11 @@ struct Rows<'a> {
     /// Per row: the constants of all its ranges.
     constants: Vec<f64>,
 
-    positives: Vec<u32>,
+    /// What simple rows are filled up with.
+    always_holds: u32,
+    never_twice: u32,
+    /// Conditions with the anchors they are under.
+    positives: Vec<(u32, u32)>,
     negatives: Vec<u32>,
     anchors: Vec<u32>,
     ranges: Vec<(Range, f64)>,
@@ -174,46 +232,57 @@ impl Rows<'_> {
         if !self.gather(planned.alternative) {
             return;
         }
-        let access = self.take_access(planned.tenant);
-        let mut exact = self.alternatives.is_exact(planned.alternative);
-        for list in [&mut self.positives, &mut self.negatives, &mut self.anchors] {
-            exact &= list.len() <= MOST;
-            list.truncate(MOST);
-        }
-        exact &= self.ranges.len() <= MOST;
-        self.ranges.truncate(MOST);
+        let (access, access_under) = self.take_access(planned.tenant);
+        let exact = self.alternatives.is_exact(planned.alternative) && self.trim();
         if !exact {
             self.anchors.clear();
         }
         // Rare tests first: most rows fail their first test.
         let frequencies = self.frequencies;
-        let rarity = |a: u32, b: u32| {
+        self.positives.sort_unstable_by(|&(a, _), &(b, _)| {
             frequencies
                 .of_condition(a)
                 .total_cmp(&frequencies.of_condition(b))
                 .then(a.cmp(&b))
-        };
-        self.positives.sort_unstable_by(|&a, &b| rarity(a, b));
+        });
         let share = |(range, constant): &(Range, f64)| frequencies.of_range(*range, *constant);
         self.ranges
             .sort_unstable_by(|a, b| share(a).total_cmp(&share(b)).then(a.0.cmp(&b.0)));
-        let shape = self.positives.len()
-            | self.negatives.len() << 8
-            | self.anchors.len() << 16
-            | self.ranges.len() << 24;
+        let flags = if exact { 0 } else { VERIFY } | if planned.multi { MULTI } else { 0 };
+        let simple = flags == 0
+            && self.negatives.is_empty()
+            && self.ranges.is_empty()
+            && self.positives.len() <= SIMPLE_MOST
+            && self.anchors.len() <= SIMPLE_MOST
+            // A range is not among the conditions found below an element.
+            && (self.anchors.is_empty() || matches!(access, Access::Condition(_)));
+        let shape = if simple {
+            Simple::size(self.positives.len(), self.anchors.len())
+        } else {
+            self.positives.len()
+                | self.negatives.len() << 8
+                | self.anchors.len() << 16
+                | self.ranges.len() << 24
+        };
         self.rows.push(Row {
             access,
             shape: shape as u32,
-            flags: if exact { 0 } else { VERIFY } | if planned.multi { MULTI } else { 0 },
+            flags,
             first: self.ranges.first().map_or((NONE, 0), |&(range, constant)| {
                 let order = sortable(constant);
                 (range.0, if range.negated() { !order } else { order })
             }),
             query: planned.query,
+            simple,
             ids: self.ids.len() as u32,
             constants: self.constants.len() as u32,
         });
-        self.ids.extend(&self.positives);
+        if simple {
+            self.push_simple(access_under);
+            return;
+        }
+        self.ids
+            .extend(self.positives.iter().map(|(condition, _)| condition));
         self.ids.extend(&self.negatives);
         self.ids.extend(&self.anchors);
         self.ids
@@ -222,22 +291,57 @@ impl Rows<'_> {
             .extend(self.ranges.iter().map(|(_, constant)| constant));
     }
 
+    /// The ids of a simple row, filled up to its size.
+    fn push_simple(&mut self, access_under: u32) {
+        let size = Simple::size(self.positives.len(), self.anchors.len());
+        let positives = self.positives.iter().map(|(condition, _)| *condition);
+        self.ids
+            .extend(positives.chain(std::iter::repeat(self.always_holds)).take(size));
+        let anchors = self.anchors.iter().copied();
+        self.ids
+            .extend(anchors.chain(std::iter::repeat(self.never_twice)).take(size));
+        let lines = std::iter::once(access_under).chain(self.positives.iter().map(|(_, under)| *under));
+        let spread = |(line, under): (usize, u32)| -> u32 {
+            (0..SIMPLE_MOST)
+                .map(|anchor| (under >> anchor & 1) << (4 * anchor + line))
+                .sum()
+        };
+        self.ids.push(lines.enumerate().map(spread).sum());
+    }
+
+    /// Drops tests that a header cannot count; false if there were any.
+    fn trim(&mut self) -> bool {
+        let fits = self.positives.len() <= MOST
+            && self.negatives.len() <= MOST
+            && self.anchors.len() <= MOST
+            && self.ranges.len() <= MOST;
+        self.positives.truncate(MOST);
+        self.negatives.truncate(MOST);
+        self.anchors.truncate(MOST);
+        self.ranges.truncate(MOST);
+        fits
+    }
+
     /// Sorts an alternative's parts into lists; false if it can never hold.
     fn gather(&mut self, alternative: u32) -> bool {
         self.positives.clear();
         self.negatives.clear();
         self.anchors.clear();
         self.ranges.clear();
-        let push = |list: &mut Vec<u32>, id: u32| {
-            if !list.contains(&id) {
-                list.push(id);
-            }
-        };
         for part in self.alternatives.parts(alternative) {
             match *part {
-                Part::Positive(condition) => push(&mut self.positives, condition),
-                Part::Negative(condition) => push(&mut self.negatives, condition),
-                Part::Anchor(anchor) => push(&mut self.anchors, anchor),
+                Part::Positive(condition, under) => {
+                    if !self.positives.contains(&(condition, under)) {
+                        self.positives.push((condition, under));
+                    }
+                }
+                Part::Negative(condition) => {
+                    if !self.negatives.contains(&condition) {
+                        self.negatives.push(condition);
+                    }
+                }
+                // The same path twice makes two anchors: each has lines of its own.
+                Part::Anchor(anchor) => self.anchors.push(anchor),
                 // Nothing compares with what is not a number.
                 Part::Range(range, constant) if constant.is_nan() => {
                     if !range.negated() {
@@ -250,28 +354,28 @@ impl Rows<'_> {
         true
     }
 
-    /// Takes the rarest necessary test out of the lists.
-    fn take_access(&mut self, tenant: u32) -> Access {
+    /// Takes the rarest necessary test out of the lists, with the anchors it is under.
+    fn take_access(&mut self, tenant: u32) -> (Access, u32) {
         let frequencies = self.frequencies;
         let condition = self
             .positives
             .iter()
-            .map(|&condition| (frequencies.of_condition(condition), condition))
+            .map(|&positive| (frequencies.of_condition(positive.0), positive))
             .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let range = (0..self.ranges.len())
             .filter(|&at| !self.ranges[at].0.negated())
             .map(|at| (frequencies.of_range(self.ranges[at].0, self.ranges[at].1), at))
             .min_by(|a, b| a.0.total_cmp(&b.0));
         match (condition, range) {
-            (Some((share, condition)), range) if range.is_none_or(|(other, _)| share <= other) => {
-                self.positives.retain(|&other| other != condition);
-                Access::Condition(condition)
+            (Some((share, positive)), range) if range.is_none_or(|(other, _)| share <= other) => {
+                self.positives.retain(|&other| other != positive);
+                (Access::Condition(positive.0), positive.1)
             }
             (_, Some((_, at))) => {
                 let (range, constant) = self.ranges.remove(at);
-                Access::Range(range, sortable(constant))
+                (Access::Range(range, sortable(constant)), 0)
             }
-            _ => Access::Always(tenant),
+            _ => (Access::Always(tenant), 0),
         }
     }
 }
@@ -304,17 +408,28 @@ pub fn freeze(
         rows: Vec::new(),
         ids: Vec::new(),
         constants: Vec::new(),
+        always_holds: columns.view().conditions() as u32,
+        never_twice: columns.view().anchors() as u32,
         positives: Vec::new(),
         negatives: Vec::new(),
         anchors: Vec::new(),
         ranges: Vec::new(),
     };
     planned.for_each(|planned| rows.add(&planned));
-    rows.rows
-        .sort_unstable_by_key(|row| (row.access, row.shape, row.flags, row.first, row.query));
+    rows.rows.sort_unstable_by_key(|row| {
+        (
+            row.access,
+            !row.simple,
+            row.shape,
+            row.flags,
+            row.first,
+            row.query,
+        )
+    });
     let view = columns.view();
     let (conditions, sides) = (view.conditions(), view.slots() * 2);
-    columns.filed = vec![0; conditions.div_ceil(64)];
+    // One bit more, for the condition that always holds; nothing is filed under it.
+    columns.filed = vec![0; (conditions + 1).div_ceil(64)];
     columns.condition_rows = vec![NONE; conditions + 1];
     columns.range_start = vec![0; sides + 1];
     columns.always = vec![NONE; tenants + 1];
@@ -335,10 +450,13 @@ pub fn freeze(
             }
             Access::Always(tenant) => columns.always[tenant as usize] = at,
         }
-        let alike = |a: &Row, b: &Row| (a.shape, a.flags, a.first.0) == (b.shape, b.flags, b.first.0);
-        filed
-            .chunk_by(alike)
-            .for_each(|group| push_group(group, &ids, &constants, columns));
+        let kind = |row: &Row| (row.simple, row.shape, row.flags, row.first.0);
+        for group in filed.chunk_by(|a, b| kind(a) == kind(b)) {
+            match group[0].simple {
+                true => push_simple(group, &ids, &mut columns.program),
+                false => push_group(group, &ids, &constants, columns),
+            }
+        }
     }
     finish(columns);
 }
@@ -364,6 +482,15 @@ fn fill_backwards(starts: &mut [u32], end: u32) {
             *start = next;
         }
         next = *start;
+    }
+}
+
+fn push_simple(group: &[Row], ids: &[u32], program: &mut Vec<u32>) {
+    let size = group[0].shape as usize;
+    program.push(SIMPLE | if size > 1 { LARGE } else { 0 } | group.len() as u32);
+    for row in group {
+        program.extend_from_slice(&ids[row.ids as usize..row.ids as usize + 2 * size + 1]);
+        program.push(row.query);
     }
 }
 

@@ -21,6 +21,12 @@ impl Bits {
         self.words[bit as usize / 64] >> (bit % 64) & 1 != 0
     }
 
+    /// The word at a place.
+    #[inline(always)]
+    pub fn word(&self, word: u32) -> u64 {
+        self.words[word as usize]
+    }
+
     #[inline(always)]
     pub fn set(&mut self, bit: u32) {
         let word = bit as usize / 64;

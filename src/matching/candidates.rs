@@ -3,9 +3,11 @@
 
 use crate::index::columns::View;
 use crate::index::range::Range;
-use crate::index::rows::{HEADER, MULTI, VERIFY};
+use crate::index::rows::{HEADER, LARGE, MULTI, SIMPLE, SIMPLE_MOST, Simple, VERIFY};
+use crate::index::trie::NONE;
 use crate::matching::bits::ones;
 use crate::matching::findings::Findings;
+use crate::matching::settle::Unsettled;
 
 /// How much work a message was. Costs that grow with it are visible here first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -14,7 +16,9 @@ pub struct Work {
     pub candidates: u64,
     /// Rows whose tests all passed.
     pub survivors: u64,
-    /// Survivors that had to be verified.
+    /// Survivors with anchors that bound several elements, settled by what was found below them.
+    pub settled: u64,
+    /// Survivors that had to be verified on the document.
     pub verified: u64,
 }
 
@@ -47,39 +51,47 @@ impl Reported {
     }
 }
 
+/// Decides what rows alone do not.
+pub trait Judge {
+    /// Whether a query matches, whatever the cost.
+    fn verify(&mut self, query: u32) -> bool;
+
+    /// Whether a row's lines hold together; `None` if only `verify` can tell.
+    fn settle(&mut self, row: &Unsettled<'_>) -> Option<bool>;
+}
+
 /// Collects the matching queries of one segment.
-pub struct Collector<'a, V: FnMut(u32) -> bool> {
+pub struct Collector<'a, J: Judge> {
     pub view: View<'a>,
     pub findings: &'a Findings,
     /// A bit per query that was removed; empty if none was.
     pub dead: &'a [u64],
     pub reported: &'a mut Reported,
-    /// Whether a query matches, whatever the cost.
-    pub verify: V,
+    /// Scratch: places of simple rows to settle, with what they are filed under.
+    pub unsettled: &'a mut Vec<(u32, u32)>,
+    pub judge: J,
     /// Added to each query's number.
     pub base: u32,
     pub matches: &'a mut Vec<u32>,
     pub work: &'a mut Work,
 }
 
-impl<V: FnMut(u32) -> bool> Collector<'_, V> {
+impl<J: Judge> Collector<'_, J> {
     pub fn collect(&mut self, tenant: u32) {
         self.reported.reset();
+        let first = self.matches.len();
         let exact = self.view.exact();
         for (word, bits) in self.findings.conditions.words() {
             let first = word * 64;
             if first < exact {
-                let mut sure = bits & low_bits(exact - first);
-                if let Some(dead) = self.dead.get(word) {
-                    sure &= !dead;
-                }
+                let sure = bits & low_bits(exact - first);
                 let base = self.base + first as u32;
                 self.matches.extend(ones(sure).map(|bit| base + bit));
             }
             for bit in ones(bits & self.view.filed[word]) {
                 let condition = first + bit as usize;
                 let rows = &self.view.condition_rows[condition..condition + 2];
-                self.groups(rows[0], rows[1]);
+                self.groups(rows[0], rows[1], condition as u32);
             }
         }
         for &slot in self.findings.touched() {
@@ -89,7 +101,10 @@ impl<V: FnMut(u32) -> bool> Collector<'_, V> {
         self.groups(
             self.view.always[tenant as usize],
             self.view.always[tenant as usize + 1],
+            NONE,
         );
+        self.settle();
+        self.bury(first);
     }
 
     /// The rows filed under ranges that a side of a slot passes.
@@ -102,15 +117,107 @@ impl<V: FnMut(u32) -> bool> Collector<'_, V> {
         let number = self.findings.side(side);
         let passed = start + view.threshold[start..end].partition_point(|&threshold| number > threshold);
         if passed > start {
-            self.groups(view.threshold_rows[start], view.threshold_rows[passed]);
+            self.groups(view.threshold_rows[start], view.threshold_rows[passed], NONE);
         }
     }
 
-    fn groups(&mut self, start: u32, end: u32) {
+    /// Tests the rows of a stretch of the program, filed under a condition or under `NONE`.
+    fn groups(&mut self, start: u32, end: u32, access: u32) {
         let mut at = start as usize;
         while at < end as usize {
-            at = self.group(at);
+            let header = self.view.program[at];
+            if header & SIMPLE == 0 {
+                at = self.group(at);
+                continue;
+            }
+            let simple = Simple::of(header);
+            let next = at + 1 + simple.rows * simple.width();
+            let rows = &self.view.program[at + 1..next];
+            match simple.size {
+                1 => self.simple::<1, 4>(rows, at + 1, access),
+                _ => self.simple::<SIMPLE_MOST, 8>(rows, at + 1, access),
+            }
+            self.work.candidates += simple.rows as u64;
+            at = next;
         }
+    }
+
+    /// Simple rows with N positives and N anchors, W words each, at a place of the program. Whether
+    /// a row passes cannot be foretold, so nothing branches on it: each writes its outcome, and only
+    /// how far the lists have grown depends on it.
+    #[inline]
+    fn simple<const N: usize, const W: usize>(&mut self, rows: &[u32], at: usize, access: u32) {
+        let rows = rows.as_chunks::<W>().0;
+        let (mut matched, mut unsettled) = (self.matches.len(), self.unsettled.len());
+        self.matches.resize(matched + rows.len(), 0);
+        self.unsettled.resize(unsettled + rows.len(), (0, 0));
+        let mut survivors = 0;
+        for (index, row) in rows.iter().enumerate() {
+            let mut holds = true;
+            for &condition in &row[..N] {
+                holds &= self.findings.conditions.get(condition);
+            }
+            let mut several = false;
+            for &anchor in &row[N..2 * N] {
+                several |= self.findings.twice.get(anchor);
+            }
+            self.matches[matched] = self.base + row[W - 1];
+            matched += (holds & !several) as usize;
+            self.unsettled[unsettled] = ((at + index * W) as u32 | if N > 1 { LARGE } else { 0 }, access);
+            unsettled += (holds & several) as usize;
+            survivors += holds as u64;
+        }
+        self.matches.truncate(matched);
+        self.unsettled.truncate(unsettled);
+        self.work.survivors += survivors;
+    }
+
+    /// Settles or verifies the simple rows that were put off.
+    fn settle(&mut self) {
+        for at in 0..self.unsettled.len() {
+            let (place, access) = self.unsettled[at];
+            let size = if place & LARGE != 0 { SIMPLE_MOST } else { 1 };
+            let place = (place & !LARGE) as usize;
+            let row = &self.view.program[place..place + 2 * size + 2];
+            let mut lines = [access; 1 + SIMPLE_MOST];
+            lines[1..1 + size].copy_from_slice(&row[..size]);
+            let several = |(at, &anchor): (usize, &u32)| (self.findings.twice.get(anchor) as u32) << at;
+            let anchors = &row[size..2 * size];
+            let unsettled = Unsettled {
+                lines,
+                under: row[2 * size],
+                anchors,
+                several: anchors.iter().enumerate().map(several).sum(),
+            };
+            self.work.settled += 1;
+            let query = row[2 * size + 1];
+            let matches = match self.judge.settle(&unsettled) {
+                Some(settled) => settled,
+                None => {
+                    self.work.verified += 1;
+                    self.judge.verify(query)
+                }
+            };
+            if matches {
+                self.matches.push(self.base + query);
+            }
+        }
+        self.unsettled.clear();
+    }
+
+    /// Drops removed queries from the matches since `first`.
+    fn bury(&mut self, first: usize) {
+        if self.dead.is_empty() {
+            return;
+        }
+        let mut kept = first;
+        for at in first..self.matches.len() {
+            let query = self.matches[at] - self.base;
+            let dead = self.dead[query as usize / 64] >> (query % 64) & 1 != 0;
+            self.matches[kept] = self.matches[at];
+            kept += !dead as usize;
+        }
+        self.matches.truncate(kept);
     }
 
     /// Tests the rows of a group and returns where the next group starts.
@@ -161,16 +268,9 @@ impl<V: FnMut(u32) -> bool> Collector<'_, V> {
     fn survivor(&mut self, group: &Group<'_>, row: usize) {
         self.work.survivors += 1;
         let query = group.query(row);
-        if self
-            .dead
-            .get(query as usize / 64)
-            .is_some_and(|dead| dead >> (query % 64) & 1 != 0)
-        {
-            return;
-        }
         if group.flags & VERIFY != 0 || !group.anchors_unique(row, self.findings) {
             self.work.verified += 1;
-            if !(self.verify)(query) {
+            if !self.judge.verify(query) {
                 return;
             }
         }

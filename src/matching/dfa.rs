@@ -15,7 +15,7 @@ use crate::index::builder::{
 use crate::index::columns::View;
 use crate::index::trie::{ANY, NONE};
 use crate::matching::automaton::NameLabels;
-use crate::matching::bits::{Bits, MaskList, MaskPool};
+use crate::matching::bits::{Bits, MaskList, MaskPool, Masks};
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::query::number::number;
@@ -75,6 +75,8 @@ pub struct Dfa {
     sets: Vec<u32>,
     masks: MaskPool,
 
+    /// What tests found, by element: kept only if there are anchors to settle.
+    tested: Vec<(ElementId, MaskList)>,
     /// Scratch: the states of a document's elements; nodes being gathered; marks on trie nodes.
     path: Vec<u32>,
     nodes: Vec<u32>,
@@ -104,6 +106,7 @@ impl Dfa {
             equals: FxHashMap::default(),
             sets: Vec::new(),
             masks: MaskPool::default(),
+            tested: Vec::new(),
             path: Vec::new(),
             nodes: Vec::new(),
             marks: vec![0; view.node_label.len()],
@@ -176,6 +179,7 @@ impl Dfa {
         }
         let start = self.start(view, root);
         self.path.clear();
+        self.tested.clear();
         for (index, element) in document.elements.iter().enumerate() {
             let above = if element.parent.is_none() {
                 start
@@ -260,7 +264,7 @@ impl Dfa {
             for attribute in document.attributes_of(element) {
                 let value = document.value(attribute);
                 if first_attribute > start {
-                    self.test(view, start, value, findings);
+                    self.test(view, start, element, value, findings);
                 }
                 let labels = names.of(attribute.name);
                 for label in [labels.name, labels.namespace] {
@@ -269,7 +273,7 @@ impl Dfa {
                     }
                     for probe in first_attribute..others {
                         if self.probes[probe].subject == label {
-                            self.test(view, probe, value, findings);
+                            self.test(view, probe, element, value, findings);
                             break;
                         }
                     }
@@ -280,17 +284,17 @@ impl Dfa {
             match self.probes[probe].subject {
                 SUBJECT_TEXT => {
                     for text in document.texts_of(element) {
-                        self.test(view, probe, text.content.of(&document.text), findings);
+                        self.test(view, probe, element, text.content.of(&document.text), findings);
                     }
                 }
-                SUBJECT_VALUE => self.test(view, probe, document.string_value(element), findings),
+                SUBJECT_VALUE => self.test(view, probe, element, document.string_value(element), findings),
                 SUBJECT_POSITION => {
                     let rank = ranks.of(document, element).named;
-                    self.equal(view, probe, view.number_constant(rank as f64), findings);
+                    self.equal(view, probe, element, view.number_constant(rank as f64), findings);
                 }
                 _ => {
                     let rank = ranks.of(document, element).any;
-                    self.equal(view, probe, view.number_constant(rank as f64), findings);
+                    self.equal(view, probe, element, view.number_constant(rank as f64), findings);
                 }
             }
         }
@@ -298,15 +302,22 @@ impl Dfa {
 
     /// Tests one value of a probe's subject.
     #[inline]
-    fn test(&mut self, view: View<'_>, probe: usize, value: &[u8], findings: &mut Findings) {
+    fn test(
+        &mut self,
+        view: View<'_>,
+        probe: usize,
+        element: ElementId,
+        value: &[u8],
+        findings: &mut Findings,
+    ) {
         let Probe {
             flags, exists, slots, ..
         } = self.probes[probe];
         if !exists.is_empty() {
-            findings.conditions.or(self.masks.get(exists));
+            self.found(element, exists, findings);
         }
         if flags & ENTRY_TEXT != 0 {
-            self.equal(view, probe, view.text_constant(value), findings);
+            self.equal(view, probe, element, view.text_constant(value), findings);
         }
         if flags & ENTRY_NUMBER != 0 || slots.len > 0 {
             let number = number(value);
@@ -314,7 +325,7 @@ impl Dfa {
                 return;
             }
             if flags & ENTRY_NUMBER != 0 {
-                self.equal(view, probe, view.number_constant(number), findings);
+                self.equal(view, probe, element, view.number_constant(number), findings);
             }
             for at in slots.start..slots.start + slots.len {
                 findings.gather(self.sets[at as usize], number);
@@ -324,7 +335,14 @@ impl Dfa {
 
     /// Sets the conditions that hold because a probe's subject equals a constant.
     #[inline]
-    fn equal(&mut self, view: View<'_>, probe: usize, constant: u32, findings: &mut Findings) {
+    fn equal(
+        &mut self,
+        view: View<'_>,
+        probe: usize,
+        element: ElementId,
+        constant: u32,
+        findings: &mut Findings,
+    ) {
         if constant == NONE {
             return;
         }
@@ -334,7 +352,35 @@ impl Dfa {
             None => self.learn_equal(view, probe, constant, key),
         };
         if !list.is_empty() {
-            findings.conditions.or(self.masks.get(list));
+            self.found(element, list, findings);
+        }
+    }
+
+    /// Notes conditions that a test at an element found to hold.
+    #[inline]
+    fn found(&mut self, element: ElementId, list: MaskList, findings: &mut Findings) {
+        findings.conditions.or(self.masks.get(list));
+        self.tested.push((element, list));
+    }
+
+    /// The anchors that an element of the document matched last binds.
+    pub fn anchors_of(&self, element: ElementId) -> Masks<'_> {
+        let accept = self.states[self.path[element.index()] as usize].accept;
+        self.masks.get(self.accepts[accept as usize].anchors)
+    }
+
+    /// Sets the conditions that were found at a range of elements of that document.
+    pub fn found_below(&self, start: ElementId, end: ElementId, bits: &mut Bits) {
+        for index in start.index()..end.index() {
+            let accept = self.states[self.path[index] as usize].accept;
+            bits.or(self.masks.get(self.accepts[accept as usize].conditions));
+        }
+        let first = self.tested.partition_point(|(element, _)| *element < start);
+        for (_, list) in self.tested[first..]
+            .iter()
+            .take_while(|(element, _)| *element < end)
+        {
+            bits.or(self.masks.get(*list));
         }
     }
 

@@ -15,16 +15,19 @@ pub struct Findings {
     /// look at. NaN if there is no number, which exceeds nothing.
     sides: Vec<f64>,
     touched: Vec<u32>,
+    always: u32,
 }
 
 impl Findings {
     pub fn new(view: View<'_>) -> Findings {
         Findings {
-            conditions: Bits::new(view.conditions()),
-            once: Bits::new(view.anchors()),
-            twice: Bits::new(view.anchors()),
+            // One more of each, for rows that have nothing to ask there.
+            conditions: Bits::new(view.conditions() + 1),
+            once: Bits::new(view.anchors() + 1),
+            twice: Bits::new(view.anchors() + 1),
             sides: vec![f64::NAN; view.slots() * 2],
             touched: Vec::new(),
+            always: view.conditions() as u32,
         }
     }
 
@@ -50,6 +53,11 @@ impl Findings {
     /// The slots that gathered a number.
     pub fn touched(&self) -> &[u32] {
         &self.touched
+    }
+
+    /// Sets the condition that rows are filled up with. Last, so that nobody takes it for a finding.
+    pub fn hold_always(&mut self) {
+        self.conditions.set(self.always);
     }
 
     pub fn bind_anchor(&mut self, anchor: u32) {

@@ -5,10 +5,13 @@ pub mod bits;
 pub mod by_name;
 pub mod candidates;
 pub mod dfa;
+pub mod explain;
+mod filing;
 pub mod findings;
 pub mod names;
 pub mod nfa;
 pub mod selection;
+pub mod settle;
 pub mod verify;
 
 use std::sync::Arc;
@@ -19,12 +22,13 @@ use crate::index::columns::View;
 use crate::index::generation::{Generation, Part};
 use crate::index::segment::Segment;
 use crate::matching::by_name::ByName;
-use crate::matching::candidates::{Collector, Reported, Work};
+use crate::matching::candidates::{Collector, Judge, Reported, Work};
 use crate::matching::dfa::Dfa;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::matching::nfa::Nfa;
 use crate::matching::selection::Compiled;
+use crate::matching::settle::{Settler, Unsettled};
 use crate::matching::verify::{Memo, Verifier};
 
 /// Memory for caches, unless said otherwise.
@@ -41,6 +45,7 @@ pub struct Matcher {
     nfa: Nfa,
     ranks: Ranks,
     by_name: ByName,
+    unsettled: Vec<(u32, u32)>,
 }
 
 /// What a matcher keeps of one segment.
@@ -52,17 +57,14 @@ struct Remembered {
     reported: Reported,
     memo: Memo,
     compiled: Compiled,
+    settler: Settler,
 }
 
 impl Remembered {
     fn new(segment: Arc<Segment>) -> Remembered {
         let view = segment.view();
-        let (names, dfa, findings, reported) = (
-            Names::new(view),
-            Dfa::new(view),
-            Findings::new(view),
-            Reported::new(view),
-        );
+        let (names, dfa, findings) = (Names::new(view), Dfa::new(view), Findings::new(view));
+        let (reported, settler) = (Reported::new(view), Settler::new(view));
         Remembered {
             segment,
             names,
@@ -71,6 +73,7 @@ impl Remembered {
             reported,
             memo: Memo::default(),
             compiled: Compiled::default(),
+            settler,
         }
     }
 }
@@ -111,6 +114,7 @@ impl Matcher {
             nfa: Nfa::default(),
             ranks: Ranks::default(),
             by_name: ByName::default(),
+            unsettled: Vec::new(),
         }
     }
 
@@ -255,6 +259,7 @@ impl Matcher {
                 findings,
                 reported,
                 memo,
+                settler,
                 ..
             } = &mut self.segments[*at];
             if names.update(self.reader.vocabulary()) {
@@ -279,20 +284,28 @@ impl Matcher {
                     .find(*view, *tenant, &self.document, names, &mut self.ranks, findings);
             }
             held = held - before + dfa.bytes();
-            let mut verifier = Verifier::new(view.twig, &self.document, names, &mut self.by_name, memo);
-            let verify = |query: u32| verifier.matches(view.query_twig[query as usize]);
-            let dead = part.dead_queries();
-            Collector {
+            findings.hold_always();
+            let judge = OnDocument {
+                view: *view,
+                document: &self.document,
+                dfa: found.is_ok().then_some(dfa),
+                findings,
+                settler,
+                verifier: Verifier::new(view.twig, &self.document, names, &mut self.by_name, memo),
+            };
+            let mut collector = Collector {
                 view: *view,
                 findings,
-                dead,
+                dead: part.dead_queries(),
                 reported,
-                verify,
+                unsettled: &mut self.unsettled,
+                judge,
                 base: *base,
                 matches: &mut matches.queries,
                 work: &mut matches.work,
-            }
-            .collect(*tenant);
+            };
+            collector.collect(*tenant);
+            settler.reset();
             findings.clear();
             memo.clear();
         }
@@ -313,6 +326,27 @@ impl Matcher {
                 states: sum.states + remembered.dfa.states(),
                 clears: sum.clears + remembered.dfa.clears(),
             })
+    }
+}
+
+/// Judges candidates by the document at hand.
+struct OnDocument<'a> {
+    view: View<'a>,
+    document: &'a Document,
+    /// None if the document was matched without it.
+    dfa: Option<&'a Dfa>,
+    findings: &'a Findings,
+    settler: &'a mut Settler,
+    verifier: Verifier<'a>,
+}
+
+impl Judge for OnDocument<'_> {
+    fn verify(&mut self, query: u32) -> bool {
+        self.verifier.matches(self.view.query_twig[query as usize])
+    }
+
+    fn settle(&mut self, row: &Unsettled<'_>) -> Option<bool> {
+        self.settler.settle(row, self.document, self.dfa?, self.findings)
     }
 }
 

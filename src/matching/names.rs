@@ -52,11 +52,7 @@ impl Names {
             if name != NONE {
                 self.names[name as usize] = id;
             }
-            let namespace = if uri.is_empty() {
-                NONE
-            } else {
-                self.label(LABEL_NAMESPACE, uri, b"")
-            };
+            let namespace = self.label(LABEL_NAMESPACE, uri, b"");
             self.labels.push(NameLabels { name, namespace });
         }
         anew

@@ -117,19 +117,24 @@ impl<'a> Verifier<'a> {
     pub fn tuples(&mut self, offset: u32, limit: usize) -> Vec<Vec<NodeRef>> {
         let mut tuples = Vec::new();
         self.each_path(offset, &mut |verifier, path| {
+            if tuples.len() >= limit {
+                return;
+            }
             let mut ends = Vec::new();
             verifier.select(path, NodeRef::Document, &mut ends);
             let ends: FxHashSet<NodeRef> = ends.into_iter().collect();
             let Path { test, step, steps } = verifier.decode(path);
             let test = verifier.existential(test);
+            let mut own = Vec::new();
             let mut sink = Sink::Tuples {
                 test,
                 way: Vec::new(),
-                tuples: &mut tuples,
-                limit,
+                tuples: &mut own,
+                limit: limit - tuples.len(),
             };
             verifier.walk(step, steps, NodeRef::Document, &mut sink);
-            tuples.retain(|way| way.last().is_none_or(|end| ends.contains(end)));
+            own.retain(|way: &Vec<NodeRef>| way.last().is_none_or(|end| ends.contains(end)));
+            tuples.append(&mut own);
         });
         let document = self.document;
         tuples.sort_by_cached_key(|tuple| {

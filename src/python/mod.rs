@@ -4,12 +4,16 @@
 //! What crosses is plain (strings, numbers, Arrow); `tamis.engine` makes the public types of it.
 
 mod convert;
+mod decompose;
 mod dtd;
 mod error;
+mod explain;
 mod index;
+mod matches;
 mod messages;
 mod naive;
 mod nodes;
+mod selection;
 mod subscriptions;
 mod tables;
 
@@ -25,7 +29,7 @@ mod _kernel {
     #[pymodule_export]
     use super::index::Index;
     use super::messages::Messages;
-    use super::{dtd, naive, nodes};
+    use super::{decompose, dtd, naive, nodes};
     use crate::query;
 
     /// The id and the canonical text of a query.
@@ -55,6 +59,17 @@ mod _kernel {
     #[pyfunction]
     fn read_all(py: Python<'_>, messages: Messages, limits: GivenLimits) -> u64 {
         py.detach(|| nodes::read_all(&messages, &limits.0))
+    }
+
+    /// Queries taken apart: the tables of `tamis.Decomposition`.
+    #[pyfunction(name = "decompose")]
+    fn decompose_queries(
+        py: Python<'_>,
+        queries: Vec<String>,
+        namespaces: GivenNamespaces,
+    ) -> Vec<PyRecordBatch> {
+        let tables = py.detach(|| decompose::tables(&queries, &namespaces.0));
+        tables.into_iter().map(PyRecordBatch::new).collect()
     }
 
     /// For each message, the places of the queries that the slow evaluator finds true.

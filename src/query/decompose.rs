@@ -221,7 +221,8 @@ impl<'q> Decomposition<'q> {
     }
 
     /// `not(A or B or …)` at a context node, by De Morgan where the alternatives are conjunctions
-    /// of plain lines; otherwise nothing is necessary.
+    /// of plain lines; otherwise nothing is necessary. Nor is it where the context node can bind
+    /// several elements: `//b[not(@x)]` holds of one `b` though another has an `x`.
     fn negate(&mut self, inner: Vec<Partial>, context: TwigNode) -> Vec<Partial> {
         let plain = |partial: &Partial| {
             partial.alternative.exact
@@ -231,7 +232,7 @@ impl<'q> Decomposition<'q> {
                     .iter()
                     .all(|&anchor| anchor == context)
         };
-        if !inner.iter().all(plain) {
+        if !self.is_unique(context) || !inner.iter().all(plain) {
             return vec![Partial::truth(false)];
         }
         let mut all = vec![Partial::truth(true)];
@@ -386,6 +387,18 @@ impl<'q> Decomposition<'q> {
         lifted
     }
 
+    /// Whether the path to `node` passes through `anchor`, or ends there.
+    pub fn passes(&self, node: TwigNode, anchor: TwigNode) -> bool {
+        let mut at = node;
+        while at != DOCUMENT {
+            if at == anchor {
+                return true;
+            }
+            at = self.nodes[at as usize].parent;
+        }
+        false
+    }
+
     fn node(&mut self, parent: TwigNode, axis: Axis, test: &'q NameTest) -> TwigNode {
         self.nodes.push(TwigStep { parent, axis, test });
         self.nodes.len() as TwigNode - 1
@@ -398,12 +411,16 @@ impl<'q> Decomposition<'q> {
 
     /// Notes that lines branch at `node`, unless it can bind only one element anyway.
     fn anchor(&self, partial: &mut Partial, node: TwigNode) {
-        let unique = node == DOCUMENT || {
+        if !self.is_unique(node) {
+            push_new(&mut partial.alternative.anchors, node);
+        }
+    }
+
+    /// Whether a twig node can bind only one element of any message.
+    fn is_unique(&self, node: TwigNode) -> bool {
+        node == DOCUMENT || {
             let step = &self.nodes[node as usize];
             step.parent == DOCUMENT && step.axis == Axis::Child
-        };
-        if !unique {
-            push_new(&mut partial.alternative.anchors, node);
         }
     }
 }

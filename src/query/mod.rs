@@ -31,6 +31,32 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     Ok(query)
 }
 
+/// A query that can be kept: its canonical text parses to it again.
+pub struct Durable {
+    pub query: Query,
+    pub canonical: String,
+    pub id: QueryId,
+}
+
+/// Shorter texts cannot reach a limit: a level of nesting takes three characters at least.
+const SURELY_DURABLE: usize = 3 * (DEPTH_LIMIT - 1);
+
+/// Parses a filter that is to be kept. Segments are merged from canonical texts, so one that writing
+/// out took past a limit is refused now, not lost later.
+pub fn parse_durable(text: &str, namespaces: &Namespaces) -> Result<Durable, QueryError> {
+    let query = parse(text, namespaces)?;
+    let canonical = query.canonical();
+    if canonical.len() > SURELY_DURABLE {
+        parse_as_written(&canonical, &Namespaces::default()).map_err(|error| QueryError {
+            reason: format!("{}, in the canonical form", error.reason),
+            position: Default::default(),
+            ..error
+        })?;
+    }
+    let id = QueryId::of(&canonical);
+    Ok(Durable { query, canonical, id })
+}
+
 /// Parses a filter and leaves it as it is written: what tests compare the canonical form with.
 pub fn parse_as_written(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     parser::parse(text, namespaces).map_err(|refused| *refused)

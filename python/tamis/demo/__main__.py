@@ -48,7 +48,7 @@ def main() -> None:
             place = f"line {row['line']}, column {row['column']}"
             shown.add_row(path.name, Text(f"{spot}\nrefused at {place}: {row['reason']}", style="red"), "")
         else:
-            whom = "\n".join(subscriptions[target]["subscriber"] for target in reached)
+            whom = "\n".join(subscriptions[target]["subscriber"] for target in reached or ())
             shown.add_row(path.name, whom or Text("nobody", style="dim"), str(row["candidates"]))
     console.print(shown)
     console.print("Why? For example:  [bold].venv/bin/tamis explain QUERY DOC[/]")

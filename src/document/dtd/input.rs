@@ -38,7 +38,7 @@ impl Problem {
 
 /// What entities may still add to the text.
 pub(super) struct Budget {
-    spent: usize,
+    pub spent: usize,
     limit: usize,
 }
 

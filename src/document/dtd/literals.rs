@@ -62,8 +62,10 @@ fn reference(text: &str) -> Result<(Reference<'_>, usize), Problem> {
     ))
 }
 
+/// Names of entities have no colon.
 fn entity_name(text: &str) -> Option<&str> {
-    (text.starts_with(is_name_start) && text.chars().all(is_name_char)).then_some(text)
+    let is_part = |c| is_name_char(c) && c != ':';
+    (text.starts_with(is_name_start) && text.chars().all(is_part)).then_some(text)
 }
 
 /// One text of those being read, innermost last.

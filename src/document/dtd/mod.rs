@@ -73,6 +73,8 @@ pub struct Dtd {
     /// Whether parameter entities are referred to at all. If so (or if there is an external subset),
     /// an entity that is not declared is no well-formedness error unless the document is standalone.
     pub has_parameter_references: bool,
+    /// Bytes that entities have added so far, of those that `Limits::expansion` allows.
+    pub expanded: usize,
 }
 
 impl Dtd {

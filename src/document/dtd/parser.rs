@@ -94,6 +94,7 @@ impl<'a> Parser<'a> {
                 return Err(self.input.error(Problem::new("parameter-reference", reason)));
             }
         }
+        self.dtd.expanded = self.budget.spent;
         Ok((self.dtd, self.input.offset()))
     }
 

@@ -1,0 +1,94 @@
+//! Comments and processing instructions.
+
+use super::fault::Read;
+use super::reader::Parse;
+use super::scan::{SPACE, skip};
+use super::{Other, OtherKind, Span};
+use crate::ids::ElementId;
+
+impl Parse<'_> {
+    /// `<!-- … -->` at `at`; gives the place after it.
+    pub fn comment(&mut self, at: usize) -> Read<usize> {
+        let start = at + 4;
+        let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"--") else {
+            return Err(self.fault("truncated", "the comment does not end", at));
+        };
+        let end = start + found;
+        if self.text[end + 2] != b'>' {
+            return Err(self.fault("bad-comment", "-- may not stand inside a comment", end));
+        }
+        let content = self.content_span(start, end)?;
+        self.other(OtherKind::Comment, content, at, end + 3);
+        Ok(end + 3)
+    }
+
+    /// `<?target … ?>` at `at`; gives the place after it.
+    pub fn instruction(&mut self, at: usize) -> Read<usize> {
+        let target = self.plain_name(at + 2, "bad-instruction", "a target expected after <?")?;
+        if self.text[at + 2..target].eq_ignore_ascii_case(b"xml") {
+            let reason = "an XML declaration stands at the very beginning, and xml is no other target";
+            return Err(self.fault("bad-instruction", reason, at));
+        }
+        let Some(found) = memchr::memmem::find(&self.text[target..self.end], b"?>") else {
+            return Err(self.fault("truncated", "the processing instruction does not end", at));
+        };
+        let end = target + found;
+        let start = skip(self.text, target, SPACE).min(end);
+        if start == target && end > target {
+            return Err(self.fault("bad-instruction", "white space expected after the target", target));
+        }
+        let content = self.content_span(start, end)?;
+        let target = self.value_span(at + 2, target);
+        self.other(OtherKind::Instruction { target }, content, at, end + 2);
+        Ok(end + 2)
+    }
+
+    fn other(&mut self, kind: OtherKind, content: Span, at: usize, end: usize) {
+        let parent = self
+            .scratch
+            .open
+            .last()
+            .map_or(ElementId::NONE, |open| open.element);
+        let (node, span) = (self.next_node(), self.place(at, end));
+        self.document.others.push(Other {
+            kind,
+            parent,
+            node,
+            content,
+            span,
+        });
+    }
+
+    /// The content of a comment or instruction in `Document::values`: bounded, line ends made `\n`.
+    fn content_span(&mut self, start: usize, end: usize) -> Read<Span> {
+        let content = &self.text[start..end];
+        if content.len() > self.limits.text {
+            return Err(self.exceeded(
+                "text-limit",
+                "bytes in one piece",
+                start,
+                content.len(),
+                self.limits.text,
+            ));
+        }
+        // In an entity a carriage return came from a character reference, and means itself.
+        if self.reference.is_some() || memchr::memchr(b'\r', content).is_none() {
+            return Ok(self.value_span(start, end));
+        }
+        let values = &mut self.document.values;
+        let at = values.len() as u32;
+        let mut from = 0;
+        for cr in memchr::memchr_iter(b'\r', content) {
+            values.extend_from_slice(&content[from..cr]);
+            if content.get(cr + 1) != Some(&b'\n') {
+                values.push(b'\n');
+            }
+            from = cr + 1;
+        }
+        values.extend_from_slice(&content[from..]);
+        Ok(Span {
+            start: at,
+            end: values.len() as u32,
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! Queries taken apart, as tables.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BooleanBuilder, Float64Builder, LargeStringBuilder, ListBuilder, StringBuilder, UInt32Builder,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+
+use super::error::Refusals;
+use super::tables::{Column, record_batch};
+use crate::query::ast::{Axis, Literal, NameTest, Operator};
+use crate::query::decompose::{
+    Alternative, Check, DOCUMENT, Decomposition, Postfix, Subject, decompose, postfix,
+};
+use crate::query::{Namespaces, QueryId, parse};
+
+/// The tables of `tamis.Decomposition`, in its order.
+pub fn tables(queries: &[String], namespaces: &Namespaces) -> [RecordBatch; 6] {
+    let mut accepted = Accepted::default();
+    let (mut steps, mut lines) = (Steps::default(), Lines::default());
+    let (mut alternatives, mut tree) = (Alternatives::default(), Tree::default());
+    let mut errors = Refusals::new("query");
+    for (at, text) in queries.iter().enumerate() {
+        match parse(text, namespaces) {
+            Err(error) => errors.push_query(at, &error),
+            Ok(query) => {
+                let at = at as u32;
+                let parts = decompose(&query);
+                accepted.push(at, &query.canonical());
+                steps.push(at, &parts);
+                lines.push(at, &parts);
+                parts
+                    .alternatives
+                    .iter()
+                    .enumerate()
+                    .for_each(|(n, one)| alternatives.push(at, n, one));
+                postfix(&query)
+                    .iter()
+                    .enumerate()
+                    .for_each(|(n, one)| tree.push(at, n, *one));
+            }
+        }
+    }
+    [
+        accepted.finish(),
+        steps.finish(),
+        lines.finish(),
+        alternatives.finish(),
+        tree.finish(),
+        errors.finish(),
+    ]
+}
+
+#[derive(Default)]
+struct Accepted {
+    query: UInt32Builder,
+    id: StringBuilder,
+    canonical: LargeStringBuilder,
+}
+
+impl Accepted {
+    fn push(&mut self, query: u32, canonical: &str) {
+        self.query.append_value(query);
+        self.id.append_value(QueryId::of(canonical).to_string());
+        self.canonical.append_value(canonical);
+    }
+
+    fn finish(mut self) -> RecordBatch {
+        table([
+            ("query", Arc::new(self.query.finish()), false),
+            ("id", Arc::new(self.id.finish()), false),
+            ("canonical", Arc::new(self.canonical.finish()), false),
+        ])
+    }
+}
+
+/// A name test as two columns: null is any.
+#[derive(Default)]
+struct Names {
+    namespace: LargeStringBuilder,
+    name: LargeStringBuilder,
+}
+
+impl Names {
+    fn push(&mut self, test: Option<&NameTest>) {
+        let (namespace, name) = match test {
+            None | Some(NameTest::Any) => (None, None),
+            Some(NameTest::AnyIn(uri)) => (Some(uri), None),
+            Some(NameTest::Name(name)) => (Some(&name.uri), Some(&name.local)),
+        };
+        self.namespace.append_option(namespace);
+        self.name.append_option(name);
+    }
+
+    fn finish(mut self) -> [Column; 2] {
+        [
+            ("namespace", Arc::new(self.namespace.finish()) as ArrayRef, true),
+            ("name", Arc::new(self.name.finish()), true),
+        ]
+    }
+}
+
+#[derive(Default)]
+struct Steps {
+    query: UInt32Builder,
+    step: UInt32Builder,
+    parent: UInt32Builder,
+    axis: StringBuilder,
+    test: Names,
+    branches: UInt32Builder,
+}
+
+impl Steps {
+    fn push(&mut self, query: u32, parts: &Decomposition<'_>) {
+        let mut branches = vec![0; parts.nodes.len()];
+        let hanging = parts
+            .nodes
+            .iter()
+            .map(|step| step.parent)
+            .chain(parts.lines.iter().map(|line| line.node));
+        hanging
+            .filter(|&node| node != DOCUMENT)
+            .for_each(|node| branches[node as usize] += 1);
+        for (number, (step, count)) in parts.nodes.iter().zip(branches).enumerate() {
+            self.query.append_value(query);
+            self.step.append_value(number as u32);
+            self.parent
+                .append_option((step.parent != DOCUMENT).then_some(step.parent));
+            self.axis.append_value(match step.axis {
+                Axis::Child => "child",
+                Axis::Descendant => "descendant",
+            });
+            self.test.push(Some(step.test));
+            self.branches.append_value(count);
+        }
+    }
+
+    fn finish(mut self) -> RecordBatch {
+        let [namespace, name] = self.test.finish();
+        table([
+            ("query", Arc::new(self.query.finish()), false),
+            ("step", Arc::new(self.step.finish()), false),
+            ("parent", Arc::new(self.parent.finish()), true),
+            ("axis", Arc::new(self.axis.finish()), false),
+            namespace,
+            name,
+            ("branches", Arc::new(self.branches.finish()), false),
+        ])
+    }
+}
+
+#[derive(Default)]
+struct Lines {
+    query: UInt32Builder,
+    line: UInt32Builder,
+    step: UInt32Builder,
+    subject: StringBuilder,
+    test: Names,
+    operator: StringBuilder,
+    text: LargeStringBuilder,
+    number: Float64Builder,
+}
+
+impl Lines {
+    fn push(&mut self, query: u32, parts: &Decomposition<'_>) {
+        for (number, line) in parts.lines.iter().enumerate() {
+            self.query.append_value(query);
+            self.line.append_value(number as u32);
+            self.step
+                .append_option((line.node != DOCUMENT).then_some(line.node));
+            let (subject, attribute) = match line.subject {
+                Subject::Element => ("element", None),
+                Subject::Attribute(test) => ("attribute", Some(test)),
+                Subject::Text => ("text", None),
+                Subject::Value => ("value", None),
+                Subject::Position => ("position", None),
+            };
+            self.subject.append_value(subject);
+            self.test.push(attribute);
+            let (operator, text, number) = match line.check {
+                Check::Exists => ("exists", None, None),
+                Check::Equal(Literal::Text(text)) => ("=", Some(text), None),
+                Check::Equal(Literal::Number(number)) => ("=", None, Some(*number)),
+                Check::Range(operator, number) => (symbol(operator), None, Some(number)),
+                Check::Position(position) => ("=", None, Some(f64::from(position))),
+            };
+            self.operator.append_value(operator);
+            self.text.append_option(text);
+            self.number.append_option(number);
+        }
+    }
+
+    fn finish(mut self) -> RecordBatch {
+        let [namespace, name] = self.test.finish();
+        table([
+            ("query", Arc::new(self.query.finish()), false),
+            ("line", Arc::new(self.line.finish()), false),
+            ("step", Arc::new(self.step.finish()), true),
+            ("subject", Arc::new(self.subject.finish()), false),
+            namespace,
+            name,
+            ("operator", Arc::new(self.operator.finish()), false),
+            ("text", Arc::new(self.text.finish()), true),
+            ("number", Arc::new(self.number.finish()), true),
+        ])
+    }
+}
+
+#[derive(Default)]
+struct Alternatives {
+    query: UInt32Builder,
+    alternative: UInt32Builder,
+    /// Positive, negative, anchors.
+    lists: [ListBuilder<UInt32Builder>; 3],
+    exact: BooleanBuilder,
+}
+
+impl Alternatives {
+    fn push(&mut self, query: u32, number: usize, alternative: &Alternative) {
+        self.query.append_value(query);
+        self.alternative.append_value(number as u32);
+        let lists = [&alternative.positive, &alternative.negative, &alternative.anchors];
+        for (column, list) in self.lists.iter_mut().zip(lists) {
+            column.append_value(list.iter().copied().map(Some));
+        }
+        self.exact.append_value(alternative.exact);
+    }
+
+    fn finish(mut self) -> RecordBatch {
+        let [positive, negative, anchors] = self
+            .lists
+            .each_mut()
+            .map(|list| Arc::new(list.finish()) as ArrayRef);
+        table([
+            ("query", Arc::new(self.query.finish()), false),
+            ("alternative", Arc::new(self.alternative.finish()), false),
+            ("positive", positive, false),
+            ("negative", negative, false),
+            ("anchors", anchors, false),
+            ("exact", Arc::new(self.exact.finish()), false),
+        ])
+    }
+}
+
+#[derive(Default)]
+struct Tree {
+    query: UInt32Builder,
+    place: UInt32Builder,
+    operator: StringBuilder,
+    argument: UInt32Builder,
+}
+
+impl Tree {
+    fn push(&mut self, query: u32, place: usize, entry: Postfix) {
+        let (operator, argument) = match entry {
+            Postfix::Path(path) => ("path", path),
+            Postfix::And(operands) => ("and", operands),
+            Postfix::Or(operands) => ("or", operands),
+            Postfix::Not => ("not", 1),
+        };
+        self.query.append_value(query);
+        self.place.append_value(place as u32);
+        self.operator.append_value(operator);
+        self.argument.append_value(argument);
+    }
+
+    fn finish(mut self) -> RecordBatch {
+        table([
+            ("query", Arc::new(self.query.finish()), false),
+            ("place", Arc::new(self.place.finish()), false),
+            ("operator", Arc::new(self.operator.finish()), false),
+            ("argument", Arc::new(self.argument.finish()), false),
+        ])
+    }
+}
+
+fn table<const N: usize>(columns: [Column; N]) -> RecordBatch {
+    record_batch(columns, [])
+}
+
+fn symbol(operator: Operator) -> &'static str {
+    match operator {
+        Operator::Equal => "=",
+        Operator::NotEqual => "!=",
+        Operator::Less => "<",
+        Operator::LessOrEqual => "<=",
+        Operator::Greater => ">",
+        Operator::GreaterOrEqual => ">=",
+    }
+}

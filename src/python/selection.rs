@@ -1,0 +1,92 @@
+//! The further degrees of a match: the nodes that queries select, and the ways to them.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder, UInt32Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+
+use super::tables::record_batch;
+use crate::document::{Document, NodeRef};
+use crate::matching::Walked;
+
+/// Rows (message, query, node).
+#[derive(Default)]
+pub struct Nodes {
+    message: UInt32Builder,
+    query: UInt32Builder,
+    node: UInt32Builder,
+    kind: StringBuilder,
+    attribute: UInt32Builder,
+    start: UInt32Builder,
+    end: UInt32Builder,
+}
+
+impl Nodes {
+    pub fn push(&mut self, message: usize, walked: &Walked<'_, Vec<NodeRef>>, limit: usize) {
+        let document = walked.document;
+        for (query, nodes) in &walked.found {
+            for &node in nodes.iter().take(limit) {
+                self.message.append_value(message as u32);
+                self.query.append_value(*query);
+                self.node.append_value(document.node_id(node).0);
+                let (kind, attribute, span) = match node {
+                    NodeRef::Document => ("document", None, None),
+                    NodeRef::Element(element) => ("element", None, Some(document.element(element).span)),
+                    NodeRef::Attribute(element, place) => {
+                        let first = document.element(element).attributes_start;
+                        ("attribute", Some(place - first), None)
+                    }
+                    NodeRef::Text(place) => ("text", None, Some(document.texts[place as usize].span)),
+                };
+                self.kind.append_value(kind);
+                self.attribute.append_option(attribute);
+                self.start.append_option(span.map(|span| span.start));
+                self.end.append_option(span.map(|span| span.end));
+            }
+        }
+    }
+
+    pub fn finish(mut self, generation: u64) -> RecordBatch {
+        let columns = [
+            ("message", Arc::new(self.message.finish()) as ArrayRef, false),
+            ("query", Arc::new(self.query.finish()), false),
+            ("node", Arc::new(self.node.finish()), false),
+            ("kind", Arc::new(self.kind.finish()), false),
+            ("attribute", Arc::new(self.attribute.finish()), true),
+            ("span_start", Arc::new(self.start.finish()), true),
+            ("span_end", Arc::new(self.end.finish()), true),
+        ];
+        record_batch(columns, [("generation", generation.to_string())])
+    }
+}
+
+/// Rows (message, query, one node per step).
+#[derive(Default)]
+pub struct Bindings {
+    message: UInt32Builder,
+    query: UInt32Builder,
+    nodes: ListBuilder<UInt32Builder>,
+}
+
+impl Bindings {
+    pub fn push(&mut self, message: usize, walked: &Walked<'_, Vec<Vec<NodeRef>>>) {
+        let number = |document: &Document, node: &NodeRef| Some(document.node_id(*node).0);
+        for (query, tuples) in &walked.found {
+            for tuple in tuples {
+                self.message.append_value(message as u32);
+                self.query.append_value(*query);
+                self.nodes
+                    .append_value(tuple.iter().map(|node| number(walked.document, node)));
+            }
+        }
+    }
+
+    pub fn finish(mut self, generation: u64) -> RecordBatch {
+        let columns = [
+            ("message", Arc::new(self.message.finish()) as ArrayRef, false),
+            ("query", Arc::new(self.query.finish()), false),
+            ("nodes", Arc::new(self.nodes.finish()), false),
+        ];
+        record_batch(columns, [("generation", generation.to_string())])
+    }
+}
