@@ -76,8 +76,11 @@ def measure(
     rounds: int = ROUNDS,
     cache_bytes: int = CACHE_BYTES,
     report: Report | None = None,
-) -> Result:
-    """Load the queries and match the documents, in the order given, over and over."""
+) -> tuple[Result, tamis.Index]:
+    """Load the queries and match the documents, in the order given, over and over.
+
+    The index is the one that was measured, to ask for more.
+    """
     steps = rounds + 2
     progress = report or (lambda _done, _total: None)
     odd, even = array(documents[0::2]), array(documents[1::2])
@@ -108,7 +111,7 @@ def measure(
     def each(name: str, count: int) -> float:
         return median(times[name]) / max(count, 1) * 1e6
 
-    return Result(
+    result = Result(
         queries=len(queries),
         distinct=stats.queries,
         refused=refused,
@@ -130,6 +133,7 @@ def measure(
         snapshot_s=snapshot_s,
         open_s=median(times["open"]),
     )
+    return result, index
 
 
 def build(
