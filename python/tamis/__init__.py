@@ -2,11 +2,13 @@
 
 from tamis.engine import Index, __version__, check, decompose, read_batch, read_dtd
 from tamis.errors import IndexError, QueryError, ReadError, TamisError
-from tamis.model import Batch, Decomposition, Found, Limits, Query
+from tamis.explanation import Explanation
+from tamis.model import Batch, Decomposition, Found, Limits, Query, Stats
 
 __all__ = [
     "Batch",
     "Decomposition",
+    "Explanation",
     "Found",
     "Index",
     "IndexError",
@@ -14,6 +16,7 @@ __all__ = [
     "Query",
     "QueryError",
     "ReadError",
+    "Stats",
     "TamisError",
     "__version__",
     "check",

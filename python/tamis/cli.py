@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import tamis
 from tamis.bench import command as bench
 from tamis.errors import marked
+from tamis.progress import bar
 from tamis.workload import command as workload
 
 BATCH_BYTES = 16 << 20
@@ -100,8 +99,8 @@ def match(options: argparse.Namespace) -> int:
     index = tamis.Index()
     refused = _load(index, options.queries, lines, options.namespaces)
     unreadable = False
-    with _progress(len(options.documents)) as progress:
-        task = progress.add_task("matching", total=len(options.documents))
+    done = 0
+    with bar("matching") as report:
         for paths in _batches(options.documents):
             contents: list[bytes | None] = []
             failures: dict[int, OSError] = {}
@@ -121,7 +120,8 @@ def match(options: argparse.Namespace) -> int:
                     print(f"{path}\tERROR {row['code']}: {row['reason']}")
                 else:
                     print(f"{path}\t{' '.join(map(str, targets[at].as_py()))}")
-            progress.advance(task, len(paths))
+            done += len(paths)
+            report(done, len(options.documents))
     if refused and options.strict:
         return 2
     return 1 if unreadable else 0
@@ -164,16 +164,22 @@ def _batches(paths: list[Path]) -> Iterator[list[Path]]:
         yield group
 
 
-def _progress(total: int) -> Progress:
-    """A progress bar on standard error, for work worth one and for people only."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal or total < 2)
-
-
 def explain(options: argparse.Namespace) -> int:
     """`tamis explain QUERY DOC`."""
-    print(tamis.explain(options.document.read_bytes(), options.query, namespaces=options.namespaces))
+    message = options.document.read_bytes()
+    index = tamis.Index()
+    try:
+        index.insert(1, options.query, namespaces=options.namespaces)
+        explanation = index.explain(message, options.query, namespaces=options.namespaces)
+    except tamis.QueryError as error:
+        print(f"{error.line}:{error.column}: {error.reason}")
+        print(marked(options.query, error.line, error.column))
+        return 1
+    except tamis.ReadError as error:
+        print(f"{options.document}:{error.line}:{error.column}: {error.reason}")
+        print(marked(message.decode(errors="replace"), error.line, error.column))
+        return 1
+    print(explanation.told(message))
     return 0
 
 

@@ -4,13 +4,16 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import pyarrow as pa
 
 from tamis import _kernel
 from tamis.dtd import Dtd
-from tamis.model import Batch, Decomposition, Found, Limits, Query
+from tamis.errors import IndexError
+from tamis.explanation import Explanation
+from tamis.model import Batch, Decomposition, Found, Limits, Query, Stats
 
 __version__: str = _kernel.__version__
 
@@ -54,6 +57,14 @@ def decompose(queries: Iterable[str], namespaces: Namespaces | None = None) -> D
     return Decomposition(*(pa.record_batch(table) for table in tables))
 
 
+class _Saved(NamedTuple):
+    """Where an index was last saved or opened, its number there, and its generation then."""
+
+    directory: Path
+    number: int
+    generation: int
+
+
 class Index:
     """A set of standing queries, each under a target: a number of the caller's, 64 bits.
 
@@ -63,9 +74,44 @@ class Index:
 
     def __init__(self, *, cache_bytes: int = 64 << 20) -> None:
         """An empty index. `cache_bytes` bounds the caches of one matching thread; 0 is without."""
-        self._kernel = _kernel.Index(cache_bytes)
+        self._adopt(_kernel.Index(cache_bytes), cache_bytes, None)
+
+    def _adopt(self, kernel: _kernel.Index, cache_bytes: int, saved: Path | None) -> None:
+        self._kernel = kernel
+        self._cache_bytes = cache_bytes
         self._changing = threading.Lock()
+        self._saved = None if saved is None else _Saved(saved, kernel.generation, kernel.generation)
         _indexes.add(self)
+
+    @classmethod
+    def open(
+        cls, directory: str | os.PathLike[str], generation: int | None = None, *, cache_bytes: int = 64 << 20
+    ) -> Self:
+        """The index of a snapshot: its files are mapped, so that processes share one copy.
+
+        Without `generation` it is the newest. What is changed is this process's own, until a snapshot.
+        """
+        path = Path(directory).absolute()
+        index = cls.__new__(cls)
+        kernel = _kernel.Index.open(path, generation, cache_bytes)
+        index._adopt(kernel, cache_bytes, path)
+        return index
+
+    def snapshot(self, directory: str | os.PathLike[str]) -> int:
+        """Write the index to files; the number of the generation that `open` finds there.
+
+        A snapshot takes over what earlier ones wrote to the same directory, and writes what is new.
+        """
+        path = Path(directory).absolute()
+        self._saved = _Saved(path, *self._seen().snapshot(path))
+        return self._saved.number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by reference: directory and generation, so that other processes map the same files."""
+        saved = self._saved
+        if saved is None or self._seen().generation != saved.generation:
+            raise IndexError("not-saved", "an index is pickled by its files: take a snapshot first")
+        return (_reopened, (type(self), saved.directory, saved.number, self._cache_bytes))
 
     def insert(
         self, target: int, query: str, *, tenant: str = "", namespaces: Namespaces | None = None
@@ -151,10 +197,27 @@ class Index:
         targets: pa.Array[Any] = pa.array(self._kernel.targets(queries, generation))
         return targets
 
+    def explain(
+        self,
+        message: bytes,
+        query: str,
+        *,
+        tenant: str = "",
+        namespaces: Namespaces | None = None,
+        limits: Limits = _DEFAULT_LIMITS,
+    ) -> Explanation:
+        """Why a query matches a message, or why not, and how the index files it if it is there."""
+        kernel = self._seen()
+        return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits))
+
     @property
     def generation(self) -> int:
         """The number of the newest generation: it grows with every change that matching has seen."""
         return self._seen().generation
+
+    def stats(self) -> Stats:
+        """What the index amounts to now."""
+        return Stats(*self._seen().stats())
 
     def _seen(self) -> _kernel.Index:
         """The kernel's index, with all changes made visible."""
@@ -162,6 +225,10 @@ class Index:
             with self._changing:
                 self._kernel.commit()
         return self._kernel
+
+
+def _reopened(kind: type[Index], directory: Path, generation: int, cache_bytes: int) -> Index:
+    return kind.open(directory, generation, cache_bytes=cache_bytes)
 
 
 _indexes: "weakref.WeakSet[Index]" = weakref.WeakSet()

@@ -61,6 +61,29 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Stats:
+    """What an index amounts to."""
+
+    generation: int
+    segments: int
+    targets: int
+    queries: int
+    """Distinct queries; many targets can share one."""
+    index_bytes: int
+    """All segments, which is what a snapshot's files hold beside query texts."""
+    text_bytes: int
+    """The texts of the queries."""
+    cache_bytes: int
+    """What the caches of matchers at rest hold."""
+    cache_states: int
+    """States of their automata."""
+    cache_clears: int
+    """How often a cache was full and started anew."""
+    sample: int
+    """Messages kept to tell rare conditions from frequent ones."""
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What matching queries select in messages, and which messages were refused."""
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::index::columns::View;
 use crate::index::segment::Segment;
 
 /// A segment as a generation sees it.
@@ -53,6 +54,12 @@ impl Part {
     /// Targets that are left.
     pub fn live(&self) -> usize {
         self.segment.view().target.len() - self.removed
+    }
+
+    /// Queries that have a target left.
+    pub fn live_queries(&self) -> usize {
+        let dead: u32 = self.dead_queries.iter().map(|word| word.count_ones()).sum();
+        self.segment.view().queries() - dead as usize
     }
 
     /// The places of removed targets, for the manifest.
@@ -151,17 +158,26 @@ impl Generation {
     }
 
     /// The part a query belongs to, and its number there.
-    pub fn locate(&self, query: u32) -> Option<(&Part, u32)> {
+    fn locate(&self, query: u32, views: &[View<'_>]) -> Option<(usize, u32)> {
         let part = self.bases.partition_point(|&base| base <= query).checked_sub(1)?;
         let local = query - self.bases[part];
-        ((local as usize) < self.parts[part].segment.view().queries()).then_some((&self.parts[part], local))
+        ((local as usize) < views[part].queries()).then_some((part, local))
     }
 
-    /// The live targets of a query.
-    pub fn targets(&self, query: u32) -> impl Iterator<Item = u64> {
-        self.locate(query)
-            .into_iter()
-            .flat_map(|(part, local)| part.targets(local))
+    /// The live targets of several queries, ascending. Looks at each segment's columns once.
+    pub fn targets_of(&self, queries: &[u32]) -> Vec<u64> {
+        let views: Vec<View<'_>> = self.parts.iter().map(|part| part.segment.view()).collect();
+        let mut targets = Vec::with_capacity(queries.len());
+        for &query in queries {
+            let Some((at, query)) = self.locate(query, &views) else {
+                continue;
+            };
+            let places = views[at].targets_of(query).iter();
+            let live = places.filter(|&&place| !bit(&self.parts[at].dead_targets, place));
+            targets.extend(live.map(|&place| views[at].target[place as usize]));
+        }
+        targets.sort_unstable();
+        targets
     }
 
     pub fn live(&self) -> usize {

@@ -6,30 +6,36 @@
 //! against the last generation.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, UInt32Array, UInt64Array};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field};
+use arrow_array::LargeListArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyTuple;
 use pyo3_arrow::input::AnyRecordBatch;
 use pyo3_arrow::{PyArray, PyRecordBatch};
 
 use super::convert::{GivenLimits, GivenNamespaces};
-use super::error::{Outcomes, Refusals, raise_index, raise_query, raise_read};
+use super::error::{Refusals, raise_index, raise_query, raise_read};
+use super::matches::{Rows, expand};
 use super::messages::Messages;
 use super::selection;
 use super::subscriptions::Subscriptions;
-use super::tables::record_batch;
 use crate::error::IndexError;
-use crate::index::generation::Generation;
-use crate::matching::Matcher;
+use crate::index::generation::{Generation, Part};
+use crate::index::snapshot;
+use crate::matching::explain::explain;
 use crate::matching::verify::Verifier;
+use crate::matching::{CacheStats, Matcher};
+use crate::query::parse;
 
 /// So many generations back the numbers of a match can still be turned into targets.
 const REMEMBERED: usize = 8;
+
+/// In the order of `tamis.Stats`.
+type Stats = (u64, usize, usize, usize, usize, usize, usize, usize, u64, usize);
 
 #[pyclass(frozen, module = "tamis._kernel")]
 pub struct Index {
@@ -135,7 +141,7 @@ impl Index {
                     std::iter::once(&*message),
                     &limits.0,
                     |outcome| {
-                        targets = outcome.map(|matches| targets_of(&generation, &matches.queries));
+                        targets = outcome.map(|matches| generation.targets_of(&matches.queries));
                     },
                 );
             });
@@ -240,6 +246,71 @@ impl Index {
             (bindings.finish(generation.number), errors.finish())
         });
         (bindings.into(), errors.into())
+    }
+
+    /// Why a query matches a message, or why not: plain values for `tamis.Explanation`.
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        message: PyBackedBytes,
+        query: &str,
+        tenant: &str,
+        namespaces: GivenNamespaces,
+        limits: GivenLimits,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let generation = self.state().newest();
+        let query = parse(query, &namespaces.0).map_err(|error| raise_query(py, &error))?;
+        let explained = py.detach(|| explain(&query, &message, &limits.0, &generation, tenant));
+        super::explain::plain(py, explained.map_err(|error| raise_read(py, &error))?)
+    }
+
+    /// Writes the newest generation to a directory; its number there, and here.
+    fn snapshot(&self, py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64)> {
+        let generation = self.state().newest();
+        let written = py.detach(|| snapshot::write(&generation, &directory));
+        Ok((written.map_err(|error| raise_index(py, &error))?, generation.number))
+    }
+
+    /// An index over a generation of a directory, and that generation's number.
+    #[staticmethod]
+    fn open(
+        py: Python<'_>,
+        directory: PathBuf,
+        generation: Option<u64>,
+        cache_bytes: usize,
+    ) -> PyResult<Index> {
+        let opened = py.detach(|| snapshot::open(&directory, generation));
+        let generation = opened.map_err(|error| raise_index(py, &error))?;
+        Ok(Index::around(crate::index::Index::of(generation), cache_bytes))
+    }
+
+    /// What the index and the caches at rest amount to: plain values for `tamis.Stats`.
+    fn stats(&self) -> Stats {
+        let state = self.state();
+        let generation = state.newest();
+        let parts = generation.parts();
+        let sum = |of: &dyn Fn(&Part) -> usize| parts.iter().map(of).sum::<usize>();
+        let matchers = self.matchers.try_lock();
+        let caches = matchers
+            .iter()
+            .flat_map(|matchers| matchers.iter().map(Matcher::cache_stats));
+        let cache = caches.fold(CacheStats::default(), |sum, one| CacheStats {
+            bytes: sum.bytes + one.bytes,
+            states: sum.states + one.states,
+            clears: sum.clears + one.clears,
+        });
+        (
+            generation.number,
+            parts.len(),
+            generation.live(),
+            sum(&Part::live_queries),
+            sum(&|part| part.segment.bytes().len()),
+            sum(&|part| part.segment.text_bytes().len()),
+            cache.bytes,
+            cache.states,
+            cache.clears,
+            state.index.as_ref().map_or(0, |index| index.sample.len()),
+        )
     }
 
     /// For each list of query numbers of a generation, the targets they lead to, ascending.
@@ -362,87 +433,4 @@ fn busy(py: Python<'_>) -> PyErr {
             reason: reason.to_string(),
         },
     )
-}
-
-fn targets_of(generation: &Generation, queries: &[u32]) -> Vec<u64> {
-    let mut targets: Vec<u64> = queries
-        .iter()
-        .flat_map(|&query| generation.targets(query))
-        .collect();
-    targets.sort_unstable();
-    targets
-}
-
-fn expand(generation: &Generation, lists: &LargeListArray) -> ArrayRef {
-    let mut offsets = vec![0];
-    let mut targets = Vec::new();
-    for row in 0..lists.len() {
-        if lists.is_valid(row) {
-            let numbers = lists.value(row);
-            let numbers = numbers.as_any().downcast_ref::<UInt32Array>();
-            targets.extend(targets_of(
-                generation,
-                numbers.map_or(&[], |numbers| numbers.values()),
-            ));
-        }
-        offsets.push(targets.len() as i64);
-    }
-    let item = Arc::new(Field::new("item", DataType::UInt64, false));
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    Arc::new(LargeListArray::new(
-        item,
-        offsets,
-        Arc::new(UInt64Array::from(targets)),
-        None,
-    ))
-}
-
-/// The outcome of a batch, row by row.
-struct Rows {
-    offsets: Vec<i64>,
-    queries: Vec<u32>,
-    candidates: Vec<u32>,
-    errors: Outcomes,
-}
-
-impl Rows {
-    fn new(messages: usize) -> Rows {
-        let mut offsets = Vec::with_capacity(messages + 1);
-        offsets.push(0);
-        Rows {
-            offsets,
-            queries: Vec::new(),
-            candidates: Vec::with_capacity(messages),
-            errors: Outcomes::default(),
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.candidates.len()
-    }
-
-    fn push(&mut self, queries: &[u32], candidates: u64) {
-        self.queries.extend_from_slice(queries);
-        self.offsets.push(self.queries.len() as i64);
-        self.candidates.push(candidates.min(u64::from(u32::MAX)) as u32);
-        self.errors.succeed();
-    }
-
-    fn fail(&mut self, error: &crate::error::ReadError) {
-        self.offsets.push(self.queries.len() as i64);
-        self.candidates.push(0);
-        self.errors.fail(error);
-    }
-
-    fn finish(self, generation: u64) -> RecordBatch {
-        let item = Arc::new(Field::new("item", DataType::UInt32, false));
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
-        let queries = LargeListArray::new(item, offsets, Arc::new(UInt32Array::from(self.queries)), None);
-        let mut columns = vec![
-            ("queries", Arc::new(queries) as ArrayRef, false),
-            ("candidates", Arc::new(UInt32Array::from(self.candidates)), false),
-        ];
-        columns.extend(self.errors.finish());
-        record_batch(columns, [("generation", generation.to_string())])
-    }
 }

@@ -28,7 +28,8 @@ def main() -> int:
     outcomes: list[Outcome] = []
     for outcome in run_suite(options.folder, only=options.only, rounds=options.rounds):
         outcomes.append(outcome)
-        print_table([outcome], console)
+        if outcome.checks or outcome.problems or outcome.skipped:
+            print_table([outcome], console)
     if not options.only:
         _write_down(options.folder, outcomes, console)
     wrong = any(outcome.problems for outcome in outcomes)

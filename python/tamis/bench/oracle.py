@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from lxml import etree
 
 import tamis
 from tamis.bench.measure import array
+
+T = TypeVar("T")
 
 QUERIES = 1_000
 DOCUMENTS = 50
@@ -23,19 +25,23 @@ class Confirmation:
 
 
 def confirm(index: tamis.Index, documents: Sequence[bytes], queries: Sequence[str]) -> Confirmation:
-    """Compare what the whole index says with lxml, on queries and documents spread evenly.
+    """Compare what the whole index says with lxml.
 
+    Documents are spread evenly. Half of the queries are among those that match one of them, as far as
+    there are so many, because at random hardly any would; the others are spread evenly.
     The index has the queries under their line numbers, as `measure.build` gives them.
     """
-    chosen_documents = documents[:: max(1, len(documents) // DOCUMENTS)][:DOCUMENTS]
-    lines = range(1, len(queries) + 1)[:: max(1, len(queries) // QUERIES)][:QUERIES]
-    compiled = [(line, etree.XPath(queries[line - 1])) for line in lines]
-    matched: Any = index.targets(index.match_batch(array(chosen_documents)))
+    chosen = _spread(documents, DOCUMENTS)
+    matched: Any = index.targets(index.match_batch(array(chosen)))
+    found = [set(targets) for targets in matched.to_pylist()]
+    lines = set(_spread(sorted(set().union(*found)), QUERIES // 2))
+    others = [line for line in range(1, len(queries) + 1) if line not in lines]
+    lines.update(_spread(others, QUERIES - len(lines)))
+    compiled = [(line, etree.XPath(queries[line - 1])) for line in sorted(lines)]
     pairs = matches = 0
     differences: list[str] = []
-    for number, (document, found) in enumerate(zip(chosen_documents, matched.to_pylist(), strict=True)):
+    for number, (document, targets) in enumerate(zip(chosen, found, strict=True)):
         tree = etree.fromstring(document)
-        targets = set(found)
         for line, query in compiled:
             expected = bool(query(tree))
             pairs += 1
@@ -43,3 +49,9 @@ def confirm(index: tamis.Index, documents: Sequence[bytes], queries: Sequence[st
             if expected != (line in targets):
                 differences.append(f"query {line}, document {number}: lxml says {expected}: {query.path}")
     return Confirmation(pairs, matches, tuple(differences))
+
+
+def _spread(items: Sequence[T], count: int) -> Sequence[T]:
+    """So many of the items, or all of them, evenly spaced."""
+    step = max(1.0, len(items) / max(count, 1))
+    return [items[int(at * step)] for at in range(min(count, len(items)))]

@@ -1,0 +1,86 @@
+//! Matches as a table, and the way from query numbers to targets.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, UInt32Array, UInt64Array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field};
+
+use super::error::Outcomes;
+use super::tables::record_batch;
+use crate::error::ReadError;
+use crate::index::generation::Generation;
+
+/// For each list of query numbers, the targets they lead to, ascending.
+pub fn expand(generation: &Generation, lists: &LargeListArray) -> ArrayRef {
+    let mut offsets = vec![0];
+    let mut targets = Vec::new();
+    for row in 0..lists.len() {
+        if lists.is_valid(row) {
+            let numbers = lists.value(row);
+            let numbers = numbers.as_any().downcast_ref::<UInt32Array>();
+            if let Some(numbers) = numbers {
+                targets.extend(generation.targets_of(numbers.values()));
+            }
+        }
+        offsets.push(targets.len() as i64);
+    }
+    let item = Arc::new(Field::new("item", DataType::UInt64, false));
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    Arc::new(LargeListArray::new(
+        item,
+        offsets,
+        Arc::new(UInt64Array::from(targets)),
+        None,
+    ))
+}
+
+/// The outcome of a batch, row by row.
+pub struct Rows {
+    offsets: Vec<i64>,
+    queries: Vec<u32>,
+    candidates: Vec<u32>,
+    errors: Outcomes,
+}
+
+impl Rows {
+    pub fn new(messages: usize) -> Rows {
+        let mut offsets = Vec::with_capacity(messages + 1);
+        offsets.push(0);
+        Rows {
+            offsets,
+            queries: Vec::new(),
+            candidates: Vec::with_capacity(messages),
+            errors: Outcomes::default(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    pub fn push(&mut self, queries: &[u32], candidates: u64) {
+        self.queries.extend_from_slice(queries);
+        self.offsets.push(self.queries.len() as i64);
+        self.candidates.push(candidates.min(u64::from(u32::MAX)) as u32);
+        self.errors.succeed();
+    }
+
+    pub fn fail(&mut self, error: &ReadError) {
+        self.offsets.push(self.queries.len() as i64);
+        self.candidates.push(0);
+        self.errors.fail(error);
+    }
+
+    pub fn finish(self, generation: u64) -> RecordBatch {
+        let item = Arc::new(Field::new("item", DataType::UInt32, false));
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
+        let queries = LargeListArray::new(item, offsets, Arc::new(UInt32Array::from(self.queries)), None);
+        let mut columns = vec![
+            ("queries", Arc::new(queries) as ArrayRef, false),
+            ("candidates", Arc::new(UInt32Array::from(self.candidates)), false),
+        ];
+        columns.extend(self.errors.finish());
+        record_batch(columns, [("generation", generation.to_string())])
+    }
+}

@@ -1,0 +1,128 @@
+"""The command line, by its contracts."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tamis import cli
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with documents."""
+    monkeypatch.chdir(tmp_path)
+    Path("one.xml").write_text("<a><b x='1'>t</b></a>")
+    Path("two.xml").write_text("<a xmlns='urn:p'><b/></a>")
+    Path("bad.xml").write_text("<a>\n <b></a>")
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    return cli.main(arguments)
+
+
+def test_check_prints_the_canonical_query(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", "a[ ./b and 'x' = @c ]") == 0
+    assert capsys.readouterr().out == "/a[b][@c='x']\n"
+
+
+def test_check_marks_the_spot(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", "a[b AND c]") == 1
+    first, query, mark = capsys.readouterr().out.splitlines()
+    assert first.startswith("1:5: ")
+    assert "`and`" in first
+    assert query[mark.index("^")] == "A"
+
+
+def test_check_marks_the_spot_in_the_right_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", "a\n[é == 1]") == 1
+    first, query, mark = capsys.readouterr().out.splitlines()
+    assert first.startswith("2:4: ")
+    assert query == "  [é == 1]"
+    assert mark.index("^") - 2 == 3
+
+
+def test_match_prints_line_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("queries.txt").write_text("//b\n\n/a/b[@x = 1]\n/c\n//b\r\nnot(//c)")
+    assert run("match", "--queries", "queries.txt", "one.xml", "two.xml") == 0
+    assert capsys.readouterr().out == "one.xml\t1 3 5 6\ntwo.xml\t6\n"
+
+
+def test_match_reports_refused_queries(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("queries.txt").write_bytes(b"//b\n//b[\n//p:b\n\xff\n//a")
+    assert run("match", "--queries", "queries.txt", "one.xml") == 0
+    out, err = capsys.readouterr()
+    assert out == "one.xml\t1 5\n"
+    reported = [line for line in err.splitlines() if line.startswith("queries.txt:")]
+    assert [line.split(":")[1] for line in reported] == ["2", "3", "4"]
+    assert "prefix `p`" in reported[1]
+    assert run("match", "--strict", "--queries", "queries.txt", "one.xml") == 2
+
+
+def test_match_reports_malformed_documents(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("queries.txt").write_text("//b")
+    assert run("match", "--strict", "--queries", "queries.txt", "bad.xml", "one.xml") == 0
+    bad, one = capsys.readouterr().out.splitlines()
+    assert bad.startswith("bad.xml\tERROR mismatched-tag: ")
+    assert one == "one.xml\t1"
+
+
+def test_match_reports_what_cannot_be_opened(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("queries.txt").write_text("//b")
+    assert run("match", "--queries", "queries.txt", "none.xml", "one.xml") == 1
+    assert capsys.readouterr().out == "none.xml\tERROR no-file: No such file or directory\none.xml\t1\n"
+    assert run("match", "--queries", "nowhere.txt", "one.xml") == 1
+    assert "nowhere.txt" in capsys.readouterr().err
+
+
+def test_a_document_that_matches_nothing_has_its_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("queries.txt").write_text("/c\n")
+    assert run("match", "--queries", "queries.txt", "one.xml") == 0
+    assert capsys.readouterr().out == "one.xml\t\n"
+
+
+@pytest.mark.parametrize("content", ['p = "urn:p"\n', '[namespaces]\np = "urn:p"\n'])
+def test_namespaces_come_from_toml(folder: Path, content: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("prefixes.toml").write_text(content)
+    Path("queries.txt").write_text("/p:a/p:b")
+    arguments = ("--namespaces", "prefixes.toml")
+    assert run("match", "--queries", "queries.txt", *arguments, "one.xml", "two.xml") == 0
+    assert capsys.readouterr().out == "one.xml\t\ntwo.xml\t1\n"
+    assert run("check", *arguments, "//p:a") == 0
+    assert "urn:p" in capsys.readouterr().out
+
+
+def test_a_broken_namespaces_file_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("prefixes.toml").write_text("p = 1")
+    with pytest.raises(SystemExit) as caught:
+        run("check", "--namespaces", "prefixes.toml", "//a")
+    assert caught.value.code == 2
+    assert "prefixes.toml" in capsys.readouterr().err
+
+
+def test_explain_tells_what_failed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("explain", "/a/b[@x > 5]", "one.xml") == 0
+    told = capsys.readouterr().out
+    assert "does not match" in told
+    assert "@x" in told
+    assert run("explain", "/a/b[@x = 1]", "one.xml") == 0
+    assert "\nmatches" in capsys.readouterr().out
+    assert run("explain", "/a[", "one.xml") == 1
+    assert run("explain", "/a", "bad.xml") == 1
+
+
+def test_the_command_runs_as_a_program(folder: Path) -> None:
+    Path("queries.txt").write_text("//b")
+    command = [sys.executable, "-m", "tamis.cli", "match", "--queries", "queries.txt", "one.xml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("one.xml\t1\n", "")
+
+
+def test_the_demo_shows_whom_messages_reach() -> None:
+    done = subprocess.run([sys.executable, "-m", "tamis.demo"], capture_output=True, text=True, check=True)
+    for told in ("harbour office", "storm watch", "refused at line 4", "refused at column"):
+        assert told in done.stdout
