@@ -3,10 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use crate::index::columns::{Columns, View};
-use crate::index::constants::{Constant, Constants, freeze_equal};
-use crate::index::frequency::{Frequencies, Measured};
+use crate::index::constants::{Constant, Constants, freeze_equal, freeze_unequal};
+use crate::index::frequency::{Frequencies, Measured, PRIOR_RANGE};
 use crate::index::range::Range;
-use crate::index::rows::{self, Alternatives};
+use crate::index::rows::{self, Alternatives, number_of};
 use crate::index::segment::Segment;
 use crate::index::trie::{ANY, Labels, NONE, Trie};
 use crate::index::twig::Twigs;
@@ -30,6 +30,10 @@ const PRIOR_ANY: f32 = 0.6;
 const PRIOR_PRESENT: f32 = 0.3;
 const PRIOR_PATH: f32 = 0.2;
 const PRIOR_EQUAL: f32 = 0.01;
+const PRIOR_UNEQUAL: f32 = 0.4;
+
+/// Up to so many bounds of a subject become conditions.
+const FEW_BOUNDS: usize = 32;
 
 /// An entry while a segment is built.
 struct Entry {
@@ -38,6 +42,31 @@ struct Entry {
     exists: u32,
     slot: u32,
     flags: u8,
+    /// Side, bound, condition.
+    bounds: Vec<(u8, f64, u32)>,
+}
+
+/// A condition while a segment is built.
+#[derive(Clone, Copy)]
+struct Condition {
+    /// The trie node it is reached at.
+    node: u32,
+    /// What it looks at, `NONE` for the element itself, and the order of its constant.
+    subject: u32,
+    constant: u64,
+    /// How often to expect it before anything is measured.
+    prior: f32,
+}
+
+impl Condition {
+    fn new(node: u32, prior: f32) -> Condition {
+        Condition {
+            node,
+            subject: NONE,
+            constant: 0,
+            prior,
+        }
+    }
 }
 
 /// A distinct query of a tenant.
@@ -67,14 +96,13 @@ pub struct Builder {
 
     entries: Vec<Entry>,
     entry_ids: FxHashMap<(u32, u32), u32>,
-    /// The trie node each condition is reached at, and how often to expect it before anything is
-    /// measured.
-    condition_node: Vec<u32>,
-    condition_prior: Vec<f32>,
+    conditions: Vec<Condition>,
     node_condition: FxHashMap<u32, u32>,
     equal: FxHashMap<(u32, Constant), u32>,
+    unequal: FxHashMap<(u32, Constant), u32>,
     anchors: FxHashMap<u32, u32>,
-    slots: u32,
+    /// Per slot, its entry.
+    slot_entries: Vec<u32>,
 
     alternatives: Alternatives,
     queries: Vec<Planned>,
@@ -110,12 +138,12 @@ impl Builder {
             twigs: Twigs::default(),
             entries: Vec::new(),
             entry_ids: FxHashMap::default(),
-            condition_node: Vec::new(),
-            condition_prior: Vec::new(),
+            conditions: Vec::new(),
             node_condition: FxHashMap::default(),
             equal: FxHashMap::default(),
+            unequal: FxHashMap::default(),
             anchors: FxHashMap::default(),
-            slots: 0,
+            slot_entries: Vec::new(),
             alternatives: Alternatives::default(),
             queries: Vec::new(),
             query_ids: FxHashMap::with_capacity_and_hasher(expected, Default::default()),
@@ -205,7 +233,7 @@ impl Builder {
         if let Check::Range(operator, constant) = line.check {
             let slot = self.slot(line);
             match Range::new(slot, operator, constant, negated) {
-                Some((range, bound)) => self.alternatives.range(range, bound),
+                Some((range, bound)) => self.alternatives.range(range, bound, under),
                 None => self.alternatives.weaken(),
             }
         } else if negated {
@@ -221,7 +249,7 @@ impl Builder {
     fn condition(&mut self, line: &Line<'_>) -> u32 {
         let node = self.grown[line.node as usize];
         if line.subject == Subject::Element {
-            let next = self.condition_node.len() as u32;
+            let next = self.conditions.len() as u32;
             let condition = *self.node_condition.entry(node).or_insert(next);
             if condition == next {
                 let prior = if self.trie.label_of(node) == ANY {
@@ -229,24 +257,30 @@ impl Builder {
                 } else {
                     PRIOR_PATH
                 };
-                self.new_condition(node, prior);
+                self.conditions.push(Condition::new(node, prior));
             }
             return condition;
         }
         let entry = self.entry(node, &line.subject);
+        let subject = self.entries[entry as usize].subject;
         let constant = match line.check {
             Check::Exists => {
-                let next = self.condition_node.len() as u32;
+                let next = self.conditions.len() as u32;
                 let exists = &mut self.entries[entry as usize].exists;
                 if *exists != NONE {
                     return *exists;
                 }
                 *exists = next;
-                self.new_condition(node, PRIOR_PRESENT);
+                self.conditions.push(Condition {
+                    subject,
+                    ..Condition::new(node, PRIOR_PRESENT)
+                });
                 return next;
             }
-            Check::Equal(Literal::Text(text)) => self.constants.text(text),
-            Check::Equal(Literal::Number(number)) => self.constants.number(*number),
+            Check::Equal(literal) | Check::Unequal(literal) => match literal {
+                Literal::Text(text) => self.constants.text(text),
+                Literal::Number(number) => self.constants.number(*number),
+            },
             Check::Position(position) => self.constants.number(position as f64),
             Check::Range(..) => unreachable!("ranges have slots, not conditions"),
         };
@@ -254,21 +288,22 @@ impl Builder {
             Constant::Text(_) => ENTRY_TEXT,
             Constant::Number(_) => ENTRY_NUMBER,
         };
-        let next = self.condition_node.len() as u32;
-        let condition = *self.equal.entry((entry, constant)).or_insert(next);
+        let next = self.conditions.len() as u32;
+        let (tests, prior) = match line.check {
+            Check::Unequal(_) => (&mut self.unequal, PRIOR_UNEQUAL),
+            Check::Position(position) => (&mut self.equal, 1.0 / (1.0 + position as f32)),
+            _ => (&mut self.equal, PRIOR_EQUAL),
+        };
+        let condition = *tests.entry((entry, constant)).or_insert(next);
         if condition == next {
-            let prior = match line.check {
-                Check::Position(position) => 1.0 / (1.0 + position as f32),
-                _ => PRIOR_EQUAL,
-            };
-            self.new_condition(node, prior);
+            let constant = self.constants.order(constant);
+            self.conditions.push(Condition {
+                subject,
+                constant,
+                ..Condition::new(node, prior)
+            });
         }
         condition
-    }
-
-    fn new_condition(&mut self, node: u32, prior: f32) {
-        self.condition_node.push(node);
-        self.condition_prior.push(prior);
     }
 
     /// The slot that gathers the numbers of a line's subject.
@@ -277,8 +312,8 @@ impl Builder {
         let entry = self.entry(node, &line.subject);
         let slot = &mut self.entries[entry as usize].slot;
         if *slot == NONE {
-            *slot = self.slots;
-            self.slots += 1;
+            *slot = self.slot_entries.len() as u32;
+            self.slot_entries.push(entry);
         }
         *slot
     }
@@ -301,6 +336,7 @@ impl Builder {
                 exists: NONE,
                 slot: NONE,
                 flags: 0,
+                bounds: Vec::new(),
             });
             entries.len() as u32 - 1
         })
@@ -310,6 +346,7 @@ impl Builder {
     /// often each condition holds, so that queries are filed under rare ones.
     pub fn freeze(mut self, measure: impl FnOnce(View<'_>) -> Measured) -> Segment {
         let mut columns = Columns::default();
+        self.turn_ranges_into_conditions();
         let exact = self.exact_queries();
         let conditions = self.number_conditions(&exact);
         let queries = self.number_queries(&exact, &conditions);
@@ -319,7 +356,7 @@ impl Builder {
         columns.counts = vec![
             conditions.len() as u32,
             self.anchors.len() as u32,
-            self.slots,
+            self.slot_entries.len() as u32,
             exact.iter().filter(|&&condition| condition != NONE).count() as u32,
             self.queries.iter().filter(|query| query.is_multi()).count() as u32,
         ];
@@ -331,8 +368,8 @@ impl Builder {
             Measured::default()
         };
         let mut priors = vec![0.0; conditions.len()];
-        for (&prior, &number) in self.condition_prior.iter().zip(&conditions) {
-            priors[number as usize] = prior;
+        for (condition, &number) in self.conditions.iter().zip(&conditions) {
+            priors[number as usize] = condition.prior;
         }
         let frequencies = Frequencies::new(priors, measured);
         let rows = self
@@ -361,12 +398,40 @@ impl Builder {
         Segment::new(&columns, &self.texts, &self.text_ends)
     }
 
+    /// Where a subject is compared with few bounds, each becomes a condition: it can then be looked
+    /// up by value, combined and settled like the others. A subject with many keeps its slot, and
+    /// rows compare its numbers.
+    fn turn_ranges_into_conditions(&mut self) {
+        let bounds = self.alternatives.bounds();
+        let mut conditions = FxHashMap::default();
+        for of_slot in bounds.chunk_by(|a, b| a.0 / 2 == b.0 / 2) {
+            if of_slot.len() > FEW_BOUNDS {
+                continue;
+            }
+            let slot = of_slot[0].0 / 2;
+            let entry = &mut self.entries[self.slot_entries[slot] as usize];
+            entry.slot = NONE;
+            for &(side, bound) in of_slot {
+                let next = self.conditions.len() as u32;
+                conditions.insert((side, bound), next);
+                entry.bounds.push((side as u8 & 1, number_of(bound), next));
+                let (subject, constant) = (entry.subject, bound);
+                self.conditions.push(Condition {
+                    subject,
+                    constant,
+                    ..Condition::new(entry.node, PRIOR_RANGE)
+                });
+            }
+        }
+        self.alternatives.replace_ranges(&conditions);
+    }
+
     /// Per query, the one condition that says exactly whether it matches, or `NONE`.
     ///
     /// A condition speaks for one query at most: the two then share a number, and a set bit is a
     /// match with no row in between.
     fn exact_queries(&self) -> Vec<u32> {
-        let mut taken = vec![false; self.condition_node.len()];
+        let mut taken = vec![false; self.conditions.len()];
         let exact = |query: &Planned| {
             let (first, last) = query.alternatives;
             let condition = if last - first == 1 {
@@ -383,24 +448,30 @@ impl Builder {
     }
 
     /// New numbers for conditions: those of exact queries first, and in each part conditions that
-    /// tend to hold together side by side.
+    /// hold together side by side: those met at an element of a name, with a value of an attribute.
+    /// It makes masks short and puts the rows that a message needs next to each other.
     fn number_conditions(&self, exact: &[u32]) -> Vec<u32> {
-        let mut is_exact = vec![false; self.condition_node.len()];
+        let mut is_exact = vec![false; self.conditions.len()];
         exact
             .iter()
             .filter(|&&condition| condition != NONE)
             .for_each(|&condition| {
                 is_exact[condition as usize] = true;
             });
-        let mut order: Vec<(bool, u128, u32)> = (0..self.condition_node.len() as u32)
-            .map(|condition| {
-                let reversed = self.trie.reversed(self.condition_node[condition as usize]);
-                (!is_exact[condition as usize], reversed, condition)
-            })
-            .collect();
+        let key = |(at, condition): (usize, &Condition)| {
+            let Condition {
+                node,
+                subject,
+                constant,
+                ..
+            } = *condition;
+            let met = (self.trie.label_of(node), subject.wrapping_add(1), constant);
+            (!is_exact[at], met, self.trie.reversed(node), at as u32)
+        };
+        let mut order: Vec<_> = self.conditions.iter().enumerate().map(key).collect();
         order.sort_unstable();
         let mut numbers = vec![0; order.len()];
-        for (number, &(_, _, condition)) in order.iter().enumerate() {
+        for (number, &(_, _, _, condition)) in order.iter().enumerate() {
             numbers[condition as usize] = number as u32;
         }
         numbers
@@ -507,19 +578,21 @@ impl Builder {
         }
         let entries = self.freeze_entries(&renumbered, conditions, nodes, columns);
         let constants = std::mem::take(&mut self.constants);
-        let mut tests: Vec<[u32; 3]> = self
-            .equal
-            .iter()
-            .map(|(&(entry, constant), &condition)| {
+        // Sorted: the same subscriptions give the same bytes, whatever a hash map's order.
+        let frozen = |tests: &FxHashMap<(u32, Constant), u32>| {
+            let frozen = |(&(entry, constant), &condition): (&(u32, Constant), &u32)| {
                 [
                     entries[entry as usize],
                     constants.frozen(constant),
                     conditions[condition as usize],
                 ]
-            })
-            .collect();
-        // The same subscriptions give the same bytes, whatever a hash map's order.
-        tests.sort_unstable();
+            };
+            let mut tests: Vec<[u32; 3]> = tests.iter().map(frozen).collect();
+            tests.sort_unstable();
+            tests
+        };
+        let tests = frozen(&self.equal);
+        freeze_unequal(&frozen(&self.unequal), self.entries.len(), columns);
         constants.freeze(columns);
         freeze_equal(columns.hash_seed[0], &tests, columns);
     }
@@ -555,7 +628,14 @@ impl Builder {
             columns.entry_exists.push(exists);
             columns.entry_slot.push(entry.slot);
             columns.entry_flags.push(entry.flags);
+            columns.entry_bounds.push(columns.bound.len() as u32);
+            for &(side, bound, condition) in &entry.bounds {
+                columns.bound_side.push(side);
+                columns.bound.push(bound);
+                columns.bound_condition.push(conditions[condition as usize]);
+            }
         }
+        columns.entry_bounds.push(columns.bound.len() as u32);
         for node in 0..nodes {
             columns.node_entries[node + 1] += columns.node_entries[node];
         }

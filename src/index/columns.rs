@@ -76,6 +76,12 @@ columns! {
     entry_slot: u32,
     /// `ENTRY_TEXT` and `ENTRY_NUMBER`: kinds of constants it is compared with for equality.
     entry_flags: u8,
+    /// Bounds of entry e that are conditions: `entry_bounds[e]..entry_bounds[e + 1]`. A bound holds
+    /// if the number, or on side 1 its negative, exceeds it.
+    entry_bounds: u32,
+    bound: f64,
+    bound_side: u8,
+    bound_condition: u32,
 
     // Constants of equality tests: texts are numbered first, then numbers.
     hash_seed: u64,
@@ -86,6 +92,11 @@ columns! {
     number_table: u32,
     /// Open addressing over (entry, constant, condition).
     equal_table: [u32; 3],
+
+    /// Inequality tests of entry e, as (constant, condition): `entry_unequal[e]..entry_unequal[e + 1]`.
+    /// Empty if there are none.
+    entry_unequal: u32,
+    unequal: [u32; 2],
 
     /// A bit per condition: whether rows are filed under it.
     filed: u64,

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::index::columns::{Columns, View};
 use crate::index::trie::NONE;
+use crate::query::number::number;
 
 /// A constant while a segment is built: texts and numbers are numbered apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,6 +42,26 @@ impl Constants {
             values.push(number);
             values.len() as u32 - 1
         }))
+    }
+
+    /// A number that puts constants which one value can equal side by side: `5` and `'5'`.
+    pub fn order(&self, constant: Constant) -> u64 {
+        match constant {
+            Constant::Number(id) => self.values[id as usize].to_bits(),
+            Constant::Text(id) => {
+                let start = if id == 0 {
+                    0
+                } else {
+                    self.ends[id as usize - 1] as usize
+                };
+                let value = number(&self.bytes[start..self.ends[id as usize] as usize]);
+                if value.is_nan() {
+                    u64::MAX - id as u64
+                } else {
+                    value.to_bits()
+                }
+            }
+        }
     }
 
     /// The constant's number in the frozen segment.
@@ -98,6 +119,22 @@ pub fn freeze_equal(seed: u64, tests: &[[u32; 3]], columns: &mut Columns) {
     columns.equal_table = table;
 }
 
+/// Lays out the inequality tests (entry, constant, condition), which stand by entry.
+pub fn freeze_unequal(tests: &[[u32; 3]], entries: usize, columns: &mut Columns) {
+    if tests.is_empty() {
+        return;
+    }
+    let mut starts = vec![0; entries + 1];
+    for &[entry, constant, condition] in tests {
+        starts[entry as usize + 1] += 1;
+        columns.unequal.push([constant, condition]);
+    }
+    for entry in 0..entries {
+        starts[entry + 1] += starts[entry];
+    }
+    columns.entry_unequal = starts;
+}
+
 fn equal_key(entry: u32, constant: u32) -> u64 {
     (entry as u64) << 32 | constant as u64
 }
@@ -146,6 +183,15 @@ impl View<'_> {
                 return self.text_ends.len() as u32 + id;
             }
             at = (at + 1) & mask;
+        }
+    }
+
+    /// The inequality tests of an entry, as (constant, condition).
+    #[inline]
+    pub fn unequal(&self, entry: usize) -> &[[u32; 2]] {
+        match self.entry_unequal {
+            [] => &[],
+            starts => &self.unequal[starts[entry] as usize..starts[entry + 1] as usize],
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::index::range::Range;
 
 /// The share of messages in which a slot is expected to pass a range.
-const PRIOR_RANGE: f32 = 0.4;
+pub const PRIOR_RANGE: f32 = 0.4;
 
 /// What the messages of a sample showed.
 #[derive(Default)]

@@ -28,6 +28,8 @@
 //! `under` says which lines pass through which anchors: bit 4 × anchor + line, where line 0 is the
 //! access test and line i + 1 the positive i.
 
+use rustc_hash::FxHashMap;
+
 use crate::index::columns::Columns;
 use crate::index::frequency::Frequencies;
 use crate::index::range::Range;
@@ -94,7 +96,8 @@ enum Part {
     Positive(u32, u32),
     Negative(u32),
     Anchor(u32),
-    Range(Range, f64),
+    /// A range with its bound, and a bit for each anchor that its line passes through.
+    Range(Range, f64, u32),
 }
 
 impl Alternatives {
@@ -119,8 +122,8 @@ impl Alternatives {
         self.parts.push(Part::Anchor(anchor));
     }
 
-    pub fn range(&mut self, range: Range, constant: f64) {
-        self.parts.push(Part::Range(range, constant));
+    pub fn range(&mut self, range: Range, bound: f64, under: u32) {
+        self.parts.push(Part::Range(range, bound, under));
     }
 
     /// Leaves something of the alternative that was begun last to verification.
@@ -159,6 +162,35 @@ impl Alternatives {
         match self.parts(alternative) {
             [Part::Positive(condition, _)] if self.is_exact(alternative) => Some(*condition),
             _ => None,
+        }
+    }
+
+    /// The bounds that ranges compare each slot with: (side, bound as an integer), each once.
+    pub fn bounds(&self) -> Vec<(usize, u64)> {
+        let mut bounds = Vec::new();
+        for part in &self.parts {
+            if let Part::Range(range, bound, _) = part
+                && !bound.is_nan()
+            {
+                bounds.push((range.side(), sortable(*bound)));
+            }
+        }
+        bounds.sort_unstable();
+        bounds.dedup();
+        bounds
+    }
+
+    /// Puts conditions in the place of ranges that have one.
+    pub fn replace_ranges(&mut self, conditions: &FxHashMap<(usize, u64), u32>) {
+        for part in &mut self.parts {
+            if let Part::Range(range, bound, under) = *part
+                && let Some(&condition) = conditions.get(&(range.side(), sortable(bound)))
+            {
+                *part = match range.negated() {
+                    true => Part::Negative(condition),
+                    false => Part::Positive(condition, under),
+                };
+            }
         }
     }
 
@@ -343,12 +375,12 @@ impl Rows<'_> {
                 // The same path twice makes two anchors: each has lines of its own.
                 Part::Anchor(anchor) => self.anchors.push(anchor),
                 // Nothing compares with what is not a number.
-                Part::Range(range, constant) if constant.is_nan() => {
+                Part::Range(range, constant, _) if constant.is_nan() => {
                     if !range.negated() {
                         return false;
                     }
                 }
-                Part::Range(range, constant) => self.ranges.push((range, constant)),
+                Part::Range(range, constant, _) => self.ranges.push((range, constant)),
             }
         }
         true
@@ -381,12 +413,12 @@ impl Rows<'_> {
 }
 
 /// An integer that orders as the number does.
-fn sortable(number: f64) -> u64 {
+pub fn sortable(number: f64) -> u64 {
     let bits = number.to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
-fn number_of(sortable: u64) -> f64 {
+pub fn number_of(sortable: u64) -> f64 {
     f64::from_bits(if sortable >> 63 == 0 {
         !sortable
     } else {

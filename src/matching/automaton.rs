@@ -72,6 +72,33 @@ impl View<'_> {
         self.node_entries[node as usize] as usize..self.node_entries[node as usize + 1] as usize
     }
 
+    /// The conditions of an entry's bounds that a number passes.
+    #[inline]
+    pub fn passed_bounds(&self, entry: usize, number: f64) -> impl Iterator<Item = u32> {
+        let bounds = self.entry_bounds[entry] as usize..self.entry_bounds[entry + 1] as usize;
+        bounds.filter_map(move |at| {
+            let side = if self.bound_side[at] == 0 { number } else { -number };
+            (side > self.bound[at]).then_some(self.bound_condition[at])
+        })
+    }
+
+    /// Appends the numbers at which what an entry's bounds say changes.
+    pub fn turns(&self, entry: usize, out: &mut Vec<f64>) {
+        let bounds = self.entry_bounds[entry] as usize..self.entry_bounds[entry + 1] as usize;
+        out.extend(bounds.map(|at| {
+            if self.bound_side[at] == 0 {
+                self.bound[at]
+            } else {
+                -self.bound[at]
+            }
+        }));
+    }
+
+    #[inline]
+    pub fn has_bounds(&self, entry: usize) -> bool {
+        self.entry_bounds[entry] < self.entry_bounds[entry + 1]
+    }
+
     #[inline]
     pub fn anchor(&self, node: u32) -> u32 {
         if self.node_anchor.is_empty() {

@@ -20,6 +20,26 @@ use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::query::number::number;
 
+/// What all values of a kind have in common, as far as a probe can tell them apart: the constants
+/// they equal, and their place among the probe's turns. There are few of these, however many values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Class {
+    text: u32,
+    number: u32,
+    place: u32,
+}
+
+impl Class {
+    const NOTHING: Class = Class {
+        text: NONE,
+        number: NONE,
+        place: NONE,
+    };
+}
+
+/// Flag of a probe: some entry is tested for inequality.
+const PROBE_UNEQUAL: u8 = 1 << 7;
+
 /// The cache has no room for what the message needs.
 #[derive(Debug)]
 pub struct Full;
@@ -56,6 +76,8 @@ struct Probe {
     /// Slots to gather numbers for; entries to test for equality. Stretches of the pool.
     slots: Stretch,
     entries: Stretch,
+    /// The numbers at which what bounds say changes: a stretch of `turns`.
+    turns: Stretch,
 }
 
 pub struct Dfa {
@@ -70,8 +92,9 @@ pub struct Dfa {
     /// Nodes that a set of loops leads to by a name.
     loop_steps: FxHashMap<u64, Stretch>,
     probes: Vec<Probe>,
-    /// Per probe and constant, the conditions that hold.
-    equals: FxHashMap<u64, MaskList>,
+    turns: Vec<f64>,
+    /// Per probe and class of values, the conditions that hold.
+    values: FxHashMap<(u32, Class), MaskList>,
     sets: Vec<u32>,
     masks: MaskPool,
 
@@ -103,7 +126,8 @@ impl Dfa {
             loop_ids: FxHashMap::default(),
             loop_steps: FxHashMap::default(),
             probes: Vec::new(),
-            equals: FxHashMap::default(),
+            turns: Vec::new(),
+            values: FxHashMap::default(),
             sets: Vec::new(),
             masks: MaskPool::default(),
             tested: Vec::new(),
@@ -122,9 +146,11 @@ impl Dfa {
     /// The memory the cache holds, about.
     pub fn bytes(&self) -> usize {
         const MAP_ENTRY: usize = 24;
-        let maps = self.state_ids.len() + self.transitions.len() + self.loop_steps.len() + self.equals.len();
+        let maps =
+            self.state_ids.len() + self.transitions.len() + self.loop_steps.len() + self.values.len() * 2;
         let sets = self.accept_ids.len() + self.loop_ids.len();
         self.sets.len() * 4
+            + self.turns.len() * 8
             + self.masks.bytes()
             + maps * MAP_ENTRY
             + sets * (MAP_ENTRY + 24)
@@ -154,7 +180,8 @@ impl Dfa {
         self.loop_ids.clear();
         self.loop_steps.clear();
         self.probes.clear();
-        self.equals.clear();
+        self.turns.clear();
+        self.values.clear();
         self.sets.clear();
         self.masks.clear();
         self.visits.clear();
@@ -290,11 +317,13 @@ impl Dfa {
                 SUBJECT_VALUE => self.test(view, probe, element, document.string_value(element), findings),
                 SUBJECT_POSITION => {
                     let rank = ranks.of(document, element).named;
-                    self.equal(view, probe, element, view.number_constant(rank as f64), findings);
+                    let class = self.classify(view, probe, rank as f64, NONE);
+                    self.compare(view, probe, element, class, findings);
                 }
                 _ => {
                     let rank = ranks.of(document, element).any;
-                    self.equal(view, probe, element, view.number_constant(rank as f64), findings);
+                    let class = self.classify(view, probe, rank as f64, NONE);
+                    self.compare(view, probe, element, class, findings);
                 }
             }
         }
@@ -311,48 +340,114 @@ impl Dfa {
         findings: &mut Findings,
     ) {
         let Probe {
-            flags, exists, slots, ..
+            flags,
+            exists,
+            slots,
+            turns,
+            ..
         } = self.probes[probe];
         if !exists.is_empty() {
             self.found(element, exists, findings);
         }
+        let mut class = Class::NOTHING;
         if flags & ENTRY_TEXT != 0 {
-            self.equal(view, probe, element, view.text_constant(value), findings);
+            class.text = view.text_constant(value);
         }
-        if flags & ENTRY_NUMBER != 0 || slots.len > 0 {
+        if flags & ENTRY_NUMBER != 0 || slots.len > 0 || turns.len > 0 {
             let number = number(value);
-            if number.is_nan() {
-                return;
-            }
-            if flags & ENTRY_NUMBER != 0 {
-                self.equal(view, probe, element, view.number_constant(number), findings);
-            }
-            for at in slots.start..slots.start + slots.len {
-                findings.gather(self.sets[at as usize], number);
+            if !number.is_nan() {
+                class = self.classify(view, probe, number, class.text);
+                for at in slots.start..slots.start + slots.len {
+                    findings.gather(self.sets[at as usize], number);
+                }
             }
         }
+        self.compare(view, probe, element, class, findings);
     }
 
-    /// Sets the conditions that hold because a probe's subject equals a constant.
+    /// Where a number stands among a probe's constants and turns.
     #[inline]
-    fn equal(
+    fn classify(&self, view: View<'_>, probe: usize, number: f64, text: u32) -> Class {
+        let Probe { flags, turns, .. } = self.probes[probe];
+        let mut class = Class {
+            text,
+            ..Class::NOTHING
+        };
+        if flags & ENTRY_NUMBER != 0 {
+            class.number = view.number_constant(number);
+        }
+        if turns.len > 0 {
+            let turns = &self.turns[turns.start as usize..(turns.start + turns.len) as usize];
+            let below = turns.partition_point(|&turn| turn < number);
+            let on = turns.get(below).is_some_and(|&turn| turn == number);
+            class.place = (below * 2 + on as usize) as u32;
+        }
+        class
+    }
+
+    /// Sets the conditions that hold of a value, which depend only on its class.
+    #[inline]
+    fn compare(
         &mut self,
         view: View<'_>,
         probe: usize,
         element: ElementId,
-        constant: u32,
+        class: Class,
         findings: &mut Findings,
     ) {
-        if constant == NONE {
+        if class == Class::NOTHING && self.probes[probe].flags & PROBE_UNEQUAL == 0 {
             return;
         }
-        let key = (probe as u64) << 32 | constant as u64;
-        let list = match self.equals.get(&key) {
+        let list = match self.values.get(&(probe as u32, class)) {
             Some(&list) => list,
-            None => self.learn_equal(view, probe, constant, key),
+            None => self.learn(view, probe, class),
         };
         if !list.is_empty() {
             self.found(element, list, findings);
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, view: View<'_>, probe: usize, class: Class) -> MaskList {
+        let Stretch { start, len } = self.probes[probe].entries;
+        for at in start..start + len {
+            let entry = self.sets[at as usize];
+            for constant in [class.text, class.number] {
+                if constant != NONE {
+                    let condition = view.equal_condition(entry, constant);
+                    if condition != NONE {
+                        self.conditions.set(condition);
+                    }
+                }
+            }
+            for &[constant, condition] in view.unequal(entry as usize) {
+                if constant != class.text && constant != class.number {
+                    self.conditions.set(condition);
+                }
+            }
+            if class.place != NONE {
+                let number = self.number_at(probe, class.place);
+                let passed = view.passed_bounds(entry as usize, number);
+                passed.for_each(|condition| self.conditions.set(condition));
+            }
+        }
+        let list = self.masks.store(&mut self.conditions);
+        self.values.insert((probe as u32, class), list);
+        list
+    }
+
+    /// A number with a place among a probe's turns: a turn, or one between two.
+    fn number_at(&self, probe: usize, place: u32) -> f64 {
+        let Stretch { start, len } = self.probes[probe].turns;
+        let turns = &self.turns[start as usize..(start + len) as usize];
+        let below = place as usize / 2;
+        if place % 2 == 1 {
+            return turns[below];
+        }
+        match below.checked_sub(1) {
+            None => f64::NEG_INFINITY,
+            // Bounds lie on turns, so the double after one stands for all up to the next.
+            Some(last) => turns[last].next_up(),
         }
     }
 
@@ -382,20 +477,6 @@ impl Dfa {
         {
             bits.or(self.masks.get(*list));
         }
-    }
-
-    #[cold]
-    fn learn_equal(&mut self, view: View<'_>, probe: usize, constant: u32, key: u64) -> MaskList {
-        let Stretch { start, len } = self.probes[probe].entries;
-        for at in start..start + len {
-            let condition = view.equal_condition(self.sets[at as usize], constant);
-            if condition != NONE {
-                self.conditions.set(condition);
-            }
-        }
-        let list = self.masks.store(&mut self.conditions);
-        self.equals.insert(key, list);
-        list
     }
 
     /// The state of the document node.
@@ -554,10 +635,18 @@ impl Dfa {
                 }
             }
             let entries_start = self.sets.len() as u32;
-            let compared = of_subject
-                .iter()
-                .filter(|(_, entry)| view.entry_flags[*entry as usize] != 0);
-            self.sets.extend(compared.map(|&(_, entry)| entry));
+            let turns_start = self.turns.len();
+            for &(_, entry) in of_subject {
+                let (bounds, unequal) = (view.has_bounds(entry as usize), view.unequal(entry as usize));
+                if !unequal.is_empty() {
+                    flags |= PROBE_UNEQUAL;
+                }
+                if view.entry_flags[entry as usize] != 0 || bounds {
+                    self.sets.push(entry);
+                    view.turns(entry as usize, &mut self.turns);
+                }
+            }
+            self.turns[turns_start..].sort_unstable_by(f64::total_cmp);
             let exists = self.masks.store(&mut self.conditions);
             self.probes.push(Probe {
                 subject: of_subject[0].0,
@@ -570,6 +659,10 @@ impl Dfa {
                 entries: Stretch {
                     start: entries_start,
                     len: self.sets.len() as u32 - entries_start,
+                },
+                turns: Stretch {
+                    start: turns_start as u32,
+                    len: (self.turns.len() - turns_start) as u32,
                 },
             });
         }

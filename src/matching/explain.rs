@@ -11,7 +11,7 @@ use crate::matching::by_name::ByName;
 use crate::matching::filing::Filings;
 use crate::matching::names::Names;
 use crate::matching::verify::{Memo, Verifier};
-use crate::query::ast::{Axis, Expr, Literal, Node, Path, Predicate, Query, Step, Test};
+use crate::query::ast::{Axis, Expr, Literal, Node, Operator, Path, Predicate, Query, Step, Test};
 use crate::query::decompose::{Check, DOCUMENT, Decomposition, Line, Subject, decompose};
 
 pub struct Explanation {
@@ -171,7 +171,8 @@ fn line_query(parts: &Decomposition<'_>, line: &Line<'_>) -> Query {
     }
     let test = match line.check {
         Check::Exists => Test::Exists,
-        Check::Equal(literal) => Test::Compare(crate::query::ast::Operator::Equal, literal.clone()),
+        Check::Equal(literal) => Test::Compare(Operator::Equal, literal.clone()),
+        Check::Unequal(literal) => Test::Compare(Operator::NotEqual, literal.clone()),
         Check::Range(operator, number) => Test::Compare(operator, Literal::Number(number)),
         Check::Position(position) => {
             if let Some(step) = steps.last_mut() {

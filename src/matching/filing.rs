@@ -72,11 +72,13 @@ impl Search<'_> {
         match line.check {
             Check::Exists => self.under_condition(self.view.entry_exists[entry], query),
             Check::Equal(literal) => {
-                let constant = match literal {
-                    Literal::Text(text) => self.view.text_constant(text.as_bytes()),
-                    Literal::Number(number) => self.view.number_constant(*number),
-                };
+                let constant = self.constant(literal);
                 self.under_condition(self.view.equal_condition(entry as u32, constant), query)
+            }
+            Check::Unequal(literal) => {
+                let constant = self.constant(literal);
+                let tests = self.view.unequal(entry).iter().filter(|test| test[0] == constant);
+                tests.into_iter().any(|test| self.under_condition(test[1], query))
             }
             Check::Position(position) => {
                 let constant = self.view.number_constant(position as f64);
@@ -87,6 +89,16 @@ impl Search<'_> {
                 let Some((range, bound)) = Range::new(slot, operator, constant, false) else {
                     return false;
                 };
+                if slot == NONE {
+                    let bounds =
+                        self.view.entry_bounds[entry] as usize..self.view.entry_bounds[entry + 1] as usize;
+                    return bounds
+                        .filter(|&at| {
+                            self.view.bound[at] == bound
+                                && self.view.bound_side[at] as usize == range.side() & 1
+                        })
+                        .any(|at| self.under_condition(self.view.bound_condition[at], query));
+                }
                 let start = self.view.range_start[range.side()] as usize;
                 let end = self.view.range_start[range.side() + 1] as usize;
                 (start..end)
@@ -99,6 +111,13 @@ impl Search<'_> {
                         )
                     })
             }
+        }
+    }
+
+    fn constant(&self, literal: &Literal) -> u32 {
+        match literal {
+            Literal::Text(text) => self.view.text_constant(text.as_bytes()),
+            Literal::Number(number) => self.view.number_constant(*number),
         }
     }
 

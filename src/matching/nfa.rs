@@ -107,21 +107,34 @@ fn test(view: View<'_>, entry: usize, value: &[u8], findings: &mut Findings) {
     }
     let flags = view.entry_flags[entry];
     let slot = view.entry_slot[entry];
-    let mut equal = |constant: u32| {
+    let text = if flags & ENTRY_TEXT != 0 {
+        view.text_constant(value)
+    } else {
+        NONE
+    };
+    let numeric = if flags & ENTRY_NUMBER != 0 {
+        view.number_constant(number(value))
+    } else {
+        NONE
+    };
+    for constant in [text, numeric] {
         if constant != NONE {
             let condition = view.equal_condition(entry as u32, constant);
             if condition != NONE {
                 findings.conditions.set(condition);
             }
         }
-    };
-    if flags & ENTRY_TEXT != 0 {
-        equal(view.text_constant(value));
     }
-    if flags & ENTRY_NUMBER != 0 {
-        equal(view.number_constant(number(value)));
+    for &[constant, condition] in view.unequal(entry) {
+        if constant != text && constant != numeric {
+            findings.conditions.set(condition);
+        }
     }
     if slot != NONE {
         findings.gather(slot, number(value));
+    }
+    if view.has_bounds(entry) {
+        let passed = view.passed_bounds(entry, number(value));
+        passed.for_each(|condition| findings.conditions.set(condition));
     }
 }

@@ -182,6 +182,8 @@ impl Lines {
                 Check::Exists => ("exists", None, None),
                 Check::Equal(Literal::Text(text)) => ("=", Some(text), None),
                 Check::Equal(Literal::Number(number)) => ("=", None, Some(*number)),
+                Check::Unequal(Literal::Text(text)) => ("!=", Some(text), None),
+                Check::Unequal(Literal::Number(number)) => ("!=", None, Some(*number)),
                 Check::Range(operator, number) => (symbol(operator), None, Some(number)),
                 Check::Position(position) => ("=", None, Some(f64::from(position))),
             };

@@ -51,6 +51,7 @@ pub enum Subject<'q> {
 pub enum Check<'q> {
     Exists,
     Equal(&'q Literal),
+    Unequal(&'q Literal),
     /// A numeric comparison other than equality.
     Range(Operator, f64),
     Position(u32),
@@ -326,7 +327,8 @@ impl<'q> Decomposition<'q> {
         let check = match test {
             Test::Exists => Some(Check::Exists),
             Test::Compare(Operator::Equal, literal) => Some(Check::Equal(literal)),
-            Test::Compare(Operator::NotEqual, _) | Test::Contains(_) | Test::StartsWith(_) => None,
+            Test::Compare(Operator::NotEqual, literal) => Some(Check::Unequal(literal)),
+            Test::Contains(_) | Test::StartsWith(_) => None,
             Test::Compare(operator, literal) => Some(Check::Range(*operator, literal.number())),
         };
         let (subject, check, exact) = match (check, exact) {
