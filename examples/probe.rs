@@ -138,10 +138,8 @@ fn main() {
         nfa.match_batch(&generation, "", std::iter::once(d.as_slice()), &limits, |r| {
             by_nfa = r.unwrap().queries.clone()
         });
-        let mut targets: Vec<u64> = got.iter().flat_map(|&q| generation.targets(q)).collect();
-        targets.sort();
-        let mut b: Vec<u64> = by_nfa.iter().flat_map(|&q| generation.targets(q)).collect();
-        b.sort();
+        let targets: Vec<u64> = generation.targets_of(&got);
+        let b: Vec<u64> = generation.targets_of(&by_nfa);
         if b != targets {
             println!("NFA differs {} {}", b.len(), targets.len());
         }

@@ -2,7 +2,8 @@
 
 mod support;
 
-use tamis::naive::{self, NodeRef};
+use tamis::document::NodeRef;
+use tamis::naive;
 use tamis::query::{self, Namespaces};
 
 use support::cases::{self, Case};

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 
 import tamis
-from tamis import Limits
+from tamis import Limits, engine
 
 SUBSET = Limits(internal_subset=True)
 GOOD = b"<good><a x='1'/></good>"
@@ -207,3 +207,44 @@ def test_memory_of_a_refused_bomb_is_bounded() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tamis.read_batch([nested_entities(30, 30)], SUBSET)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
+
+
+# Small messages that a careless evaluator needs hours for.
+REPETITIVE = {
+    "deep": b"<a>" * 255 + b"</a>" * 255,
+    "wide": b"<r>" + b"<a x='1'><b/><b>t</b></a>" * 5_000 + b"</r>",
+    "comb": b"<r>" + (b"<a>" * 50 + b"<b/>" + b"</a>" * 50) * 300 + b"</r>",
+}
+
+EXPLOSIVE = (
+    "//a" * 30,
+    "//*" * 30,
+    "//a[.//a[.//a[.//a[.//a[.//a]]]]]/b",
+    "//a[not(.//a[not(.//a[not(.//a)])])]",
+    "//*[.//*[.//*[.//*[.//zz]]]]",
+    "//a//a//a//a//a//a//a//b[@zz]",
+    "//*[2]//*[3]//*[1]//text()",
+    "//*[contains(.//*, 'zzz')]",
+    "//a[//a[//a[//a[//zz]]]]",
+    "//a[//a[//b != '']]",
+    "//b[not(//a[not(//a[//b != ''])])]",
+    "//*[. = 'x']//*[. = 'y']//*[. < 3]",
+    "//*//*//*//*//*[.//*//*//*//*[zz]]",
+    "//a[.//b = 'q' or .//b != 't']//a[.//b = 'z']",
+)
+
+
+@pytest.mark.parametrize("name", REPETITIVE)
+@pytest.mark.parametrize("query", EXPLOSIVE)
+def test_predicates_do_not_blow_up_on_repetitive_messages(query: str, name: str) -> None:
+    index = tamis.Index()
+    index.insert(1, query)
+    index.match(REPETITIVE[name])
+    index.match_elements([REPETITIVE[name]], limit=5)
+    index.match_bindings([REPETITIVE[name]], limit=5)
+    index.explain(REPETITIVE[name], query)
+
+
+@pytest.mark.parametrize("query", EXPLOSIVE)
+def test_nor_for_the_slow_evaluator(query: str) -> None:
+    engine.naive_batch([query], [REPETITIVE["deep"]])

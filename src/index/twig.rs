@@ -153,7 +153,7 @@ impl Twigs {
             })
             .collect();
         words.push(kind | axis | memo | (predicates.len() as u32) << 8);
-        words.push(test.map_or(0, |test| label(test)));
+        words.push(test.map_or(0, label));
         words.extend(predicates);
     }
 }

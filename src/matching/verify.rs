@@ -17,12 +17,15 @@ pub struct Memo {
     /// Steps from which an element led nowhere.
     failed: FxHashSet<(u32, ElementId)>,
     predicates: FxHashMap<(u32, ElementId), bool>,
+    /// Absolute paths in predicates: the same wherever they are asked from.
+    absolute: FxHashMap<u32, bool>,
 }
 
 impl Memo {
     pub fn clear(&mut self) {
         self.failed.clear();
         self.predicates.clear();
+        self.absolute.clear();
     }
 }
 
@@ -214,7 +217,18 @@ impl<'a> Verifier<'a> {
 
     fn path(&mut self, offset: u32, context: NodeRef) -> bool {
         let absolute = self.words[offset as usize] >> 8 & ABSOLUTE != 0;
-        let context = if absolute { NodeRef::Document } else { context };
+        if !absolute || context == NodeRef::Document {
+            return self.path_from(offset, context);
+        }
+        if let Some(&known) = self.memo.absolute.get(&offset) {
+            return known;
+        }
+        let holds = self.path_from(offset, NodeRef::Document);
+        self.memo.absolute.insert(offset, holds);
+        holds
+    }
+
+    fn path_from(&mut self, offset: u32, context: NodeRef) -> bool {
         let Path { test, step, steps } = self.decode(offset);
         match self.words[test as usize] & 0xFF {
             kind @ (TEST_CONTAINS | TEST_STARTS_WITH) => {

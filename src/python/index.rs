@@ -268,7 +268,10 @@ impl Index {
     fn snapshot(&self, py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64)> {
         let generation = self.state().newest();
         let written = py.detach(|| snapshot::write(&generation, &directory));
-        Ok((written.map_err(|error| raise_index(py, &error))?, generation.number))
+        Ok((
+            written.map_err(|error| raise_index(py, &error))?,
+            generation.number,
+        ))
     }
 
     /// An index over a generation of a directory, and that generation's number.

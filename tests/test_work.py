@@ -1,0 +1,50 @@
+"""How much is looked at, not only what is answered: the prefilter must filter."""
+
+import pyarrow as pa
+
+import tamis
+
+
+def candidates(queries: list[str], message: bytes) -> int:
+    index = tamis.Index()
+    index.load(pa.table({"target": range(len(queries)), "query": queries}))
+    # Twice: the second time the index has seen what messages are like.
+    index.match(message)
+    index.merge()
+    return int(index.match_batch([message])["candidates"].to_pylist()[0] or 0)
+
+
+def test_an_equality_keeps_the_others_away() -> None:
+    queries = [f"/quote[symbol = 'S{n}'][price > {n % 90}]" for n in range(10_000)]
+    message = b"<quote><symbol>S42</symbol><price>50</price></quote>"
+    assert candidates(queries, message) <= 2
+
+
+def test_paths_that_are_not_there_cost_nothing() -> None:
+    queries = [f"//a{n}[b]/c" for n in range(5_000)]
+    assert candidates(queries, b"<r><a7><b/><c/></a7></r>") <= 2
+
+
+def test_ranges_are_cut_at_their_thresholds() -> None:
+    queries = [f"/quote/price > {n}" for n in range(10_000)]
+    message = b"<quote><price>25.5</price></quote>"
+    assert candidates(queries, message) <= 30
+
+
+def test_the_rarer_of_two_conditions_is_the_access_test() -> None:
+    queries = [f"/m[a = 'often'][b = 'v{n}']" for n in range(2_000)]
+    assert candidates(queries, b"<m><a>often</a><b>v3</b></m>") <= 2
+
+
+def test_only_negations_are_always_candidates() -> None:
+    queries = [f"not(//n{n})" for n in range(100)] + [f"//n{n}" for n in range(1000)]
+    assert candidates(queries, b"<m/>") <= 100
+
+
+def test_other_tenants_are_not_looked_at() -> None:
+    index = tamis.Index()
+    tenants = [f"t{n % 50}" for n in range(5_000)]
+    queries = [f"//b[@x = {n % 3}][c]" for n in range(5_000)]
+    index.load(pa.table({"target": range(5_000), "query": queries, "tenant": tenants}))
+    batch = index.match_batch([b"<a><b x='1'><c/></b></a>"], tenant="t7")
+    assert int(batch["candidates"].to_pylist()[0] or 0) <= 100
