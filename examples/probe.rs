@@ -78,10 +78,7 @@ fn main() {
         for d in &docs {
             reader.read(d, &limits, &mut doc).unwrap();
         }
-        println!(
-            "read {:.2} us",
-            t.elapsed().as_secs_f64() * 1e6 / docs.len() as f64
-        );
+        println!("read {:.2} us", t.elapsed().as_secs_f64() * 1e6 / docs.len() as f64);
     }
     let mut matcher = Matcher::new(64 << 20);
     for pass in 0..(std::env::var("PASSES").map_or(6, |s| s.parse().unwrap())) {
@@ -106,13 +103,7 @@ fn main() {
         );
     }
     let mut matcher = Matcher::new(64 << 20);
-    matcher.match_batch(
-        &generation,
-        "",
-        docs.iter().step_by(2).map(|d| d.as_slice()),
-        &limits,
-        |_| {},
-    );
+    matcher.match_batch(&generation, "", docs.iter().step_by(2).map(|d| d.as_slice()), &limits, |_| {});
     let t = Instant::now();
     matcher.match_batch(
         &generation,
@@ -121,10 +112,7 @@ fn main() {
         &limits,
         |_| {},
     );
-    println!(
-        "unseen {:.2} us",
-        t.elapsed().as_secs_f64() * 1e6 / (docs.len() / 2) as f64
-    );
+    println!("unseen {:.2} us", t.elapsed().as_secs_f64() * 1e6 / (docs.len() / 2) as f64);
     // compare with naive
     let mut bad = 0;
     let mut trues = 0;

@@ -32,11 +32,7 @@ pub struct Reported {
 
 impl Reported {
     pub fn new(view: View<'_>) -> Reported {
-        Reported {
-            stamps: vec![0; view.multi()],
-            stamp: 0,
-            first: view.exact() as u32,
-        }
+        Reported { stamps: vec![0; view.multi()], stamp: 0, first: view.exact() as u32 }
     }
 
     fn reset(&mut self) {
@@ -102,11 +98,7 @@ impl<J: Judge> Collector<'_, J> {
             self.thresholds(slot as usize * 2);
             self.thresholds(slot as usize * 2 + 1);
         }
-        self.groups(
-            self.view.always[tenant as usize],
-            self.view.always[tenant as usize + 1],
-            NONE,
-        );
+        self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1], NONE);
         self.flush();
         self.settle();
         self.bury(first);
@@ -115,10 +107,7 @@ impl<J: Judge> Collector<'_, J> {
     /// The rows filed under ranges that a side of a slot passes.
     fn thresholds(&mut self, side: usize) {
         let view = self.view;
-        let (start, end) = (
-            view.range_start[side] as usize,
-            view.range_start[side + 1] as usize,
-        );
+        let (start, end) = (view.range_start[side] as usize, view.range_start[side + 1] as usize);
         let number = self.findings.side(side);
         let passed = start + view.threshold[start..end].partition_point(|&threshold| number > threshold);
         if passed > start {
@@ -170,8 +159,7 @@ impl<J: Judge> Collector<'_, J> {
                 filled += (holds & !several) as usize;
                 if holds & several {
                     let place = (at + (batch * OUTBOX + index) * W) as u32;
-                    self.unsettled
-                        .push((place | if N > 1 { LARGE } else { 0 }, access));
+                    self.unsettled.push((place | if N > 1 { LARGE } else { 0 }, access));
                 }
             }
             self.filled = filled;
@@ -249,11 +237,7 @@ impl<J: Judge> Collector<'_, J> {
             own: ranges - first,
             constants: &self.view.constant[program[3] as usize..program[3] as usize + ranges * rows],
         };
-        let passed = if first == 1 {
-            group.prefix(self.findings)
-        } else {
-            rows
-        };
+        let passed = if first == 1 { group.prefix(self.findings) } else { rows };
         self.work.candidates += passed as u64;
         if group.own == 0 {
             for row in 0..passed {

@@ -195,14 +195,8 @@ impl Settler {
         self.elements[start..].sort_unstable();
         self.touched.push(anchor);
         let elements = &self.elements[start..];
-        let nested = elements
-            .windows(2)
-            .any(|pair| pair[1] < document.element(pair[0]).end);
-        let bound = Bound {
-            start: start as u32,
-            end: self.elements.len() as u32,
-            nested,
-        };
+        let nested = elements.windows(2).any(|pair| pair[1] < document.element(pair[0]).end);
+        let bound = Bound { start: start as u32, end: self.elements.len() as u32, nested };
         self.bound[anchor as usize] = Some(bound);
         bound
     }
@@ -232,8 +226,7 @@ impl Settler {
         self.blocks.resize(document.elements.len(), NONE);
         self.alike.clear();
         let elements = (0..document.elements.len()).map(ElementId::from);
-        self.alike
-            .extend(elements.map(|element| (dfa.accept_of(element), element)));
+        self.alike.extend(elements.map(|element| (dfa.accept_of(element), element)));
         self.alike.sort_unstable();
     }
 }
