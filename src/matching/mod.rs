@@ -28,7 +28,7 @@ use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::matching::nfa::Nfa;
 use crate::matching::selection::Compiled;
-use crate::matching::settle::{Settler, Unsettled};
+use crate::matching::settle::{Found, Settler, Unsettled};
 use crate::matching::verify::{Memo, Verifier};
 
 /// Memory for caches, unless said otherwise.
@@ -240,8 +240,7 @@ impl Matcher {
             findings.hold_always();
             let judge = OnDocument {
                 view: *view,
-                document: &self.document,
-                dfa: found.is_ok().then_some(dfa),
+                found: found.is_ok().then_some(Found { view: *view, document: &self.document, names, dfa }),
                 settler,
                 verifier: Verifier::new(view.twig, &self.document, names, &mut self.by_name, memo),
             };
@@ -282,9 +281,8 @@ impl Matcher {
 /// Judges candidates by the document at hand.
 struct OnDocument<'a> {
     view: View<'a>,
-    document: &'a Document,
-    /// None if the document was matched without it.
-    dfa: Option<&'a Dfa>,
+    /// None if the document was matched without the DFA.
+    found: Option<Found<'a>>,
     settler: &'a mut Settler,
     verifier: Verifier<'a>,
 }
@@ -295,7 +293,7 @@ impl Judge for OnDocument<'_> {
     }
 
     fn settle(&mut self, row: &Unsettled<'_>) -> Option<bool> {
-        self.settler.settle(row, self.document, self.dfa?)
+        self.settler.settle(row, self.found?)
     }
 }
 

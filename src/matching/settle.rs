@@ -8,11 +8,12 @@
 use std::ops::Range;
 
 use crate::document::Document;
-use crate::ids::ElementId;
+use crate::ids::{ElementId, NameId};
 use crate::index::columns::View;
 use crate::index::rows::SIMPLE_MOST;
 use crate::matching::bits::{Bits, ones};
 use crate::matching::dfa::Dfa;
+use crate::matching::names::Names;
 
 /// More elements than this and candidates are verified one by one: it bounds memory.
 const MOST_BLOCKS: usize = 64;
@@ -50,6 +51,15 @@ impl Unsettled<'_> {
     }
 }
 
+/// What a document is, and what was found in it.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    pub view: View<'a>,
+    pub document: &'a Document,
+    pub names: &'a Names,
+    pub dfa: &'a Dfa,
+}
+
 /// The elements of an anchor: a stretch of `Settler::elements`.
 #[derive(Clone, Copy)]
 struct Bound {
@@ -63,8 +73,8 @@ struct Bound {
 pub struct Settler {
     /// Whether what follows is about the document at hand.
     ready: bool,
-    /// Elements by their accept set.
-    alike: Vec<(u32, ElementId)>,
+    /// Elements by name and accept set.
+    alike: Vec<(NameId, u32, ElementId)>,
     /// Per anchor, its elements, once they were asked for.
     bound: Vec<Option<Bound>>,
     touched: Vec<u32>,
@@ -106,20 +116,20 @@ impl Settler {
     }
 
     /// Whether the lines of a row hold together; `None` if only the document can tell.
-    pub fn settle(&mut self, row: &Unsettled<'_>, document: &Document, dfa: &Dfa) -> Option<bool> {
+    pub fn settle(&mut self, row: &Unsettled<'_>, found: Found<'_>) -> Option<bool> {
         if !self.ready {
-            self.prepare(document, dfa);
+            self.prepare(found);
         }
-        let whole = ElementId(0)..ElementId::from(document.elements.len());
+        let whole = ElementId(0)..ElementId::from(found.document.elements.len());
         if row.several.is_power_of_two() {
             let anchor = row.several.trailing_zeros();
-            return self.some(row, anchor, row.lines_of(anchor), 0, &whole, document, dfa);
+            return self.some(row, anchor, row.lines_of(anchor), 0, &whole, found);
         }
         // More lines than there are: every anchor lies below.
         let top = row.below(row.several, 0x1F);
         let mut settled = true;
         for anchor in ones(top as u64) {
-            settled = settled && self.tree(row, anchor, &whole, document, dfa)?;
+            settled = settled && self.tree(row, anchor, &whole, found)?;
         }
         Some(settled)
     }
@@ -131,8 +141,7 @@ impl Settler {
         row: &Unsettled<'_>,
         anchor: u32,
         range: &Range<ElementId>,
-        document: &Document,
-        dfa: &Dfa,
+        found: Found<'_>,
     ) -> Option<bool> {
         let lines = row.lines_of(anchor);
         if ones(row.several as u64).any(|other| other != anchor && row.lines_of(other) == lines) {
@@ -140,12 +149,11 @@ impl Settler {
         }
         let below = row.below(row.several, lines);
         let own = ones(below as u64).fold(lines, |own, other| own & !row.lines_of(other));
-        self.some(row, anchor, own, below, range, document, dfa)
+        self.some(row, anchor, own, below, range, found)
     }
 
     /// Whether some element of an anchor in a range has the lines `own` below it, and what the
     /// anchors `below` ask.
-    #[allow(clippy::too_many_arguments)]
     fn some(
         &mut self,
         row: &Unsettled<'_>,
@@ -153,10 +161,9 @@ impl Settler {
         own: u32,
         below: u32,
         range: &Range<ElementId>,
-        document: &Document,
-        dfa: &Dfa,
+        found: Found<'_>,
     ) -> Option<bool> {
-        let bound = self.bound(row.anchors[anchor as usize], document, dfa);
+        let bound = self.bound(row.anchors[anchor as usize], found);
         if bound.nested {
             return None;
         }
@@ -165,13 +172,13 @@ impl Settler {
             if !range.contains(&element) {
                 continue;
             }
-            let block = self.block(element, document, dfa)?;
-            let found = &self.found[block];
-            let mut holds = ones(own as u64).all(|line| found.get(row.lines[line as usize]));
+            let block = self.block(element, found)?;
+            let below_it = &self.found[block];
+            let mut holds = ones(own as u64).all(|line| below_it.get(row.lines[line as usize]));
             if below != 0 {
-                let inside = element..document.element(element).end;
+                let inside = element..found.document.element(element).end;
                 for other in ones(below as u64) {
-                    holds = holds && self.tree(row, other, &inside, document, dfa)?;
+                    holds = holds && self.tree(row, other, &inside, found)?;
                 }
             }
             if holds {
@@ -182,14 +189,24 @@ impl Settler {
     }
 
     /// The elements of an anchor, in document order.
-    fn bound(&mut self, anchor: u32, document: &Document, dfa: &Dfa) -> Bound {
+    fn bound(&mut self, anchor: u32, found: Found<'_>) -> Bound {
+        let Found { view, document, names, dfa } = found;
         if let Some(bound) = self.bound[anchor as usize] {
             return bound;
         }
         let start = self.elements.len();
-        for alike in self.alike.chunk_by(|a, b| a.0 == b.0) {
-            if dfa.binds(alike[0].0, anchor) {
-                self.elements.extend(alike.iter().map(|(_, element)| element));
+        let name = names.name_of(view.anchor_label[anchor as usize]);
+        let named = match name.is_some() {
+            true => {
+                let first = self.alike.partition_point(|alike| alike.0 < name);
+                &self.alike[first..first + self.alike[first..].partition_point(|alike| alike.0 == name)]
+            }
+            // A wildcard: any element can bind it.
+            false => self.alike.as_slice(),
+        };
+        for alike in named.chunk_by(|a, b| a.1 == b.1) {
+            if dfa.binds(alike[0].1, anchor) {
+                self.elements.extend(alike.iter().map(|(_, _, element)| element));
             }
         }
         self.elements[start..].sort_unstable();
@@ -202,7 +219,7 @@ impl Settler {
     }
 
     /// What was found in an element's sub-tree.
-    fn block(&mut self, element: ElementId, document: &Document, dfa: &Dfa) -> Option<usize> {
+    fn block(&mut self, element: ElementId, found: Found<'_>) -> Option<usize> {
         let known = self.blocks[element.index()];
         if known != NONE {
             return Some(known as usize);
@@ -213,20 +230,21 @@ impl Settler {
         if self.used == self.found.len() {
             self.found.push(Bits::new(self.conditions));
         }
-        dfa.found_below(element, document.element(element).end, &mut self.found[self.used]);
+        let end = found.document.element(element).end;
+        found.dfa.found_below(element, end, &mut self.found[self.used]);
         self.blocks[element.index()] = self.used as u32;
         self.used += 1;
         Some(self.used - 1)
     }
 
     /// Sorts the document's elements by what they bind; most elements are like another.
-    fn prepare(&mut self, document: &Document, dfa: &Dfa) {
+    fn prepare(&mut self, Found { document, dfa, .. }: Found<'_>) {
         self.ready = true;
         self.blocks.clear();
         self.blocks.resize(document.elements.len(), NONE);
         self.alike.clear();
         let elements = (0..document.elements.len()).map(ElementId::from);
-        self.alike.extend(elements.map(|element| (dfa.accept_of(element), element)));
+        self.alike.extend(elements.map(|id| (document.element(id).name, dfa.accept_of(id), id)));
         self.alike.sort_unstable();
     }
 }
