@@ -78,43 +78,32 @@ fn main() {
         for d in &docs {
             reader.read(d, &limits, &mut doc).unwrap();
         }
-        println!(
-            "read {:.2} us",
-            t.elapsed().as_secs_f64() * 1e6 / docs.len() as f64
-        );
+        println!("read {:.2} us", t.elapsed().as_secs_f64() * 1e6 / docs.len() as f64);
     }
     let mut matcher = Matcher::new(64 << 20);
     for pass in 0..(std::env::var("PASSES").map_or(6, |s| s.parse().unwrap())) {
-        let (mut m, mut c, mut s, mut ve, mut se) = (0, 0, 0, 0, 0);
+        let (mut m, mut c, mut ve, mut se) = (0, 0, 0, 0);
         let t = Instant::now();
         matcher.match_batch(&generation, "", docs.iter().map(|d| d.as_slice()), &limits, |r| {
             let r = r.unwrap();
             m += r.queries.len();
             c += r.work.candidates;
-            s += r.work.survivors;
             se += r.work.settled;
             ve += r.work.verified;
         });
         let k = docs.len() as f64;
         println!(
-            "pass {pass} {:.2} us  matches {m} ({:.0}) cand {:.0} surv {:.0} settled {:.0} verified {:.0} cache {:?}",
+            "pass {pass} {:.2} us  matches {m} ({:.0}) cand {:.0} settled {:.0} verified {:.0} cache {:?}",
             t.elapsed().as_secs_f64() * 1e6 / k,
             m as f64 / k,
             c as f64 / k,
-            s as f64 / k,
             se as f64 / k,
             ve as f64 / k,
             matcher.cache_stats()
         );
     }
     let mut matcher = Matcher::new(64 << 20);
-    matcher.match_batch(
-        &generation,
-        "",
-        docs.iter().step_by(2).map(|d| d.as_slice()),
-        &limits,
-        |_| {},
-    );
+    matcher.match_batch(&generation, "", docs.iter().step_by(2).map(|d| d.as_slice()), &limits, |_| {});
     let t = Instant::now();
     matcher.match_batch(
         &generation,
@@ -123,10 +112,7 @@ fn main() {
         &limits,
         |_| {},
     );
-    println!(
-        "unseen {:.2} us",
-        t.elapsed().as_secs_f64() * 1e6 / (docs.len() / 2) as f64
-    );
+    println!("unseen {:.2} us", t.elapsed().as_secs_f64() * 1e6 / (docs.len() / 2) as f64);
     // compare with naive
     let mut bad = 0;
     let mut trues = 0;

@@ -12,14 +12,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for entry in std::fs::read_dir(folder)? {
         messages.push(std::fs::read(entry?.path())?);
     }
-    let (mut reader, mut document, limits) = (
-        Reader::new(),
-        Document::default(),
-        Limits {
-            internal_subset: true,
-            ..Limits::default()
-        },
-    );
+    let (mut reader, mut document, limits) =
+        (Reader::new(), Document::default(), Limits { internal_subset: true, ..Limits::default() });
     let (mut elements, mut attributes, mut texts, mut refused) = (0, 0, 0, 0);
     for message in &messages {
         match reader.read(message, &limits, &mut document) {
@@ -49,14 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{} documents, {refused} refused, {elements} elements, {attributes} attributes, {texts} texts",
         messages.len()
     );
-    println!(
-        "{} names, {} tag paths, {} bytes of vocabulary",
-        stats.names, stats.tag_paths, stats.memory
-    );
-    println!(
-        "{:.2} us a document (median), {:.2} (best)",
-        times[times.len() / 2],
-        times[0]
-    );
+    println!("{} names, {} tag paths, {} bytes of vocabulary", stats.names, stats.tag_paths, stats.memory);
+    println!("{:.2} us a document (median), {:.2} (best)", times[times.len() / 2], times[0]);
     Ok(())
 }

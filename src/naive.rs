@@ -35,11 +35,7 @@ struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     fn new(document: &'a Document, vocabulary: &'a Vocabulary) -> Evaluation<'a> {
-        Evaluation {
-            document,
-            vocabulary,
-            known: FxHashMap::default(),
-        }
+        Evaluation { document, vocabulary, known: FxHashMap::default() }
     }
 
     fn holds(&mut self, expr: &Expr, context: NodeRef) -> bool {
@@ -116,12 +112,7 @@ impl<'a> Evaluation<'a> {
                 NodeRef::Element(id) => id.index()..self.document.element(id).end.index(),
                 NodeRef::Attribute(..) | NodeRef::Text(_) => continue,
             };
-            all.extend(
-                elements
-                    .clone()
-                    .filter(|&at| at >= covered)
-                    .map(|at| NodeRef::Element(at.into())),
-            );
+            all.extend(elements.clone().filter(|&at| at >= covered).map(|at| NodeRef::Element(at.into())));
             covered = covered.max(elements.end);
         }
         all
@@ -138,10 +129,7 @@ impl<'a> Evaluation<'a> {
             match predicate {
                 Predicate::Position(position) => {
                     let place = position.map(|position| position as usize - 1);
-                    nodes = place
-                        .and_then(|place| nodes.get(place).copied())
-                        .into_iter()
-                        .collect();
+                    nodes = place.and_then(|place| nodes.get(place).copied()).into_iter().collect();
                 }
                 Predicate::Condition(condition) => nodes.retain(|&node| self.holds(condition, node)),
             }
@@ -197,10 +185,9 @@ impl<'a> Evaluation<'a> {
         match test {
             NameTest::Any => true,
             NameTest::AnyIn(wanted) => uri == wanted.as_bytes(),
-            NameTest::Name(Name {
-                uri: wanted,
-                local: wanted_local,
-            }) => local == wanted_local.as_bytes() && uri == wanted.as_bytes(),
+            NameTest::Name(Name { uri: wanted, local: wanted_local }) => {
+                local == wanted_local.as_bytes() && uri == wanted.as_bytes()
+            }
         }
     }
 

@@ -16,15 +16,10 @@ fn page() -> String {
 /// The cells of the table that begins with this header.
 fn table(page: &str, header: &str) -> Vec<Vec<String>> {
     let start = page.find(header).unwrap_or_else(|| panic!("no table {header}"));
-    let rows = page[start..]
-        .lines()
-        .skip(2)
-        .take_while(|line| line.starts_with('|'));
+    let rows = page[start..].lines().skip(2).take_while(|line| line.starts_with('|'));
     rows.map(|row| {
         let row = row.trim_matches('|').replace("\\|", "\u{1}");
-        row.split('|')
-            .map(|cell| cell.trim().trim_matches('`').replace('\u{1}', "|"))
-            .collect()
+        row.split('|').map(|cell| cell.trim().trim_matches('`').replace('\u{1}', "|")).collect()
     })
     .collect()
 }
@@ -56,20 +51,10 @@ fn canonical_texts_are_as_they_say() {
 
 #[test]
 fn every_code_is_listed() {
-    let listed: BTreeSet<String> = table(&page(), "| code | what |")
-        .into_iter()
-        .map(|row| row[0].clone())
-        .collect();
+    let listed: BTreeSet<String> =
+        table(&page(), "| code | what |").into_iter().map(|row| row[0].clone()).collect();
     let mut known: BTreeSet<String> = cases::refused().into_iter().map(|(_, code, ..)| code).collect();
-    known.extend(
-        [
-            "namespace",
-            "text-limit",
-            "depth-limit",
-            "nodes-limit",
-            "literal-limit",
-        ]
-        .map(String::from),
-    );
+    known
+        .extend(["namespace", "text-limit", "depth-limit", "nodes-limit", "literal-limit"].map(String::from));
     assert_eq!(listed, known);
 }

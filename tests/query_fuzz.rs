@@ -101,10 +101,7 @@ fn check(text: &str, prefixes: &Namespaces, messages: &[(Document, Reader)]) -> 
                 error.position.offset <= text.len() && text.is_char_boundary(error.position.offset),
                 "{text:?} {error}"
             );
-            assert!(
-                !error.reason.is_empty() && error.position.line > 0,
-                "{text:?} {error}"
-            );
+            assert!(!error.reason.is_empty() && error.position.line > 0, "{text:?} {error}");
             return false;
         }
     };
@@ -113,22 +110,13 @@ fn check(text: &str, prefixes: &Namespaces, messages: &[(Document, Reader)]) -> 
     let again = query::parse_as_written(&canonical, &Namespaces::new())
         .unwrap_or_else(|error| panic!("{text:?} → {canonical:?}: {error}"));
     assert_eq!(again, query, "{text:?} → {canonical:?}");
-    assert_eq!(
-        query::parse(&canonical, &Namespaces::new()).unwrap(),
-        query,
-        "{text:?} → {canonical:?}"
-    );
+    assert_eq!(query::parse(&canonical, &Namespaces::new()).unwrap(), query, "{text:?} → {canonical:?}");
     let spelled = query::parse(&written.canonical(), &Namespaces::new()).unwrap();
     assert_eq!(spelled, query, "{text:?} and {:?} are one", written.canonical());
     for (document, reader) in messages {
         let truth = naive::matches(&written, document, reader.vocabulary());
         let kept = naive::matches(&query, document, reader.vocabulary());
-        assert_eq!(
-            kept,
-            truth,
-            "{text:?} → {canonical:?} on {}",
-            String::from_utf8_lossy(&document.source)
-        );
+        assert_eq!(kept, truth, "{text:?} → {canonical:?} on {}", String::from_utf8_lossy(&document.source));
     }
     true
 }
@@ -137,11 +125,8 @@ fn check(text: &str, prefixes: &Namespaces, messages: &[(Document, Reader)]) -> 
 fn mutated_queries_are_refused_or_keep_their_meaning() {
     let prefixes = namespaces([("p", "urn:p"), ("q", "urn:q"), ("r", "urn:p")]);
     let messages = messages();
-    let mut queries: Vec<String> = cases::behaviour()
-        .into_iter()
-        .flat_map(|case| case.queries)
-        .map(|(query, _)| query)
-        .collect();
+    let mut queries: Vec<String> =
+        cases::behaviour().into_iter().flat_map(|case| case.queries).map(|(query, _)| query).collect();
     queries.extend(cases::refused().into_iter().map(|(query, ..)| query));
     queries.extend(cases::same().into_iter().flat_map(|(_, queries)| queries));
     let mut random = Random::new(7);
@@ -157,10 +142,7 @@ fn mutated_queries_are_refused_or_keep_their_meaning() {
             refused += 1;
         }
     }
-    assert!(
-        accepted > 5_000 && refused > 5_000,
-        "{accepted} accepted, {refused} refused"
-    );
+    assert!(accepted > 5_000 && refused > 5_000, "{accepted} accepted, {refused} refused");
 }
 
 /// Takes a stretch out, puts a word in, or grafts a piece of another query.
@@ -179,10 +161,7 @@ fn mutate(text: &mut String, queries: &[String], random: &mut Random) {
         }
         2 => *text = format!("{text}[{}]", random.pick(queries)),
         3 => {
-            *text = format!(
-                "{}[{text}]",
-                random.pick(&["//a", "//b[2]", "//*", "a[b]", "//@x", "//text()"])
-            )
+            *text = format!("{}[{text}]", random.pick(&["//a", "//b[2]", "//*", "a[b]", "//@x", "//text()"]))
         }
         4 => {
             *text = format!(
@@ -218,9 +197,8 @@ fn words_at_random_are_refused_or_keep_their_meaning() {
 fn bytes_at_random_are_refused_or_keep_their_meaning() {
     let messages = messages();
     let mut random = Random::new(13);
-    let alphabet: Vec<char> = "ab/@*.[]()'\"=<>!|$:,{}Q-+ 019\t\n&#;é日\u{0}\u{7f}\u{ffff}😀"
-        .chars()
-        .collect();
+    let alphabet: Vec<char> =
+        "ab/@*.[]()'\"=<>!|$:,{}Q-+ 019\t\n&#;é日\u{0}\u{7f}\u{ffff}😀".chars().collect();
     for _ in 0..60_000 {
         let text: String = (0..random.below(14)).map(|_| *random.pick(&alphabet)).collect();
         check(&text, &Namespaces::new(), &messages);
@@ -237,17 +215,11 @@ fn exceeded(text: &str) -> (&'static str, u64, u64) {
 
 #[test]
 fn limits() {
-    let accepted = |text: &str| {
-        query::parse(text, &Namespaces::new())
-            .map(|query| query.canonical())
-            .unwrap()
-    };
+    let accepted =
+        |text: &str| query::parse(text, &Namespaces::new()).map(|query| query.canonical()).unwrap();
     let (text, depth, nodes, literal) = (TEXT_LIMIT, DEPTH_LIMIT, NODES_LIMIT, LITERAL_LIMIT);
 
-    assert_eq!(
-        exceeded(&" ".repeat(text + 1)),
-        ("text-limit", text as u64 + 1, text as u64)
-    );
+    assert_eq!(exceeded(&" ".repeat(text + 1)), ("text-limit", text as u64 + 1, text as u64));
     assert_eq!(accepted(&format!("a{}", " ".repeat(text - 1))), "/a");
 
     for (open, inner, close) in [
@@ -262,25 +234,12 @@ fn limits() {
         accepted(&nested(depth / levels));
         let deep = exceeded(&nested(depth / levels + 1));
         assert_eq!(deep, ("depth-limit", depth as u64 + 1, depth as u64), "{open}");
-        assert_eq!(
-            exceeded(&nested(text / (open.len() + close.len()) - 1)).0,
-            "depth-limit"
-        );
+        assert_eq!(exceeded(&nested(text / (open.len() + close.len()) - 1)).0, "depth-limit");
         let unclosed = query::parse(&open.repeat(text / open.len()), &Namespaces::new()).unwrap_err();
         assert_eq!(unclosed.code, "depth-limit");
     }
 
-    for many in [
-        "/a",
-        "[a]",
-        "[1]",
-        " and a",
-        " or a",
-        " | a",
-        "//@x | a",
-        " or not(a)",
-        " or a = 1",
-    ] {
+    for many in ["/a", "[a]", "[1]", " and a", " or a", " | a", "//@x | a", " or not(a)", " or a = 1"] {
         let error = query::parse(&format!("a{}", many.repeat(nodes)), &Namespaces::new()).unwrap_err();
         assert_eq!(error.code, "nodes-limit", "{many}");
         assert_eq!(error.exceeded.unwrap().limit, nodes as u64);
@@ -317,15 +276,8 @@ fn large_queries_are_survived() {
             format!("//a{}", "[b]".repeat(1000)),
             format!("//a{}", "[b][1]".repeat(600)),
             format!("//*{}", "//*".repeat(4000)),
-            (0..600)
-                .map(|n| format!("//a[@x = {n}]"))
-                .collect::<Vec<_>>()
-                .join(" or "),
-            (0..1000)
-                .rev()
-                .map(|n| format!("not(a/b{n})"))
-                .collect::<Vec<_>>()
-                .join(" and "),
+            (0..600).map(|n| format!("//a[@x = {n}]")).collect::<Vec<_>>().join(" or "),
+            (0..1000).rev().map(|n| format!("not(a/b{n})")).collect::<Vec<_>>().join(" and "),
             (0..60).fold("a".to_string(), |inner, n| format!("not({inner} and b{n})")),
         ] {
             let query = query::parse(&text, &Namespaces::new()).unwrap_or_else(|error| panic!("{error}"));
@@ -333,10 +285,5 @@ fn large_queries_are_survived() {
             naive::matches(&query, &document, reader.vocabulary());
         }
     };
-    std::thread::Builder::new()
-        .stack_size(1 << 20)
-        .spawn(run)
-        .unwrap()
-        .join()
-        .unwrap();
+    std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
 }

@@ -51,18 +51,10 @@ impl Parse<'_> {
     fn end_tag(&mut self, at: usize) -> Read<usize> {
         self.end_run(at)?;
         let text = self.text;
-        let open = *self
-            .scratch
-            .open
-            .last()
-            .expect("the loop over content runs while one is open");
+        let open = *self.scratch.open.last().expect("the loop over content runs while one is open");
         let (name, len) = (at + 2, open.name_len as usize);
         if self.scratch.open.len() <= self.base {
-            return Err(self.fault(
-                "entity-boundary",
-                "an entity ends an element that it did not begin",
-                at,
-            ));
+            return Err(self.fault("entity-boundary", "an entity ends an element that it did not begin", at));
         }
         let mut after = name + len;
         if after > self.end || !same(text, name, open.name_at as usize, len) {
@@ -102,11 +94,7 @@ impl Parse<'_> {
             return self.comment(at);
         }
         if self.text[at..at + SECTION.len()] != *SECTION {
-            return Err(self.unexpected(
-                "bad-tag",
-                "a comment or a CDATA section expected after <!",
-                at + 2,
-            ));
+            return Err(self.unexpected("bad-tag", "a comment or a CDATA section expected after <!", at + 2));
         }
         let start = at + SECTION.len();
         let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"]]>") else {
@@ -153,32 +141,12 @@ impl Parse<'_> {
         if (end - start) as usize > self.limits.text {
             let at = self.run.source as usize;
             let (value, limit) = ((end - start) as usize, self.limits.text);
-            return Err(super::fault::exceeded(
-                "text-limit",
-                "bytes of text",
-                self.source,
-                at,
-                value,
-                limit,
-            ));
+            return Err(super::fault::exceeded("text-limit", "bytes of text", self.source, at, value, limit));
         }
-        let parent = self
-            .scratch
-            .open
-            .last()
-            .expect("text stands in an element")
-            .element;
-        let span = Span {
-            start: self.run.source,
-            end: self.place(at, at).end,
-        };
+        let parent = self.scratch.open.last().expect("text stands in an element").element;
+        let span = Span { start: self.run.source, end: self.place(at, at).end };
         let node = self.next_node();
-        self.document.texts.push(Text {
-            parent,
-            node,
-            content: Span { start, end },
-            span,
-        });
+        self.document.texts.push(Text { parent, node, content: Span { start, end }, span });
         self.run.start = end;
         Ok(())
     }
@@ -210,11 +178,7 @@ impl Parse<'_> {
         }
         let open = self.scratch.open[open - 1];
         let name = String::from_utf8_lossy(&self.text[open.name_at as usize..][..open.name_len as usize]);
-        Err(self.fault(
-            "unclosed-element",
-            format!("the message ends before </{name}>"),
-            at,
-        ))
+        Err(self.fault("unclosed-element", format!("the message ends before </{name}>"), at))
     }
 
     #[cold]
@@ -226,10 +190,6 @@ impl Parse<'_> {
         if skip(self.text, end, SPACE) == self.end {
             return self.fault("truncated", "the end tag does not end", at);
         }
-        self.fault(
-            "mismatched-tag",
-            format!("</{expected}> expected, not </{found}"),
-            at,
-        )
+        self.fault("mismatched-tag", format!("</{expected}> expected, not </{found}"), at)
     }
 }

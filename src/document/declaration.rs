@@ -28,9 +28,7 @@ pub(super) fn read(source: &[u8]) -> Read<Declaration<'_>> {
         return Err(cursor.fault("an XML declaration begins with its version"));
     }
     let version = cursor.value()?;
-    if !version
-        .strip_prefix("1.")
-        .is_some_and(|minor| !minor.is_empty() && is_all(minor, u8::is_ascii_digit))
+    if !version.strip_prefix("1.").is_some_and(|minor| !minor.is_empty() && is_all(minor, u8::is_ascii_digit))
     {
         return Err(cursor.fault("the version must be 1.0"));
     }
@@ -56,10 +54,7 @@ pub(super) fn read(source: &[u8]) -> Read<Declaration<'_>> {
     if !cursor.take(b"?>") {
         return Err(cursor.fault("an XML declaration has version, encoding and standalone, in this order"));
     }
-    Ok(Declaration {
-        end: cursor.at,
-        ..declaration
-    })
+    Ok(Declaration { end: cursor.at, ..declaration })
 }
 
 fn is_all(text: &str, is_it: impl Fn(&u8) -> bool) -> bool {

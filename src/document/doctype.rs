@@ -67,16 +67,9 @@ impl Parse<'_> {
         }
         if self.text[at] == b'[' {
             if !self.limits.internal_subset {
-                return Err(self.fault(
-                    "internal-subset",
-                    "an internal DTD subset is not allowed here",
-                    at,
-                ));
+                return Err(self.fault("internal-subset", "an internal DTD subset is not allowed here", at));
             }
-            let prolog = dtd::Prolog {
-                standalone: self.standalone,
-                external: doctype.incomplete,
-            };
+            let prolog = dtd::Prolog { standalone: self.standalone, external: doctype.incomplete };
             let (dtd, end) = dtd::read_internal(&self.source[..self.end], at + 1, prolog, self.limits)?;
             self.keep_declarations(&mut doctype, dtd, at)?;
             at = skip(self.text, end + 1, SPACE);
@@ -107,13 +100,8 @@ impl Parse<'_> {
                 EntityKind::External(_) => EntityContent::External,
                 EntityKind::Unparsed(..) => EntityContent::Unparsed,
             };
-            doctype
-                .entity_ids
-                .insert(name.as_bytes().into(), doctype.entities.len());
-            doctype.entities.push(Entity {
-                content,
-                outside: entity.outside,
-            });
+            doctype.entity_ids.insert(name.as_bytes().into(), doctype.entities.len());
+            doctype.entities.push(Entity { content, outside: entity.outside });
         }
         for (element, attributes) in dtd.attributes.iter() {
             let element = self.declared_name(element, at)?;
@@ -125,15 +113,8 @@ impl Parse<'_> {
                 if let Some(value) = default.value() {
                     let start = self.document.values.len() as u32;
                     self.document.values.extend_from_slice(value.as_bytes());
-                    let span = Span {
-                        start,
-                        end: self.document.values.len() as u32,
-                    };
-                    doctype
-                        .defaults
-                        .entry(element)
-                        .or_default()
-                        .push((attribute, span));
+                    let span = Span { start, end: self.document.values.len() as u32 };
+                    doctype.defaults.entry(element).or_default().push((attribute, span));
                 }
             }
         }

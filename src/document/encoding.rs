@@ -28,92 +28,43 @@ pub(super) const MOST: usize = 1 << 29;
 pub(super) fn decode(message: &[u8], limits: &Limits, source: &mut Vec<u8>) -> Read<Form> {
     let limit = limits.document.min(MOST);
     if message.len() > limit {
-        return Err(exceeded(
-            "document-limit",
-            "bytes in the message",
-            message,
-            limit,
-            message.len(),
-            limit,
-        ));
+        return Err(exceeded("document-limit", "bytes in the message", message, limit, message.len(), limit));
     }
     let form = match message {
         [0, 0, 0xFE, 0xFF, ..] | [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0, b'<', ..] | [b'<', 0, 0, 0, ..] => {
-            return Err(fault(
-                "unsupported-encoding",
-                "UTF-32 is not supported; send UTF-8",
-                message,
-                0,
-            ));
+            return Err(fault("unsupported-encoding", "UTF-32 is not supported; send UTF-8", message, 0));
         }
         [0x4C, 0x6F, 0xA7, 0x94, ..] => {
-            return Err(fault(
-                "unsupported-encoding",
-                "EBCDIC is not supported; send UTF-8",
-                message,
-                0,
-            ));
+            return Err(fault("unsupported-encoding", "EBCDIC is not supported; send UTF-8", message, 0));
         }
         [0xEF, 0xBB, 0xBF, rest @ ..] => {
             source.extend_from_slice(rest);
             return Ok(Form::Bytes { marked: true });
         }
-        [0xFF, 0xFE, ..] => Form::Utf16 {
-            marked: true,
-            little_endian: true,
-        },
-        [0xFE, 0xFF, ..] => Form::Utf16 {
-            marked: true,
-            little_endian: false,
-        },
-        [b'<', 0, ..] => Form::Utf16 {
-            marked: false,
-            little_endian: true,
-        },
-        [0, b'<', ..] => Form::Utf16 {
-            marked: false,
-            little_endian: false,
-        },
+        [0xFF, 0xFE, ..] => Form::Utf16 { marked: true, little_endian: true },
+        [0xFE, 0xFF, ..] => Form::Utf16 { marked: true, little_endian: false },
+        [b'<', 0, ..] => Form::Utf16 { marked: false, little_endian: true },
+        [0, b'<', ..] => Form::Utf16 { marked: false, little_endian: false },
         _ => {
             source.extend_from_slice(message);
             return Ok(Form::Bytes { marked: false });
         }
     };
-    let Form::Utf16 {
-        marked,
-        little_endian,
-    } = form
-    else {
-        unreachable!("the other form has returned")
-    };
-    let units = message[if marked { 2 } else { 0 }..]
-        .chunks(2)
-        .map(|unit| match *unit {
-            [low, high] if little_endian => u16::from_le_bytes([low, high]),
-            [high, low] => u16::from_be_bytes([high, low]),
-            // Half a unit at the end: a lone surrogate stands for it and is refused below.
-            _ => 0xD800,
-        });
+    let Form::Utf16 { marked, little_endian } = form else { unreachable!("the other form has returned") };
+    let units = message[if marked { 2 } else { 0 }..].chunks(2).map(|unit| match *unit {
+        [low, high] if little_endian => u16::from_le_bytes([low, high]),
+        [high, low] => u16::from_be_bytes([high, low]),
+        // Half a unit at the end: a lone surrogate stands for it and is refused below.
+        _ => 0xD800,
+    });
     for decoded in char::decode_utf16(units) {
         let Ok(c) = decoded else {
-            return Err(fault(
-                "bad-utf16",
-                "not UTF-16: half a character",
-                source,
-                source.len(),
-            ));
+            return Err(fault("bad-utf16", "not UTF-16: half a character", source, source.len()));
         };
         source.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
     }
     if source.len() > limit {
-        return Err(exceeded(
-            "document-limit",
-            "bytes in UTF-8",
-            source,
-            limit,
-            source.len(),
-            limit,
-        ));
+        return Err(exceeded("document-limit", "bytes in UTF-8", source, limit, source.len(), limit));
     }
     Ok(form)
 }
@@ -135,9 +86,7 @@ pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize
     };
     let actual = match form {
         Form::Bytes { .. } => "UTF-8",
-        Form::Utf16 {
-            little_endian: true, ..
-        } => "UTF-16LE",
+        Form::Utf16 { little_endian: true, .. } => "UTF-16LE",
         Form::Utf16 { .. } => "UTF-16BE",
     };
     match (name.to_ascii_uppercase().as_str(), form) {
@@ -180,10 +129,7 @@ pub(super) fn validate(padded: &[u8], end: usize) -> Read<()> {
     while let Some(found) = memchr::memchr(0xEF, &source[from..]) {
         let at = from + found;
         if source[at + 1] == 0xBF && source[at + 2] >= 0xBE {
-            let reason = format!(
-                "the character U+FFF{:X} is not allowed in XML",
-                0xE + (source[at + 2] & 1)
-            );
+            let reason = format!("the character U+FFF{:X} is not allowed in XML", 0xE + (source[at + 2] & 1));
             return Err(fault("illegal-character", reason, source, at));
         }
         from = at + 3;

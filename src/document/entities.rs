@@ -30,13 +30,7 @@ impl<'a> Parse<'a> {
         let Some(Entered { entity, text, end }) = self.enter(at, name, false)? else {
             return Ok(after);
         };
-        self.suspended.push(Suspended {
-            text: self.text,
-            end: self.end,
-            at: after,
-            base: self.base,
-            entity,
-        });
+        self.suspended.push(Suspended { text: self.text, end: self.end, at: after, base: self.base, entity });
         self.reference = Some(self.place(at, after));
         (self.text, self.end, self.base) = (text, end, self.scratch.open.len());
         Ok(0)
@@ -209,8 +203,5 @@ fn collapse_spaces(value: Span, values: &mut Vec<u8>) -> Span {
     if values.len() > start && values[values.len() - 1] == b' ' {
         values.pop();
     }
-    Span {
-        start: start as u32,
-        end: values.len() as u32,
-    }
+    Span { start: start as u32, end: values.len() as u32 }
 }

@@ -9,12 +9,7 @@ pub(super) type Read<T> = Result<T, Fault>;
 #[cold]
 pub(super) fn fault(code: &'static str, reason: impl Into<String>, source: &[u8], at: usize) -> Fault {
     let position = Position::of(source, at);
-    Box::new(ReadError {
-        code,
-        reason: reason.into(),
-        position,
-        exceeded: None,
-    })
+    Box::new(ReadError { code, reason: reason.into(), position, exceeded: None })
 }
 
 /// A limit passed: `value` of `what`, `limit` allowed.
@@ -29,14 +24,6 @@ pub(super) fn exceeded(
 ) -> Fault {
     let position = Position::of(source, at);
     let reason = format!("{value} {what}, at most {limit} allowed");
-    let exceeded = Some(Exceeded {
-        value: value as u64,
-        limit: limit as u64,
-    });
-    Box::new(ReadError {
-        code,
-        reason,
-        position,
-        exceeded,
-    })
+    let exceeded = Some(Exceeded { value: value as u64, limit: limit as u64 });
+    Box::new(ReadError { code, reason, position, exceeded })
 }

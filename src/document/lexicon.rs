@@ -104,11 +104,7 @@ impl Lexicon {
     #[inline(always)]
     pub fn find(&self, text: &[u8], at: usize, len: usize) -> Option<WrittenId> {
         let head = sixteen_at_most(text, at, len);
-        self.ids
-            .find(self.hash(head, text, at, len), |id| {
-                self.is(id, head, text, at, len)
-            })
-            .map(WrittenId)
+        self.ids.find(self.hash(head, text, at, len), |id| self.is(id, head, text, at, len)).map(WrittenId)
     }
 
     /// The same, and if it was not met before it is checked and taken in. An error says what is
@@ -216,17 +212,13 @@ impl Lexicon {
     pub fn prefix(&mut self, prefix: &[u8]) -> PrefixId {
         let seed = self.seed;
         let hash = seed.bytes(0, prefix);
-        if let Some(id) = self
-            .prefix_ids
-            .find(hash, |id| *self.prefixes[id as usize] == *prefix)
-        {
+        if let Some(id) = self.prefix_ids.find(hash, |id| *self.prefixes[id as usize] == *prefix) {
             return PrefixId(id);
         }
         let id = self.prefixes.len() as u32;
         self.prefixes.push(prefix.into());
         let prefixes = &self.prefixes;
-        self.prefix_ids
-            .insert(hash, id, |id| seed.bytes(0, &prefixes[id as usize]));
+        self.prefix_ids.insert(hash, id, |id| seed.bytes(0, &prefixes[id as usize]));
         PrefixId(id)
     }
 
@@ -262,10 +254,7 @@ fn sixteen_at_most(text: &[u8], at: usize, len: usize) -> [u64; 2] {
         mask
     };
     let from = 16 - len.min(16);
-    [
-        word(text, at) & word(&MASK, from),
-        word(text, at + 8) & word(&MASK, from + 8),
-    ]
+    [word(text, at) & word(&MASK, from), word(text, at + 8) & word(&MASK, from + 8)]
 }
 
 /// Whether these bytes are a `Name`.

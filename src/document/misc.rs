@@ -44,19 +44,9 @@ impl Parse<'_> {
     }
 
     fn other(&mut self, kind: OtherKind, content: Span, at: usize, end: usize) {
-        let parent = self
-            .scratch
-            .open
-            .last()
-            .map_or(ElementId::NONE, |open| open.element);
+        let parent = self.scratch.open.last().map_or(ElementId::NONE, |open| open.element);
         let (node, span) = (self.next_node(), self.place(at, end));
-        self.document.others.push(Other {
-            kind,
-            parent,
-            node,
-            content,
-            span,
-        });
+        self.document.others.push(Other { kind, parent, node, content, span });
     }
 
     /// The content of a comment or instruction in `Document::values`: bounded, line ends made `\n`.
@@ -86,9 +76,6 @@ impl Parse<'_> {
             from = cr + 1;
         }
         values.extend_from_slice(&content[from..]);
-        Ok(Span {
-            start: at,
-            end: values.len() as u32,
-        })
+        Ok(Span { start: at, end: values.len() as u32 })
     }
 }

@@ -151,9 +151,7 @@ impl Document {
     /// The text nodes that are children of an element.
     pub fn texts_of(&self, id: ElementId) -> impl Iterator<Item = &Text> {
         let range = self.elements[id.index()].texts;
-        self.texts[range.start as usize..range.end as usize]
-            .iter()
-            .filter(move |text| text.parent == id)
+        self.texts[range.start as usize..range.end as usize].iter().filter(move |text| text.parent == id)
     }
 
     #[inline(always)]

@@ -16,10 +16,7 @@ pub(super) struct Namespaces {
 
 impl Namespaces {
     pub fn new() -> Namespaces {
-        Namespaces {
-            bound: Vec::new(),
-            undo: Vec::new(),
-        }
+        Namespaces { bound: Vec::new(), undo: Vec::new() }
     }
 
     /// Makes ready for a document.

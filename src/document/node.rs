@@ -35,11 +35,7 @@ impl Document {
 
     /// A key that sorts nodes in document order: attributes follow their element.
     pub fn order(&self, node: NodeRef) -> (NodeId, u32) {
-        let within = if let NodeRef::Attribute(_, place) = node {
-            place + 1
-        } else {
-            0
-        };
+        let within = if let NodeRef::Attribute(_, place) = node { place + 1 } else { 0 };
         (self.node_id(node), within)
     }
 }

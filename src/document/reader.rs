@@ -74,12 +74,7 @@ impl Reader {
         let end = source.len();
         source.resize(end + PADDING, 0);
         let declaration = declaration::read(&source[..end])?;
-        encoding::agree(
-            form,
-            declaration.encoding,
-            &source[..end],
-            declaration.encoding_at,
-        )?;
+        encoding::agree(form, declaration.encoding, &source[..end], declaration.encoding_at)?;
         encoding::validate(source, end)?;
         let (start, standalone) = (declaration.end, declaration.standalone);
 
@@ -261,18 +256,12 @@ impl<'a> Parse<'a> {
     /// A stretch of `text` in `Document::values`, where the source stands already.
     pub fn value_span(&mut self, start: usize, end: usize) -> Span {
         if self.reference.is_none() {
-            return Span {
-                start: start as u32,
-                end: end as u32,
-            };
+            return Span { start: start as u32, end: end as u32 };
         }
         let values = &mut self.document.values;
         let at = values.len() as u32;
         values.extend_from_slice(&self.text[start..end]);
-        Span {
-            start: at,
-            end: values.len() as u32,
-        }
+        Span { start: at, end: values.len() as u32 }
     }
 
     /// A name without a colon (a target, an entity) at `at`; gives the place after it.
@@ -301,10 +290,7 @@ impl<'a> Parse<'a> {
     /// Where something that is at `start..end` of `text` stands in the source.
     #[inline(always)]
     pub fn place(&self, start: usize, end: usize) -> Span {
-        self.reference.unwrap_or(Span {
-            start: start as u32,
-            end: end as u32,
-        })
+        self.reference.unwrap_or(Span { start: start as u32, end: end as u32 })
     }
 
     #[cold]
@@ -320,13 +306,6 @@ impl<'a> Parse<'a> {
 
     #[cold]
     pub fn exceeded(&self, code: &'static str, what: &str, at: usize, value: usize, limit: usize) -> Fault {
-        exceeded(
-            code,
-            what,
-            self.source,
-            self.place(at, at).start as usize,
-            value,
-            limit,
-        )
+        exceeded(code, what, self.source, self.place(at, at).start as usize, value, limit)
     }
 }

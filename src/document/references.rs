@@ -5,13 +5,8 @@ use super::fault::Read;
 use super::reader::Parse;
 
 /// The entities every document has. Declaring them again changes nothing.
-const PREDEFINED: [(&[u8], char); 5] = [
-    (b"lt;", '<'),
-    (b"gt;", '>'),
-    (b"amp;", '&'),
-    (b"quot;", '"'),
-    (b"apos;", '\''),
-];
+const PREDEFINED: [(&[u8], char); 5] =
+    [(b"lt;", '<'), (b"gt;", '>'), (b"amp;", '&'), (b"quot;", '"'), (b"apos;", '\'')];
 
 /// What a reference refers to.
 pub(super) enum Reference {
@@ -30,10 +25,7 @@ impl Parse<'_> {
             return self.character_reference(at);
         }
         let start = at + 1;
-        if let Some((name, c)) = PREDEFINED
-            .iter()
-            .find(|(name, _)| self.text[start..].starts_with(name))
-        {
+        if let Some((name, c)) = PREDEFINED.iter().find(|(name, _)| self.text[start..].starts_with(name)) {
             return Ok((Reference::Character(*c), start + name.len()));
         }
         let reason = "a name expected after &; a plain & is written &amp;";
@@ -45,11 +37,7 @@ impl Parse<'_> {
     }
 
     fn character_reference(&self, at: usize) -> Read<(Reference, usize)> {
-        let (radix, start) = if self.text[at + 2] == b'x' {
-            (16, at + 3)
-        } else {
-            (10, at + 2)
-        };
+        let (radix, start) = if self.text[at + 2] == b'x' { (16, at + 3) } else { (10, at + 2) };
         let mut end = start;
         let mut code = 0u32;
         while let Some(digit) = (self.text[end] as char).to_digit(radix) {
@@ -61,11 +49,9 @@ impl Parse<'_> {
         }
         match char::from_u32(code).filter(|&c| is_char(c)) {
             Some(c) => Ok((Reference::Character(c), end + 1)),
-            None => Err(self.fault(
-                "bad-reference",
-                "this refers to a character that is not allowed in XML",
-                at,
-            )),
+            None => {
+                Err(self.fault("bad-reference", "this refers to a character that is not allowed in XML", at))
+            }
         }
     }
 }

@@ -27,10 +27,7 @@ impl Sixteen {
         // SAFETY: SSE2 is part of x86-64.
         unsafe {
             let punctuation = at_most(_mm_sub_epi8(self.0, _mm_set1_epi8(b';' as i8)), b'?' - b';');
-            let stop = _mm_or_si128(
-                _mm_or_si128(at_most(self.0, b','), equals(self.0, b'/')),
-                punctuation,
-            );
+            let stop = _mm_or_si128(_mm_or_si128(at_most(self.0, b','), equals(self.0, b'/')), punctuation);
             _mm_movemask_epi8(stop) as u32
         }
     }
@@ -94,10 +91,7 @@ impl Sixteen {
 
     #[inline(always)]
     fn bits(self, is_it: impl Fn(u8) -> bool) -> u32 {
-        self.0
-            .iter()
-            .rev()
-            .fold(0, |bits, &byte| bits << 1 | u32::from(is_it(byte)))
+        self.0.iter().rev().fold(0, |bits, &byte| bits << 1 | u32::from(is_it(byte)))
     }
 
     #[inline(always)]
@@ -138,10 +132,7 @@ mod tests {
                 let ends_value = byte < b' ' || matches!(byte, b'"' | b'<' | b'&');
                 assert_eq!(sixteen.is_value_end(b'"'), bits(ends_value));
                 assert_eq!(sixteen.is_text_end(), bits(b"<&]\r\0".contains(&byte)));
-                assert_eq!(
-                    sixteen.is_control(),
-                    bits(byte < b' ' && !b"\t\n\r".contains(&byte))
-                );
+                assert_eq!(sixteen.is_control(), bits(byte < b' ' && !b"\t\n\r".contains(&byte)));
             }
         }
     }

@@ -60,10 +60,7 @@ pub(super) struct IdTable {
 
 impl IdTable {
     pub fn new() -> IdTable {
-        IdTable {
-            slots: vec![EMPTY; 64],
-            len: 0,
-        }
+        IdTable { slots: vec![EMPTY; 64], len: 0 }
     }
 
     /// The id filed under `hash` for which `is_it` holds.
@@ -109,9 +106,6 @@ impl IdTable {
         while self.slots[at].id != EMPTY.id {
             at = (at + 1) & mask;
         }
-        self.slots[at] = Slot {
-            tag: (hash >> 32) as u32,
-            id,
-        };
+        self.slots[at] = Slot { tag: (hash >> 32) as u32, id };
     }
 }

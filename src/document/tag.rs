@@ -50,13 +50,7 @@ impl Parse<'_> {
         let span = self.place(start, after);
         let (element, tag_path) = self.element(name, start, attributes_start, span)?;
         let (name_at, name_len) = (start as u32 + 1, (name_end - start - 1) as u32);
-        self.scratch.open.push(Open {
-            element,
-            tag_path,
-            name_at,
-            name_len,
-            bindings,
-        });
+        self.scratch.open.push(Open { element, tag_path, name_at, name_len, bindings });
         if empty {
             self.close(after);
         }
@@ -89,10 +83,7 @@ impl Parse<'_> {
         let tag_path = self.vocabulary.tag_path(parent_path, name);
         let node = self.next_node();
         let id = ElementId::from(self.document.elements.len());
-        let empty_at = |place: usize| Span {
-            start: place as u32,
-            end: place as u32,
-        };
+        let empty_at = |place: usize| Span { start: place as u32, end: place as u32 };
         self.document.elements.push(Element {
             name,
             parent,
@@ -170,13 +161,7 @@ impl Parse<'_> {
         };
         if value.len() > self.limits.text {
             let (value, limit) = (value.len(), self.limits.text);
-            return Err(self.exceeded(
-                "text-limit",
-                "bytes in an attribute value",
-                value_at,
-                value,
-                limit,
-            ));
+            return Err(self.exceeded("text-limit", "bytes in an attribute value", value_at, value, limit));
         }
         self.add_attribute(id, value, start)?;
         Ok(at + 1)
@@ -192,18 +177,10 @@ impl Parse<'_> {
             self.scratch.written.push(id);
         }
         match entry.kind {
-            Kind::Plain => self.document.attributes.push(Attribute {
-                name: entry.plain,
-                value,
-            }),
+            Kind::Plain => self.document.attributes.push(Attribute { name: entry.plain, value }),
             Kind::Prefixed => {
-                self.scratch
-                    .prefixed
-                    .push((self.document.attributes.len() as u32, id, at as u32));
-                self.document.attributes.push(Attribute {
-                    name: NameId::NONE,
-                    value,
-                });
+                self.scratch.prefixed.push((self.document.attributes.len() as u32, id, at as u32));
+                self.document.attributes.push(Attribute { name: NameId::NONE, value });
             }
             Kind::Declares(_) => self.scratch.declared.push((id, value, at as u32)),
         }
@@ -252,23 +229,14 @@ impl Parse<'_> {
             self.document.values.extend_from_slice(&text[from..at]);
         }
         let end = self.document.values.len() as u32;
-        Ok((
-            Span {
-                start: value_start as u32,
-                end,
-            },
-            at,
-        ))
+        Ok((Span { start: value_start as u32, end }, at))
     }
 
     /// Refuses the tag at `start` as soon as it has too many attributes or declarations: they have cost
     /// little by then.
     #[inline(always)]
     pub fn check_counts(&self, start: usize, attributes_start: usize) -> Read<()> {
-        let (count, limit) = (
-            self.document.attributes.len() - attributes_start,
-            self.limits.attributes,
-        );
+        let (count, limit) = (self.document.attributes.len() - attributes_start, self.limits.attributes);
         if count > limit {
             return Err(self.exceeded("attributes-limit", "attributes", start, count, limit));
         }
@@ -324,10 +292,6 @@ impl Parse<'_> {
             return self.fault("reserved-prefix", "no name has the prefix xmlns", at);
         }
         let prefix = String::from_utf8_lossy(self.scratch.lexicon.prefix_text(prefix));
-        self.fault(
-            "unbound-prefix",
-            format!("the prefix {prefix} is not bound to a namespace"),
-            at,
-        )
+        self.fault("unbound-prefix", format!("the prefix {prefix} is not bound to a namespace"), at)
     }
 }

@@ -15,11 +15,7 @@ pub struct Capacity {
 
 impl Default for Capacity {
     fn default() -> Capacity {
-        Capacity {
-            names: 1 << 16,
-            tag_paths: 1 << 18,
-            bytes: 8 << 20,
-        }
+        Capacity { names: 1 << 16, tag_paths: 1 << 18, bytes: 8 << 20 }
     }
 }
 
@@ -98,36 +94,25 @@ impl Vocabulary {
 
     /// Starts anew if past capacity. For between messages: ids of a message being read must last.
     pub fn renew_if_full(&mut self) {
-        let Capacity {
-            names,
-            tag_paths,
-            bytes,
-        } = self.capacity;
+        let Capacity { names, tag_paths, bytes } = self.capacity;
         let most = self.names.len().max(self.uris.len());
         if most > names || self.paths.len() > tag_paths || self.bytes.len() > bytes {
             let epoch = self.epoch + 1;
-            *self = Vocabulary {
-                epoch,
-                ..Vocabulary::with_capacity(self.capacity)
-            };
+            *self = Vocabulary { epoch, ..Vocabulary::with_capacity(self.capacity) };
         }
     }
 
     pub fn uri(&mut self, uri: &[u8]) -> UriId {
         let seed = self.seed;
         let hash = seed.bytes(0, uri);
-        if let Some(id) = self
-            .uri_ids
-            .find(hash, |id| self.uris[id as usize].of(&self.bytes) == uri)
-        {
+        if let Some(id) = self.uri_ids.find(hash, |id| self.uris[id as usize].of(&self.bytes) == uri) {
             return UriId(id);
         }
         let id = UriId::from(self.uris.len());
         let stretch = self.keep(uri);
         self.uris.push(stretch);
         let (uris, bytes) = (&self.uris, &self.bytes);
-        self.uri_ids
-            .insert(hash, id.0, |id| seed.bytes(0, uris[id as usize].of(bytes)));
+        self.uri_ids.insert(hash, id.0, |id| seed.bytes(0, uris[id as usize].of(bytes)));
         id
     }
 
@@ -160,10 +145,7 @@ impl Vocabulary {
     pub fn tag_path(&mut self, parent: TagPathId, name: NameId) -> TagPathId {
         let seed = self.seed;
         let hash = seed.pair(parent.0, name.0);
-        if let Some(id) = self
-            .path_ids
-            .find(hash, |id| self.paths[id as usize] == (parent, name))
-        {
+        if let Some(id) = self.path_ids.find(hash, |id| self.paths[id as usize] == (parent, name)) {
             return TagPathId(id);
         }
         let id = TagPathId::from(self.paths.len());
@@ -220,10 +202,7 @@ impl Vocabulary {
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Stretch {
-        let stretch = Stretch {
-            start: self.bytes.len() as u32,
-            len: bytes.len() as u32,
-        };
+        let stretch = Stretch { start: self.bytes.len() as u32, len: bytes.len() as u32 };
         self.bytes.extend_from_slice(bytes);
         stretch
     }
@@ -242,16 +221,12 @@ mod tests {
     #[test]
     fn the_same_thing_is_the_same_id() {
         let mut vocabulary = Vocabulary::new();
-        let ids: Vec<NameId> = (0..1000)
-            .map(|n| vocabulary.name(UriId(n % 3), format!("name{}", n / 3).as_bytes()))
-            .collect();
+        let ids: Vec<NameId> =
+            (0..1000).map(|n| vocabulary.name(UriId(n % 3), format!("name{}", n / 3).as_bytes())).collect();
         for n in 0..1000 {
             let local = format!("name{}", n / 3);
             assert_eq!(vocabulary.name(UriId(n % 3), local.as_bytes()), ids[n as usize]);
-            assert_eq!(
-                vocabulary.name_parts(ids[n as usize]),
-                (UriId(n % 3), local.as_bytes())
-            );
+            assert_eq!(vocabulary.name_parts(ids[n as usize]), (UriId(n % 3), local.as_bytes()));
         }
         assert_eq!(vocabulary.names(), 1000);
         assert_eq!(vocabulary.uri(b""), UriId(0));
@@ -268,10 +243,7 @@ mod tests {
 
     #[test]
     fn past_capacity_a_new_epoch_begins() {
-        let mut vocabulary = Vocabulary::with_capacity(Capacity {
-            names: 2,
-            ..Capacity::default()
-        });
+        let mut vocabulary = Vocabulary::with_capacity(Capacity { names: 2, ..Capacity::default() });
         vocabulary.name(UriId(0), b"a");
         vocabulary.name(UriId(0), b"b");
         vocabulary.renew_if_full();

@@ -49,17 +49,9 @@ impl Constants {
         match constant {
             Constant::Number(id) => self.values[id as usize].to_bits(),
             Constant::Text(id) => {
-                let start = if id == 0 {
-                    0
-                } else {
-                    self.ends[id as usize - 1] as usize
-                };
+                let start = if id == 0 { 0 } else { self.ends[id as usize - 1] as usize };
                 let value = number(&self.bytes[start..self.ends[id as usize] as usize]);
-                if value.is_nan() {
-                    u64::MAX - id as u64
-                } else {
-                    value.to_bits()
-                }
+                if value.is_nan() { u64::MAX - id as u64 } else { value.to_bits() }
             }
         }
     }
@@ -153,11 +145,7 @@ impl View<'_> {
             if id == NONE {
                 return NONE;
             }
-            let start = if id == 0 {
-                0
-            } else {
-                self.text_ends[id as usize - 1] as usize
-            };
+            let start = if id == 0 { 0 } else { self.text_ends[id as usize - 1] as usize };
             if &self.text_bytes[start..self.text_ends[id as usize] as usize] == value {
                 return id;
             }

@@ -31,14 +31,8 @@ impl Frequencies {
             *share = (*share + count as f32) / (1.0 + messages);
         }
         let mut sides = measured.sides;
-        sides
-            .iter_mut()
-            .for_each(|side| side.sort_unstable_by(f64::total_cmp));
-        Frequencies {
-            conditions,
-            messages: measured.messages,
-            sides,
-        }
+        sides.iter_mut().for_each(|side| side.sort_unstable_by(f64::total_cmp));
+        Frequencies { conditions, messages: measured.messages, sides }
     }
 
     pub fn of_condition(&self, condition: u32) -> f32 {
@@ -46,9 +40,10 @@ impl Frequencies {
     }
 
     pub fn of_range(&self, range: Range, constant: f64) -> f32 {
-        let passing = self.sides.get(range.side()).map_or(0, |side| {
-            side.len() - side.partition_point(|&number| number <= constant)
-        });
+        let passing = self
+            .sides
+            .get(range.side())
+            .map_or(0, |side| side.len() - side.partition_point(|&number| number <= constant));
         let share = (PRIOR_RANGE + passing as f32) / (1.0 + self.messages as f32);
         if range.negated() { 1.0 - share } else { share }
     }

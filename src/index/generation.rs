@@ -91,11 +91,7 @@ impl Part {
         dead_queries.resize(view.queries().div_ceil(64), 0);
         for &place in places {
             let query = view.target_query[place as usize];
-            if view
-                .targets_of(query)
-                .iter()
-                .all(|&place| bit(dead_targets, place))
-            {
+            if view.targets_of(query).iter().all(|&place| bit(dead_targets, place)) {
                 dead_queries[query as usize / 64] |= 1 << (query % 64);
             }
         }
@@ -114,16 +110,12 @@ impl Part {
     pub fn tenant_of(&self, query: u32) -> &str {
         let view = self.segment.view();
         let tenant = view.query_tenant.get(query as usize).copied().unwrap_or(0);
-        self.tenants
-            .iter()
-            .find(|(_, id)| **id == tenant)
-            .map_or("", |(name, _)| name)
+        self.tenants.iter().find(|(_, id)| **id == tenant).map_or("", |(name, _)| name)
     }
 }
 
 fn bit(bits: &[u64], at: u32) -> bool {
-    bits.get(at as usize / 64)
-        .is_some_and(|word| word >> (at % 64) & 1 != 0)
+    bits.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
 }
 
 /// A numbered, immutable set of parts. Queries are numbered through all of them.

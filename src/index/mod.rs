@@ -1,5 +1,6 @@
 //! Queries, compiled: text in, segments and generations out.
 
+pub mod alternatives;
 pub mod builder;
 pub mod columns;
 pub mod constants;
@@ -57,10 +58,7 @@ impl Index {
 
     /// An index over parts that exist, as a snapshot holds them.
     pub fn of(generation: Generation) -> Index {
-        Index {
-            generation: Arc::new(generation),
-            ..Index::default()
-        }
+        Index { generation: Arc::new(generation), ..Index::default() }
     }
 
     /// Registers a target with its query. A target that is there gets the new query.
@@ -74,13 +72,7 @@ impl Index {
         let query = parse_durable(text, namespaces)?;
         let id = query.id;
         self.remove(target);
-        self.pending.insert(
-            target,
-            Pending {
-                tenant: tenant.to_string(),
-                query,
-            },
-        );
+        self.pending.insert(target, Pending { tenant: tenant.to_string(), query });
         self.changed = true;
         Ok(id)
     }
@@ -156,10 +148,8 @@ impl Index {
         if !self.pending.is_empty() {
             let mut pending: Vec<(u64, Pending)> = self.pending.drain().collect();
             pending.sort_unstable_by_key(|(target, _)| *target);
-            let mut builder = Builder::new(
-                distinct(pending.iter().map(|(_, one)| one.tenant.as_str())),
-                pending.len(),
-            );
+            let mut builder =
+                Builder::new(distinct(pending.iter().map(|(_, one)| one.tenant.as_str())), pending.len());
             for (target, one) in &pending {
                 let Durable { query, canonical, id } = &one.query;
                 builder.add(*target, &one.tenant, query, *id, canonical);
@@ -229,10 +219,8 @@ impl Index {
 
     /// One part with all that is left of several.
     fn merged(&self, parts: &[Part]) -> Part {
-        let mut builder = Builder::new(
-            distinct(parts.iter().flat_map(Part::tenants)),
-            parts.iter().map(Part::live).sum(),
-        );
+        let mut builder =
+            Builder::new(distinct(parts.iter().flat_map(Part::tenants)), parts.iter().map(Part::live).sum());
         let none = Namespaces::default();
         for part in parts {
             for query in 0..part.segment.view().queries() as u32 {
@@ -258,10 +246,8 @@ impl Index {
 
 fn distinct<'a>(tenants: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut seen = FxHashSet::default();
-    let mut distinct: Vec<String> = tenants
-        .filter(|&tenant| seen.insert(tenant))
-        .map(str::to_string)
-        .collect();
+    let mut distinct: Vec<String> =
+        tenants.filter(|&tenant| seen.insert(tenant)).map(str::to_string).collect();
     distinct.sort_unstable();
     distinct
 }

@@ -23,11 +23,7 @@ impl Range {
         if !strict && bound == f64::NEG_INFINITY {
             return None;
         }
-        let bound = if strict || bound.is_nan() {
-            bound
-        } else {
-            bound.next_down()
-        };
+        let bound = if strict || bound.is_nan() { bound } else { bound.next_down() };
         Some((Range(slot << 2 | (below as u32) << 1 | negated as u32), bound))
     }
 
@@ -49,22 +45,23 @@ impl Range {
     }
 }
 
+/// An integer that orders as the number does.
+pub fn sortable(number: f64) -> u64 {
+    let bits = number.to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
+pub fn number_of(sortable: u64) -> f64 {
+    f64::from_bits(if sortable >> 63 == 0 { !sortable } else { sortable & !(1 << 63) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn agrees_with_the_operators() {
-        let numbers = [
-            f64::NEG_INFINITY,
-            -1.5,
-            -0.0,
-            0.0,
-            f64::MIN_POSITIVE,
-            1.0,
-            1e300,
-            f64::INFINITY,
-        ];
+        let numbers = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, f64::MIN_POSITIVE, 1.0, 1e300, f64::INFINITY];
         for constant in numbers {
             for (operator, holds) in [
                 (Operator::Less, f64::lt as fn(&f64, &f64) -> bool),

@@ -28,11 +28,10 @@
 //! `under` says which lines pass through which anchors: bit 4 × anchor + line, where line 0 is the
 //! access test and line i + 1 the positive i.
 
-use rustc_hash::FxHashMap;
-
+use crate::index::alternatives::{Alternatives, Part};
 use crate::index::columns::Columns;
 use crate::index::frequency::Frequencies;
-use crate::index::range::Range;
+use crate::index::range::{Range, number_of, sortable};
 use crate::index::trie::NONE;
 
 /// Always verify.
@@ -48,7 +47,7 @@ pub const SIMPLE_MOST: usize = 3;
 
 pub const HEADER: usize = 4;
 /// More tests of a kind than a header can count are left to verification.
-const MOST: usize = 255;
+pub const MOST: usize = 255;
 
 /// The header of a group of simple rows, read.
 pub struct Simple {
@@ -61,148 +60,17 @@ impl Simple {
     #[inline(always)]
     pub fn of(header: u32) -> Simple {
         let size = if header & LARGE != 0 { SIMPLE_MOST } else { 1 };
-        Simple {
-            size,
-            rows: (header & !(SIMPLE | LARGE)) as usize,
-        }
+        Simple { size, rows: (header & !(SIMPLE | LARGE)) as usize }
     }
 
     fn size(positives: usize, anchors: usize) -> usize {
-        if positives.max(anchors) <= 1 {
-            1
-        } else {
-            SIMPLE_MOST
-        }
+        if positives.max(anchors) <= 1 { 1 } else { SIMPLE_MOST }
     }
 
     /// Words of a row.
     #[inline(always)]
     pub fn width(&self) -> usize {
         2 * self.size + 2
-    }
-}
-
-/// The alternatives of all queries of a segment while it is built, in one array.
-#[derive(Default)]
-pub struct Alternatives {
-    starts: Vec<u32>,
-    exact: Vec<bool>,
-    parts: Vec<Part>,
-}
-
-#[derive(Clone, Copy)]
-enum Part {
-    /// A condition, and a bit for each anchor that its line passes through.
-    Positive(u32, u32),
-    Negative(u32),
-    Anchor(u32),
-    /// A range with its bound, and a bit for each anchor that its line passes through.
-    Range(Range, f64, u32),
-}
-
-impl Alternatives {
-    pub fn count(&self) -> u32 {
-        self.exact.len() as u32
-    }
-
-    pub fn begin(&mut self, exact: bool) {
-        self.starts.push(self.parts.len() as u32);
-        self.exact.push(exact);
-    }
-
-    pub fn positive(&mut self, condition: u32, under: u32) {
-        self.parts.push(Part::Positive(condition, under));
-    }
-
-    pub fn negative(&mut self, condition: u32) {
-        self.parts.push(Part::Negative(condition));
-    }
-
-    pub fn anchor(&mut self, anchor: u32) {
-        self.parts.push(Part::Anchor(anchor));
-    }
-
-    pub fn range(&mut self, range: Range, bound: f64, under: u32) {
-        self.parts.push(Part::Range(range, bound, under));
-    }
-
-    /// Leaves something of the alternative that was begun last to verification.
-    pub fn weaken(&mut self) {
-        *self.exact.last_mut().expect("begun") = false;
-    }
-
-    fn parts(&self, alternative: u32) -> &[Part] {
-        let end = self
-            .starts
-            .get(alternative as usize + 1)
-            .map_or(self.parts.len(), |&end| end as usize);
-        &self.parts[self.starts[alternative as usize] as usize..end]
-    }
-
-    pub fn is_exact(&self, alternative: u32) -> bool {
-        self.exact[alternative as usize]
-    }
-
-    /// Whether the alternative never needs verification.
-    pub fn is_sure(&self, alternative: u32) -> bool {
-        let (mut lists, mut ranges) = ([0; 2], 0);
-        for part in self.parts(alternative) {
-            match part {
-                Part::Anchor(_) => return false,
-                Part::Positive(..) => lists[0] += 1,
-                Part::Negative(_) => lists[1] += 1,
-                Part::Range(..) => ranges += 1,
-            }
-        }
-        self.is_exact(alternative) && lists.into_iter().chain([ranges]).all(|count| count <= MOST)
-    }
-
-    /// The condition that is all there is to an alternative.
-    pub fn sole_condition(&self, alternative: u32) -> Option<u32> {
-        match self.parts(alternative) {
-            [Part::Positive(condition, _)] if self.is_exact(alternative) => Some(*condition),
-            _ => None,
-        }
-    }
-
-    /// The bounds that ranges compare each slot with: (side, bound as an integer), each once.
-    pub fn bounds(&self) -> Vec<(usize, u64)> {
-        let mut bounds = Vec::new();
-        for part in &self.parts {
-            if let Part::Range(range, bound, _) = part
-                && !bound.is_nan()
-            {
-                bounds.push((range.side(), sortable(*bound)));
-            }
-        }
-        bounds.sort_unstable();
-        bounds.dedup();
-        bounds
-    }
-
-    /// Puts conditions in the place of ranges that have one.
-    pub fn replace_ranges(&mut self, conditions: &FxHashMap<(usize, u64), u32>) {
-        for part in &mut self.parts {
-            if let Part::Range(range, bound, under) = *part
-                && let Some(&condition) = conditions.get(&(range.side(), sortable(bound)))
-            {
-                *part = match range.negated() {
-                    true => Part::Negative(condition),
-                    false => Part::Positive(condition, under),
-                };
-            }
-        }
-    }
-
-    pub fn renumber(&mut self, conditions: &[u32]) {
-        for part in &mut self.parts {
-            match part {
-                Part::Positive(condition, _) | Part::Negative(condition) => {
-                    *condition = conditions[*condition as usize];
-                }
-                _ => {}
-            }
-        }
     }
 }
 
@@ -272,14 +140,10 @@ impl Rows<'_> {
         // Rare tests first: most rows fail their first test.
         let frequencies = self.frequencies;
         self.positives.sort_unstable_by(|&(a, _), &(b, _)| {
-            frequencies
-                .of_condition(a)
-                .total_cmp(&frequencies.of_condition(b))
-                .then(a.cmp(&b))
+            frequencies.of_condition(a).total_cmp(&frequencies.of_condition(b)).then(a.cmp(&b))
         });
         let share = |(range, constant): &(Range, f64)| frequencies.of_range(*range, *constant);
-        self.ranges
-            .sort_unstable_by(|a, b| share(a).total_cmp(&share(b)).then(a.0.cmp(&b.0)));
+        self.ranges.sort_unstable_by(|a, b| share(a).total_cmp(&share(b)).then(a.0.cmp(&b.0)));
         let flags = if exact { 0 } else { VERIFY } | if planned.multi { MULTI } else { 0 };
         let simple = flags == 0
             && self.negatives.is_empty()
@@ -313,30 +177,23 @@ impl Rows<'_> {
             self.push_simple(access_under);
             return;
         }
-        self.ids
-            .extend(self.positives.iter().map(|(condition, _)| condition));
+        self.ids.extend(self.positives.iter().map(|(condition, _)| condition));
         self.ids.extend(&self.negatives);
         self.ids.extend(&self.anchors);
-        self.ids
-            .extend(self.ranges.iter().skip(1).map(|(range, _)| range.0));
-        self.constants
-            .extend(self.ranges.iter().map(|(_, constant)| constant));
+        self.ids.extend(self.ranges.iter().skip(1).map(|(range, _)| range.0));
+        self.constants.extend(self.ranges.iter().map(|(_, constant)| constant));
     }
 
     /// The ids of a simple row, filled up to its size.
     fn push_simple(&mut self, access_under: u32) {
         let size = Simple::size(self.positives.len(), self.anchors.len());
         let positives = self.positives.iter().map(|(condition, _)| *condition);
-        self.ids
-            .extend(positives.chain(std::iter::repeat(self.always_holds)).take(size));
+        self.ids.extend(positives.chain(std::iter::repeat(self.always_holds)).take(size));
         let anchors = self.anchors.iter().copied();
-        self.ids
-            .extend(anchors.chain(std::iter::repeat(self.never_twice)).take(size));
+        self.ids.extend(anchors.chain(std::iter::repeat(self.never_twice)).take(size));
         let lines = std::iter::once(access_under).chain(self.positives.iter().map(|(_, under)| *under));
         let spread = |(line, under): (usize, u32)| -> u32 {
-            (0..SIMPLE_MOST)
-                .map(|anchor| (under >> anchor & 1) << (4 * anchor + line))
-                .sum()
+            (0..SIMPLE_MOST).map(|anchor| (under >> anchor & 1) << (4 * anchor + line)).sum()
         };
         self.ids.push(lines.enumerate().map(spread).sum());
     }
@@ -412,20 +269,6 @@ impl Rows<'_> {
     }
 }
 
-/// An integer that orders as the number does.
-pub fn sortable(number: f64) -> u64 {
-    let bits = number.to_bits();
-    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
-}
-
-pub fn number_of(sortable: u64) -> f64 {
-    f64::from_bits(if sortable >> 63 == 0 {
-        !sortable
-    } else {
-        sortable & !(1 << 63)
-    })
-}
-
 /// Files all rows and lays them out.
 pub fn freeze(
     planned: impl Iterator<Item = Planned>,
@@ -448,16 +291,8 @@ pub fn freeze(
         ranges: Vec::new(),
     };
     planned.for_each(|planned| rows.add(&planned));
-    rows.rows.sort_unstable_by_key(|row| {
-        (
-            row.access,
-            !row.simple,
-            row.shape,
-            row.flags,
-            row.first,
-            row.query,
-        )
-    });
+    rows.rows
+        .sort_unstable_by_key(|row| (row.access, !row.simple, row.shape, row.flags, row.first, row.query));
     let view = columns.view();
     let (conditions, sides) = (view.conditions(), view.slots() * 2);
     // One bit more, for the condition that always holds; nothing is filed under it.
@@ -465,9 +300,7 @@ pub fn freeze(
     columns.condition_rows = vec![NONE; conditions + 1];
     columns.range_start = vec![0; sides + 1];
     columns.always = vec![NONE; tenants + 1];
-    let Rows {
-        rows, ids, constants, ..
-    } = rows;
+    let Rows { rows, ids, constants, .. } = rows;
     for filed in rows.chunk_by(|a, b| a.access == b.access) {
         let at = columns.program.len() as u32;
         match filed[0].access {
@@ -527,9 +360,7 @@ fn push_simple(group: &[Row], ids: &[u32], program: &mut Vec<u32>) {
 }
 
 fn push_group(group: &[Row], ids: &[u32], constants: &[f64], columns: &mut Columns) {
-    let Row {
-        shape, flags, first, ..
-    } = group[0];
+    let Row { shape, flags, first, .. } = group[0];
     let count = |shift: u32| (shape >> shift & 0xFF) as usize;
     let ranges = count(24);
     let width = count(0) + count(8) + count(16) + ranges.saturating_sub(1);
@@ -542,9 +373,7 @@ fn push_group(group: &[Row], ids: &[u32], constants: &[f64], columns: &mut Colum
         program.extend(group.iter().map(|row| ids[row.ids as usize + column]));
     }
     for column in 0..ranges {
-        columns
-            .constant
-            .extend(group.iter().map(|row| constants[row.constants as usize + column]));
+        columns.constant.extend(group.iter().map(|row| constants[row.constants as usize + column]));
     }
     program.extend(group.iter().map(|row| row.query));
 }

@@ -25,11 +25,7 @@ pub struct Sample {
 
 impl Sample {
     pub fn new() -> Sample {
-        Sample {
-            messages: Vec::new(),
-            seen: 0,
-            random: 0x9E37_79B9_7F4A_7C15,
-        }
+        Sample { messages: Vec::new(), seen: 0, random: 0x9E37_79B9_7F4A_7C15 }
     }
 
     /// Offers a message.
@@ -87,10 +83,7 @@ impl Sample {
             let found = dfa.find(view, root, &document, &names, &mut ranks, &mut findings, CAPACITY);
             if found.is_ok() {
                 measured.messages += 1;
-                findings
-                    .conditions
-                    .iter()
-                    .for_each(|condition| measured.conditions[condition as usize] += 1);
+                findings.conditions.iter().for_each(|condition| measured.conditions[condition as usize] += 1);
                 for &slot in findings.touched() {
                     for side in [slot as usize * 2, slot as usize * 2 + 1] {
                         measured.sides[side].push(findings.side(side));

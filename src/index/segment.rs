@@ -62,12 +62,7 @@ impl Segment {
         }
         let name = name(whole);
         let texts = Texts::new(texts, text_ends);
-        Segment {
-            storage: Storage::Memory(words),
-            sections: places,
-            texts,
-            name,
-        }
+        Segment { storage: Storage::Memory(words), sections: places, texts, name }
     }
 
     /// Maps a segment and its texts. The files were named by their content when they were written
@@ -75,19 +70,9 @@ impl Segment {
     pub fn open(segment: &Path, texts: &Path) -> Result<Segment, IndexError> {
         let storage = Storage::Mapped(map(segment)?);
         let sections = places(storage.bytes()).ok_or_else(|| damaged(segment))?;
-        let name = segment
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let texts = Texts {
-            storage: Storage::Mapped(map(texts)?),
-        };
-        let opened = Segment {
-            storage,
-            sections,
-            texts,
-            name,
-        };
+        let name = segment.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let texts = Texts { storage: Storage::Mapped(map(texts)?) };
+        let opened = Segment { storage, sections, texts, name };
         let view = View::of(opened.slices()).ok_or_else(|| damaged(segment))?;
         if view.counts.len() != 5 || opened.texts.len() != Some(view.queries()) {
             return Err(damaged(segment));
@@ -184,9 +169,7 @@ impl Texts {
         words[1..start].copy_from_slice(ends);
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words[start..]);
         bytes[..texts.len()].copy_from_slice(texts);
-        Texts {
-            storage: Storage::Memory(words),
-        }
+        Texts { storage: Storage::Memory(words) }
     }
 
     fn word(&self, at: usize) -> Option<usize> {

@@ -37,10 +37,7 @@ pub fn write(generation: &Generation, directory: &Path) -> Result<u64, IndexErro
     for part in generation.parts() {
         let name = part.segment.name();
         put(&directory.join(format!("{name}.segment")), part.segment.bytes())?;
-        put(
-            &directory.join(format!("{name}.texts")),
-            part.segment.text_bytes(),
-        )?;
+        put(&directory.join(format!("{name}.texts")), part.segment.text_bytes())?;
         let removed = put_removed(part, directory)?;
         let _ = writeln!(content, "segment {name} {removed}");
     }
@@ -54,10 +51,7 @@ pub fn write(generation: &Generation, directory: &Path) -> Result<u64, IndexErro
         }
         let number = generation.number.max(newest.map_or(0, |newest| newest + 1));
         // Somebody else may have taken the number meanwhile; then there is a newer newest.
-        if link(
-            &manifest_path(directory, number),
-            manifest(number, &content).as_bytes(),
-        )? {
+        if link(&manifest_path(directory, number), manifest(number, &content).as_bytes())? {
             return Ok(number);
         }
     }
@@ -69,10 +63,7 @@ pub fn open(directory: &Path, number: Option<u64>) -> Result<Generation, IndexEr
         Some(number) => number,
         None => newest(directory)?.ok_or_else(|| {
             let reason = format!("there is no snapshot in {}", directory.display());
-            IndexError {
-                code: "no-snapshot",
-                reason,
-            }
+            IndexError { code: "no-snapshot", reason }
         })?,
     };
     let text = read(directory, number)?;
@@ -122,11 +113,7 @@ fn newest(directory: &Path) -> Result<Option<u64>, IndexError> {
     let entries = fs::read_dir(directory).map_err(|error| unreadable(directory, &error))?;
     let number = |entry: fs::DirEntry| {
         let name = entry.file_name();
-        name.to_str()?
-            .strip_prefix("generation-")?
-            .strip_suffix(".manifest")?
-            .parse::<u64>()
-            .ok()
+        name.to_str()?.strip_prefix("generation-")?.strip_suffix(".manifest")?.parse::<u64>().ok()
     };
     Ok(entries.flatten().filter_map(number).max())
 }
@@ -173,13 +160,9 @@ fn link(path: &Path, content: &[u8]) -> Result<bool, IndexError> {
         linked => linked.map(|()| true),
     });
     let removed = fs::remove_file(&draft);
-    let linked = linked
-        .and_then(|linked| removed.map(|()| linked))
-        .map_err(failed)?;
+    let linked = linked.and_then(|linked| removed.map(|()| linked)).map_err(failed)?;
     if let Some(directory) = path.parent() {
-        File::open(directory)
-            .and_then(|directory| directory.sync_all())
-            .map_err(failed)?;
+        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
     }
     Ok(linked)
 }
@@ -197,22 +180,13 @@ fn draft(path: &Path) -> io::Result<(PathBuf, File)> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> IndexError {
-    IndexError {
-        code: "snapshot-unwritable",
-        reason: format!("{}: {error}", path.display()),
-    }
+    IndexError { code: "snapshot-unwritable", reason: format!("{}: {error}", path.display()) }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> IndexError {
-    IndexError {
-        code: "snapshot-unreadable",
-        reason: format!("{}: {error}", path.display()),
-    }
+    IndexError { code: "snapshot-unreadable", reason: format!("{}: {error}", path.display()) }
 }
 
 fn damaged(path: &Path) -> IndexError {
-    IndexError {
-        code: "snapshot-damaged",
-        reason: format!("{} is not whole", path.display()),
-    }
+    IndexError { code: "snapshot-damaged", reason: format!("{} is not whole", path.display()) }
 }

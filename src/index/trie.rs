@@ -25,12 +25,7 @@ pub const LABEL_NAMESPACE: u8 = b'u';
 
 impl Default for Labels {
     fn default() -> Labels {
-        Labels {
-            ids: FxHashMap::default(),
-            key: Vec::new(),
-            bytes: Vec::new(),
-            ends: vec![0],
-        }
+        Labels { ids: FxHashMap::default(), key: Vec::new(), bytes: Vec::new(), ends: vec![0] }
     }
 }
 
@@ -40,12 +35,9 @@ impl Labels {
         match test {
             NameTest::Any => return ANY,
             NameTest::AnyIn(uri) => label_key(LABEL_NAMESPACE, uri.as_bytes(), b"", &mut self.key),
-            NameTest::Name(name) => label_key(
-                LABEL_NAME,
-                name.uri.as_bytes(),
-                name.local.as_bytes(),
-                &mut self.key,
-            ),
+            NameTest::Name(name) => {
+                label_key(LABEL_NAME, name.uri.as_bytes(), name.local.as_bytes(), &mut self.key)
+            }
         }
         if let Some(&label) = self.ids.get(&self.key) {
             return label;
@@ -88,11 +80,7 @@ pub struct Trie {
 impl Trie {
     /// Adds a root: one per tenant, before anything else grows.
     pub fn root(&mut self) -> u32 {
-        self.nodes.push(Grown {
-            parent: NONE,
-            axis: Axis::Child,
-            label: ANY,
-        });
+        self.nodes.push(Grown { parent: NONE, axis: Axis::Child, label: ANY });
         self.nodes.len() as u32 - 1
     }
 

@@ -138,11 +138,7 @@ impl Twigs {
                 Some(NameTest::AnyIn(_)) => STEP_NAMESPACE,
                 Some(NameTest::Name(_)) | None => 0,
             };
-        let axis = if step.axis == Axis::Descendant {
-            STEP_DESCENDANT
-        } else {
-            0
-        };
+        let axis = if step.axis == Axis::Descendant { STEP_DESCENDANT } else { 0 };
         let memo = if depth > 1 { STEP_MEMO } else { 0 };
         let predicates: Vec<u32> = step
             .predicates
@@ -169,11 +165,7 @@ fn push_test(test: &Test, words: &mut Vec<u32>) {
             }
             _ => {
                 let bits = literal.number().to_bits();
-                words.extend([
-                    TEST_NUMBER | operator_code(*operator) << 8,
-                    bits as u32,
-                    (bits >> 32) as u32,
-                ]);
+                words.extend([TEST_NUMBER | operator_code(*operator) << 8, bits as u32, (bits >> 32) as u32]);
                 return;
             }
         },

@@ -29,20 +29,14 @@ impl View<'_> {
     /// Appends the nodes bound by a child called so of an element that binds `node`.
     #[inline]
     pub fn push_children(&self, node: u32, labels: NameLabels, out: &mut Vec<u32>) {
-        let (start, end) = (
-            self.node_children[node as usize],
-            self.node_descendants[node as usize],
-        );
+        let (start, end) = (self.node_children[node as usize], self.node_descendants[node as usize]);
         self.push_matching(start, end, labels, out);
     }
 
     /// Appends the nodes bound by a descendant called so of an element that binds `node`.
     #[inline]
     pub fn push_descendants(&self, node: u32, labels: NameLabels, out: &mut Vec<u32>) {
-        let (start, end) = (
-            self.node_descendants[node as usize],
-            self.node_children[node as usize + 1],
-        );
+        let (start, end) = (self.node_descendants[node as usize], self.node_children[node as usize + 1]);
         self.push_matching(start, end, labels, out);
     }
 
@@ -85,13 +79,7 @@ impl View<'_> {
     /// Appends the numbers at which what an entry's bounds say changes.
     pub fn turns(&self, entry: usize, out: &mut Vec<f64>) {
         let bounds = self.entry_bounds[entry] as usize..self.entry_bounds[entry + 1] as usize;
-        out.extend(bounds.map(|at| {
-            if self.bound_side[at] == 0 {
-                self.bound[at]
-            } else {
-                -self.bound[at]
-            }
-        }));
+        out.extend(bounds.map(|at| if self.bound_side[at] == 0 { self.bound[at] } else { -self.bound[at] }));
     }
 
     #[inline]
@@ -101,10 +89,6 @@ impl View<'_> {
 
     #[inline]
     pub fn anchor(&self, node: u32) -> u32 {
-        if self.node_anchor.is_empty() {
-            NONE
-        } else {
-            self.node_anchor[node as usize]
-        }
+        if self.node_anchor.is_empty() { NONE } else { self.node_anchor[node as usize] }
     }
 }

@@ -10,10 +10,7 @@ pub struct Bits {
 impl Bits {
     pub fn new(count: usize) -> Bits {
         let words = count.div_ceil(64);
-        Bits {
-            words: vec![0; words],
-            summary: vec![0; words.div_ceil(64)],
-        }
+        Bits { words: vec![0; words], summary: vec![0; words.div_ceil(64)] }
     }
 
     #[inline(always)]
@@ -85,8 +82,7 @@ impl Bits {
 
     /// The bits that are set, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.words()
-            .flat_map(|(word, bits)| ones(bits).map(move |bit| word as u32 * 64 + bit))
+        self.words().flat_map(|(word, bits)| ones(bits).map(move |bit| word as u32 * 64 + bit))
     }
 }
 
@@ -106,10 +102,7 @@ pub fn ones(word: u64) -> impl Iterator<Item = u32> {
 
 /// The places of the bits of a bitmap, ascending.
 pub fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> {
-    words
-        .iter()
-        .enumerate()
-        .flat_map(|(word, &bits)| ones(bits).map(move |bit| word as u32 * 64 + bit))
+    words.iter().enumerate().flat_map(|(word, &bits)| ones(bits).map(move |bit| word as u32 * 64 + bit))
 }
 
 /// Bits to set, as words and masks, with the summary they lead to.

@@ -26,11 +26,7 @@ impl ByName {
         if name.index() >= self.ends.len() {
             return (0, 0);
         }
-        let first = if name.0 == 0 {
-            0
-        } else {
-            self.ends[name.index() - 1] as usize
-        };
+        let first = if name.0 == 0 { 0 } else { self.ends[name.index() - 1] as usize };
         let named = &self.elements[first..self.ends[name.index()] as usize];
         let from = named.partition_point(|element| element.0 < start);
         let to = from + named[from..].partition_point(|element| element.0 < end);
@@ -44,18 +40,10 @@ impl ByName {
 
     fn sort(&mut self, document: &Document) {
         self.ready = true;
-        let names = document
-            .elements
-            .iter()
-            .map(|element| element.name.index() + 1)
-            .max()
-            .unwrap_or(0);
+        let names = document.elements.iter().map(|element| element.name.index() + 1).max().unwrap_or(0);
         self.ends.clear();
         self.ends.resize(names + 1, 0);
-        document
-            .elements
-            .iter()
-            .for_each(|element| self.ends[element.name.index() + 1] += 1);
+        document.elements.iter().for_each(|element| self.ends[element.name.index() + 1] += 1);
         for name in 0..names {
             self.ends[name + 1] += self.ends[name];
         }

@@ -14,13 +14,14 @@ use crate::matching::settle::Unsettled;
 pub struct Work {
     /// Rows that were looked at, beside the queries that their condition says exactly.
     pub candidates: u64,
-    /// Rows whose tests all passed.
-    pub survivors: u64,
     /// Survivors with anchors that bound several elements, settled by what was found below them.
     pub settled: u64,
     /// Survivors that had to be verified on the document.
     pub verified: u64,
 }
+
+/// Matches that are handed over at once; a power of two.
+pub const OUTBOX: usize = 1024;
 
 /// Remembers which queries with several rows were reported.
 pub struct Reported {
@@ -31,11 +32,7 @@ pub struct Reported {
 
 impl Reported {
     pub fn new(view: View<'_>) -> Reported {
-        Reported {
-            stamps: vec![0; view.multi()],
-            stamp: 0,
-            first: view.exact() as u32,
-        }
+        Reported { stamps: vec![0; view.multi()], stamp: 0, first: view.exact() as u32 }
     }
 
     fn reset(&mut self) {
@@ -70,6 +67,9 @@ pub struct Collector<'a, J: Judge> {
     /// Scratch: places of simple rows to settle, with what they are filed under.
     pub unsettled: &'a mut Vec<(u32, u32)>,
     pub judge: J,
+    /// Matches on their way to `matches`: a place to write to without asking whether there is room.
+    pub outbox: [u32; OUTBOX],
+    pub filled: usize,
     /// Added to each query's number.
     pub base: u32,
     pub matches: &'a mut Vec<u32>,
@@ -98,11 +98,8 @@ impl<J: Judge> Collector<'_, J> {
             self.thresholds(slot as usize * 2);
             self.thresholds(slot as usize * 2 + 1);
         }
-        self.groups(
-            self.view.always[tenant as usize],
-            self.view.always[tenant as usize + 1],
-            NONE,
-        );
+        self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1], NONE);
+        self.flush();
         self.settle();
         self.bury(first);
     }
@@ -110,10 +107,7 @@ impl<J: Judge> Collector<'_, J> {
     /// The rows filed under ranges that a side of a slot passes.
     fn thresholds(&mut self, side: usize) {
         let view = self.view;
-        let (start, end) = (
-            view.range_start[side] as usize,
-            view.range_start[side + 1] as usize,
-        );
+        let (start, end) = (view.range_start[side] as usize, view.range_start[side + 1] as usize);
         let number = self.findings.side(side);
         let passed = start + view.threshold[start..end].partition_point(|&threshold| number > threshold);
         if passed > start {
@@ -144,32 +138,37 @@ impl<J: Judge> Collector<'_, J> {
 
     /// Simple rows with N positives and N anchors, W words each, at a place of the program. Whether
     /// a row passes cannot be foretold, so nothing branches on it: each writes its outcome, and only
-    /// how far the lists have grown depends on it.
+    /// how far the list has grown depends on it.
     #[inline]
     fn simple<const N: usize, const W: usize>(&mut self, rows: &[u32], at: usize, access: u32) {
-        let rows = rows.as_chunks::<W>().0;
-        let (mut matched, mut unsettled) = (self.matches.len(), self.unsettled.len());
-        self.matches.resize(matched + rows.len(), 0);
-        self.unsettled.resize(unsettled + rows.len(), (0, 0));
-        let mut survivors = 0;
-        for (index, row) in rows.iter().enumerate() {
-            let mut holds = true;
-            for &condition in &row[..N] {
-                holds &= self.findings.conditions.get(condition);
+        for (batch, rows) in rows.as_chunks::<W>().0.chunks(OUTBOX).enumerate() {
+            if self.filled + rows.len() > OUTBOX {
+                self.flush();
             }
-            let mut several = false;
-            for &anchor in &row[N..2 * N] {
-                several |= self.findings.twice.get(anchor);
+            let mut filled = self.filled;
+            for (index, row) in rows.iter().enumerate() {
+                let mut holds = true;
+                for &condition in &row[..N] {
+                    holds &= self.findings.conditions.get(condition);
+                }
+                let mut several = false;
+                for &anchor in &row[N..2 * N] {
+                    several |= self.findings.twice.get(anchor);
+                }
+                self.outbox[filled & (OUTBOX - 1)] = self.base + row[W - 1];
+                filled += (holds & !several) as usize;
+                if holds & several {
+                    let place = (at + (batch * OUTBOX + index) * W) as u32;
+                    self.unsettled.push((place | if N > 1 { LARGE } else { 0 }, access));
+                }
             }
-            self.matches[matched] = self.base + row[W - 1];
-            matched += (holds & !several) as usize;
-            self.unsettled[unsettled] = ((at + index * W) as u32 | if N > 1 { LARGE } else { 0 }, access);
-            unsettled += (holds & several) as usize;
-            survivors += holds as u64;
+            self.filled = filled;
         }
-        self.matches.truncate(matched);
-        self.unsettled.truncate(unsettled);
-        self.work.survivors += survivors;
+    }
+
+    fn flush(&mut self) {
+        self.matches.extend_from_slice(&self.outbox[..self.filled]);
+        self.filled = 0;
     }
 
     /// Settles or verifies the simple rows that were put off.
@@ -238,11 +237,7 @@ impl<J: Judge> Collector<'_, J> {
             own: ranges - first,
             constants: &self.view.constant[program[3] as usize..program[3] as usize + ranges * rows],
         };
-        let passed = if first == 1 {
-            group.prefix(self.findings)
-        } else {
-            rows
-        };
+        let passed = if first == 1 { group.prefix(self.findings) } else { rows };
         self.work.candidates += passed as u64;
         if group.own == 0 {
             for row in 0..passed {
@@ -266,7 +261,6 @@ impl<J: Judge> Collector<'_, J> {
 
     #[inline]
     fn survivor(&mut self, group: &Group<'_>, row: usize) {
-        self.work.survivors += 1;
         let query = group.query(row);
         if group.flags & VERIFY != 0 || !group.anchors_unique(row, self.findings) {
             self.work.verified += 1;

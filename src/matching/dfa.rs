@@ -5,40 +5,20 @@
 //! *loops*, which only ever grow on the way down). The cache holds what the automaton said and can
 //! be dropped at any time; see `nfa` for the same without it.
 
+mod values;
+
 use rustc_hash::FxHashMap;
+
+use values::{Class, Probe};
 
 use crate::document::Document;
 use crate::ids::{ElementId, NameId};
-use crate::index::builder::{
-    ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE,
-};
 use crate::index::columns::View;
-use crate::index::trie::{ANY, NONE};
+use crate::index::trie::NONE;
 use crate::matching::automaton::NameLabels;
-use crate::matching::bits::{Bits, MaskList, MaskPool, Masks};
+use crate::matching::bits::{Bits, MaskList, MaskPool};
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
-use crate::query::number::number;
-
-/// What all values of a kind have in common, as far as a probe can tell them apart: the constants
-/// they equal, and their place among the probe's turns. There are few of these, however many values.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Class {
-    text: u32,
-    number: u32,
-    place: u32,
-}
-
-impl Class {
-    const NOTHING: Class = Class {
-        text: NONE,
-        number: NONE,
-        place: NONE,
-    };
-}
-
-/// Flag of a probe: some entry is tested for inequality.
-const PROBE_UNEQUAL: u8 = 1 << 7;
 
 /// The cache has no room for what the message needs.
 #[derive(Debug)]
@@ -65,19 +45,6 @@ struct Accept {
     anchors: MaskList,
     /// A stretch of `probes`, by subject.
     probes: Stretch,
-}
-
-/// What is looked at below such an element: one subject, for all the nodes at once.
-#[derive(Clone, Copy)]
-struct Probe {
-    subject: u32,
-    flags: u8,
-    exists: MaskList,
-    /// Slots to gather numbers for; entries to test for equality. Stretches of the pool.
-    slots: Stretch,
-    entries: Stretch,
-    /// The numbers at which what bounds say changes: a stretch of `turns`.
-    turns: Stretch,
 }
 
 pub struct Dfa {
@@ -208,11 +175,7 @@ impl Dfa {
         self.path.clear();
         self.tested.clear();
         for (index, element) in document.elements.iter().enumerate() {
-            let above = if element.parent.is_none() {
-                start
-            } else {
-                self.path[element.parent.index()]
-            };
+            let above = if element.parent.is_none() { start } else { self.path[element.parent.index()] };
             let key = (above as u64) << 32 | element.name.0 as u64;
             let state = match self.transitions.get(&key) {
                 Some(&state) => state,
@@ -232,15 +195,7 @@ impl Dfa {
                 if self.bytes() > capacity {
                     return Err(Full);
                 }
-                self.look(
-                    view,
-                    accept,
-                    ElementId::from(index),
-                    document,
-                    names,
-                    ranks,
-                    findings,
-                );
+                self.look(view, accept, ElementId::from(index), document, names, ranks, findings);
             }
         }
         Ok(())
@@ -256,198 +211,11 @@ impl Dfa {
             *visit = self.document;
             findings.conditions.or(self.masks.get(accept.conditions));
             if !accept.anchors.is_empty() {
-                findings
-                    .once
-                    .count(&mut findings.twice, self.masks.get(accept.anchors));
+                findings.once.count(&mut findings.twice, self.masks.get(accept.anchors));
             }
         } else if *visit == self.document {
             *visit = self.document + 1;
             findings.twice.or(self.masks.get(accept.anchors));
-        }
-    }
-
-    /// Looks at the subjects below an element.
-    #[allow(clippy::too_many_arguments)]
-    fn look(
-        &mut self,
-        view: View<'_>,
-        accept: u32,
-        element: ElementId,
-        document: &Document,
-        names: &Names,
-        ranks: &mut Ranks,
-        findings: &mut Findings,
-    ) {
-        let Stretch { start, len } = self.accepts[accept as usize].probes;
-        let (start, end) = (start as usize, (start + len) as usize);
-        let first_attribute = start + (self.probes[start].subject == ANY) as usize;
-        // Labels come first, the other subjects last.
-        let others = (first_attribute..end)
-            .rev()
-            .take_while(|&probe| self.probes[probe].subject >= SUBJECT_POSITION_ANY)
-            .last()
-            .unwrap_or(end);
-        if start < others {
-            for attribute in document.attributes_of(element) {
-                let value = document.value(attribute);
-                if first_attribute > start {
-                    self.test(view, start, element, value, findings);
-                }
-                let labels = names.of(attribute.name);
-                for label in [labels.name, labels.namespace] {
-                    if label == NONE {
-                        continue;
-                    }
-                    for probe in first_attribute..others {
-                        if self.probes[probe].subject == label {
-                            self.test(view, probe, element, value, findings);
-                            break;
-                        }
-                    }
-                }
-            }
-        }
-        for probe in others..end {
-            match self.probes[probe].subject {
-                SUBJECT_TEXT => {
-                    for text in document.texts_of(element) {
-                        self.test(view, probe, element, text.content.of(&document.text), findings);
-                    }
-                }
-                SUBJECT_VALUE => self.test(view, probe, element, document.string_value(element), findings),
-                SUBJECT_POSITION => {
-                    let rank = ranks.of(document, element).named;
-                    let class = self.classify(view, probe, rank as f64, NONE);
-                    self.compare(view, probe, element, class, findings);
-                }
-                _ => {
-                    let rank = ranks.of(document, element).any;
-                    let class = self.classify(view, probe, rank as f64, NONE);
-                    self.compare(view, probe, element, class, findings);
-                }
-            }
-        }
-    }
-
-    /// Tests one value of a probe's subject.
-    #[inline]
-    fn test(
-        &mut self,
-        view: View<'_>,
-        probe: usize,
-        element: ElementId,
-        value: &[u8],
-        findings: &mut Findings,
-    ) {
-        let Probe {
-            flags,
-            exists,
-            slots,
-            turns,
-            ..
-        } = self.probes[probe];
-        if !exists.is_empty() {
-            self.found(element, exists, findings);
-        }
-        let mut class = Class::NOTHING;
-        if flags & ENTRY_TEXT != 0 {
-            class.text = view.text_constant(value);
-        }
-        if flags & ENTRY_NUMBER != 0 || slots.len > 0 || turns.len > 0 {
-            let number = number(value);
-            if !number.is_nan() {
-                class = self.classify(view, probe, number, class.text);
-                for at in slots.start..slots.start + slots.len {
-                    findings.gather(self.sets[at as usize], number);
-                }
-            }
-        }
-        self.compare(view, probe, element, class, findings);
-    }
-
-    /// Where a number stands among a probe's constants and turns.
-    #[inline]
-    fn classify(&self, view: View<'_>, probe: usize, number: f64, text: u32) -> Class {
-        let Probe { flags, turns, .. } = self.probes[probe];
-        let mut class = Class {
-            text,
-            ..Class::NOTHING
-        };
-        if flags & ENTRY_NUMBER != 0 {
-            class.number = view.number_constant(number);
-        }
-        if turns.len > 0 {
-            let turns = &self.turns[turns.start as usize..(turns.start + turns.len) as usize];
-            let below = turns.partition_point(|&turn| turn < number);
-            let on = turns.get(below).is_some_and(|&turn| turn == number);
-            class.place = (below * 2 + on as usize) as u32;
-        }
-        class
-    }
-
-    /// Sets the conditions that hold of a value, which depend only on its class.
-    #[inline]
-    fn compare(
-        &mut self,
-        view: View<'_>,
-        probe: usize,
-        element: ElementId,
-        class: Class,
-        findings: &mut Findings,
-    ) {
-        if class == Class::NOTHING && self.probes[probe].flags & PROBE_UNEQUAL == 0 {
-            return;
-        }
-        let list = match self.values.get(&(probe as u32, class)) {
-            Some(&list) => list,
-            None => self.learn(view, probe, class),
-        };
-        if !list.is_empty() {
-            self.found(element, list, findings);
-        }
-    }
-
-    #[cold]
-    fn learn(&mut self, view: View<'_>, probe: usize, class: Class) -> MaskList {
-        let Stretch { start, len } = self.probes[probe].entries;
-        for at in start..start + len {
-            let entry = self.sets[at as usize];
-            for constant in [class.text, class.number] {
-                if constant != NONE {
-                    let condition = view.equal_condition(entry, constant);
-                    if condition != NONE {
-                        self.conditions.set(condition);
-                    }
-                }
-            }
-            for &[constant, condition] in view.unequal(entry as usize) {
-                if constant != class.text && constant != class.number {
-                    self.conditions.set(condition);
-                }
-            }
-            if class.place != NONE {
-                let number = self.number_at(probe, class.place);
-                let passed = view.passed_bounds(entry as usize, number);
-                passed.for_each(|condition| self.conditions.set(condition));
-            }
-        }
-        let list = self.masks.store(&mut self.conditions);
-        self.values.insert((probe as u32, class), list);
-        list
-    }
-
-    /// A number with a place among a probe's turns: a turn, or one between two.
-    fn number_at(&self, probe: usize, place: u32) -> f64 {
-        let Stretch { start, len } = self.probes[probe].turns;
-        let turns = &self.turns[start as usize..(start + len) as usize];
-        let below = place as usize / 2;
-        if place % 2 == 1 {
-            return turns[below];
-        }
-        match below.checked_sub(1) {
-            None => f64::NEG_INFINITY,
-            // Bounds lie on turns, so the double after one stands for all up to the next.
-            Some(last) => turns[last].next_up(),
         }
     }
 
@@ -458,10 +226,16 @@ impl Dfa {
         self.tested.push((element, list));
     }
 
-    /// The anchors that an element of the document matched last binds.
-    pub fn anchors_of(&self, element: ElementId) -> Masks<'_> {
-        let accept = self.states[self.path[element.index()] as usize].accept;
-        self.masks.get(self.accepts[accept as usize].anchors)
+    /// The accept set of an element of the document matched last.
+    pub fn accept_of(&self, element: ElementId) -> u32 {
+        self.states[self.path[element.index()] as usize].accept
+    }
+
+    /// Whether elements with an accept set bind an anchor.
+    pub fn binds(&self, accept: u32, anchor: u32) -> bool {
+        let masks = self.masks.get(self.accepts[accept as usize].anchors);
+        let word = masks.words.binary_search(&(anchor / 64));
+        word.is_ok_and(|at| masks.masks[at] >> (anchor % 64) & 1 != 0)
     }
 
     /// Sets the conditions that were found at a range of elements of that document.
@@ -471,10 +245,7 @@ impl Dfa {
             bits.or(self.masks.get(self.accepts[accept as usize].conditions));
         }
         let first = self.tested.partition_point(|(element, _)| *element < start);
-        for (_, list) in self.tested[first..]
-            .iter()
-            .take_while(|(element, _)| *element < end)
-        {
+        for (_, list) in self.tested[first..].iter().take_while(|(element, _)| *element < end) {
             bits.or(self.masks.get(*list));
         }
     }
@@ -513,8 +284,7 @@ impl Dfa {
             self.marks[node as usize] = self.mark;
         }
         let (marks, mark) = (&self.marks, self.mark);
-        self.nodes
-            .retain(|&node| view.has_descendants(node) && marks[node as usize] != mark);
+        self.nodes.retain(|&node| view.has_descendants(node) && marks[node as usize] != mark);
         let loops = if self.nodes.is_empty() {
             loops
         } else {
@@ -542,21 +312,15 @@ impl Dfa {
     fn store_nodes(&mut self) -> Stretch {
         let start = self.sets.len() as u32;
         self.sets.extend_from_slice(&self.nodes);
-        Stretch {
-            start,
-            len: self.nodes.len() as u32,
-        }
+        Stretch { start, len: self.nodes.len() as u32 }
     }
 
     fn state(&mut self, accept: u32, loops: u32) -> u32 {
         let states = &mut self.states;
-        *self
-            .state_ids
-            .entry((accept as u64) << 32 | loops as u64)
-            .or_insert_with(|| {
-                states.push(State { accept, loops });
-                states.len() as u32 - 1
-            })
+        *self.state_ids.entry((accept as u64) << 32 | loops as u64).or_insert_with(|| {
+            states.push(State { accept, loops });
+            states.len() as u32 - 1
+        })
     }
 
     /// The set of loops that `nodes` holds.
@@ -599,77 +363,14 @@ impl Dfa {
             if anchor != NONE {
                 self.anchors.set(anchor);
             }
-            entries.extend(
-                view.entries(node)
-                    .map(|entry| (view.entry_subject[entry], entry as u32)),
-            );
+            entries.extend(view.entries(node).map(|entry| (view.entry_subject[entry], entry as u32)));
         }
         let conditions = self.masks.store(&mut self.conditions);
         let anchors = self.masks.store(&mut self.anchors);
         let probes = self.probes(view, entries);
-        self.accepts.push(Accept {
-            nodes,
-            conditions,
-            anchors,
-            probes,
-        });
+        self.accepts.push(Accept { nodes, conditions, anchors, probes });
         self.visits.push(0);
         id
-    }
-
-    /// One probe per subject of the entries.
-    fn probes(&mut self, view: View<'_>, mut entries: Vec<(u32, u32)>) -> Stretch {
-        entries.sort_unstable();
-        let start = self.probes.len() as u32;
-        for of_subject in entries.chunk_by(|a, b| a.0 == b.0) {
-            let mut flags = 0;
-            let slots_start = self.sets.len() as u32;
-            for &(_, entry) in of_subject {
-                let entry = entry as usize;
-                flags |= view.entry_flags[entry];
-                if view.entry_exists[entry] != NONE {
-                    self.conditions.set(view.entry_exists[entry]);
-                }
-                if view.entry_slot[entry] != NONE {
-                    self.sets.push(view.entry_slot[entry]);
-                }
-            }
-            let entries_start = self.sets.len() as u32;
-            let turns_start = self.turns.len();
-            for &(_, entry) in of_subject {
-                let (bounds, unequal) = (view.has_bounds(entry as usize), view.unequal(entry as usize));
-                if !unequal.is_empty() {
-                    flags |= PROBE_UNEQUAL;
-                }
-                if view.entry_flags[entry as usize] != 0 || bounds {
-                    self.sets.push(entry);
-                    view.turns(entry as usize, &mut self.turns);
-                }
-            }
-            self.turns[turns_start..].sort_unstable_by(f64::total_cmp);
-            let exists = self.masks.store(&mut self.conditions);
-            self.probes.push(Probe {
-                subject: of_subject[0].0,
-                flags,
-                exists,
-                slots: Stretch {
-                    start: slots_start,
-                    len: entries_start - slots_start,
-                },
-                entries: Stretch {
-                    start: entries_start,
-                    len: self.sets.len() as u32 - entries_start,
-                },
-                turns: Stretch {
-                    start: turns_start as u32,
-                    len: (self.turns.len() - turns_start) as u32,
-                },
-            });
-        }
-        Stretch {
-            start,
-            len: self.probes.len() as u32 - start,
-        }
     }
 }
 

@@ -81,10 +81,8 @@ pub fn explain(
     let mut probe = Probe::new(&document);
     let whole = probe.compile(query);
     let compiled: Vec<u32> = line_queries.iter().map(|line| probe.compile(line)).collect();
-    let prefixes: Vec<Vec<(Query, u32)>> = line_queries
-        .iter()
-        .map(|line| probe.compile_prefixes(line))
-        .collect();
+    let prefixes: Vec<Vec<(Query, u32)>> =
+        line_queries.iter().map(|line| probe.compile_prefixes(line)).collect();
     let names = probe.names(&reader);
     let matches = probe.matches(&names, whole);
     let nodes = probe.places(&names, whole);
@@ -113,14 +111,7 @@ pub fn explain(
         })
         .collect();
     let reason = reason(matches, &lines, &alternatives);
-    Ok(Explanation {
-        canonical: query.canonical(),
-        matches,
-        nodes,
-        lines,
-        alternatives,
-        reason,
-    })
+    Ok(Explanation { canonical: query.canonical(), matches, nodes, lines, alternatives, reason })
 }
 
 fn reason(matches: bool, lines: &[LineReport], alternatives: &[AlternativeReport]) -> String {
@@ -151,19 +142,11 @@ fn line_query(parts: &Decomposition<'_>, line: &Line<'_>) -> Query {
     let mut at = line.node;
     while at != DOCUMENT {
         let step = &parts.nodes[at as usize];
-        steps.push(Step {
-            axis: step.axis,
-            node: Node::Element(step.test.clone()),
-            predicates: Vec::new(),
-        });
+        steps.push(Step { axis: step.axis, node: Node::Element(step.test.clone()), predicates: Vec::new() });
         at = step.parent;
     }
     steps.reverse();
-    let leaf = |node: Node| Step {
-        axis: Axis::Child,
-        node,
-        predicates: Vec::new(),
-    };
+    let leaf = |node: Node| Step { axis: Axis::Child, node, predicates: Vec::new() };
     match line.subject {
         Subject::Attribute(test) => steps.push(leaf(Node::Attribute(test.clone()))),
         Subject::Text => steps.push(leaf(Node::Text)),
@@ -181,15 +164,7 @@ fn line_query(parts: &Decomposition<'_>, line: &Line<'_>) -> Query {
             Test::Exists
         }
     };
-    Query {
-        expr: Expr::Path(
-            Path {
-                absolute: true,
-                steps,
-            },
-            test,
-        ),
-    }
+    Query { expr: Expr::Path(Path { absolute: true, steps }, test) }
 }
 
 /// Evaluates queries of its own on one document.
@@ -202,17 +177,11 @@ struct Probe<'a> {
 
 impl<'a> Probe<'a> {
     fn new(document: &'a Document) -> Probe<'a> {
-        Probe {
-            document,
-            labels: Labels::default(),
-            twigs: Twigs::default(),
-            by_name: ByName::default(),
-        }
+        Probe { document, labels: Labels::default(), twigs: Twigs::default(), by_name: ByName::default() }
     }
 
     fn compile(&mut self, query: &Query) -> u32 {
-        self.twigs
-            .compile(&query.expr, &mut |test| self.labels.label(test))
+        self.twigs.compile(&query.expr, &mut |test| self.labels.label(test))
     }
 
     /// The beginnings of a line without its test, longest first.
@@ -227,15 +196,7 @@ impl<'a> Probe<'a> {
                 if length == path.steps.len() {
                     steps.iter_mut().for_each(|step| step.predicates.clear());
                 }
-                let query = Query {
-                    expr: Expr::Path(
-                        Path {
-                            absolute: true,
-                            steps,
-                        },
-                        Test::Exists,
-                    ),
-                };
+                let query = Query { expr: Expr::Path(Path { absolute: true, steps }, Test::Exists) };
                 let offset = self.compile(&query);
                 (query, offset)
             })
@@ -252,42 +213,21 @@ impl<'a> Probe<'a> {
 
     fn matches(&mut self, names: &Names, offset: u32) -> bool {
         let mut memo = Memo::default();
-        Verifier::new(
-            self.twigs.words(),
-            self.document,
-            names,
-            &mut self.by_name,
-            &mut memo,
-        )
-        .matches(offset)
+        Verifier::new(self.twigs.words(), self.document, names, &mut self.by_name, &mut memo).matches(offset)
     }
 
     fn places(&mut self, names: &Names, offset: u32) -> Vec<Place> {
         let mut memo = Memo::default();
-        let mut verifier = Verifier::new(
-            self.twigs.words(),
-            self.document,
-            names,
-            &mut self.by_name,
-            &mut memo,
-        );
-        verifier
-            .nodes(offset)
-            .into_iter()
-            .map(|node| place(self.document, node))
-            .collect()
+        let mut verifier =
+            Verifier::new(self.twigs.words(), self.document, names, &mut self.by_name, &mut memo);
+        verifier.nodes(offset).into_iter().map(|node| place(self.document, node)).collect()
     }
 
     fn report(&mut self, names: &Names, line: &Query, offset: u32, prefixes: &[(Query, u32)]) -> LineReport {
         let nodes = self.places(names, offset).len();
         let holds = nodes > 0;
         let failure = (!holds).then(|| self.failure(names, line, prefixes));
-        LineReport {
-            text: line.canonical(),
-            holds,
-            nodes,
-            failure,
-        }
+        LineReport { text: line.canonical(), holds, nodes, failure }
     }
 
     /// The longest beginning that binds something, and what comes after it.
@@ -297,31 +237,19 @@ impl<'a> Probe<'a> {
             if let Some(&at) = self.places(names, *offset).first() {
                 let before = prefix.canonical();
                 let part = whole.strip_prefix(before.as_str()).unwrap_or(&whole);
-                return Failure {
-                    part: part.trim_start().to_string(),
-                    at: Some(at),
-                };
+                return Failure { part: part.trim_start().to_string(), at: Some(at) };
             }
         }
-        Failure {
-            part: whole,
-            at: None,
-        }
+        Failure { part: whole, at: None }
     }
 }
 
 /// Where a node is; an attribute is where its element is.
 pub fn place(document: &Document, node: NodeRef) -> Place {
     let span = match node {
-        NodeRef::Document => Span {
-            start: 0,
-            end: document.source.len() as u32,
-        },
+        NodeRef::Document => Span { start: 0, end: document.source.len() as u32 },
         NodeRef::Element(element) | NodeRef::Attribute(element, _) => document.element(element).span,
         NodeRef::Text(text) => document.texts[text as usize].span,
     };
-    Place {
-        node: document.node_id(node),
-        span,
-    }
+    Place { node: document.node_id(node), span }
 }

@@ -28,12 +28,7 @@ impl Filings {
             let of_tenant = |number: &usize| view.query_tenant.get(*number).copied().unwrap_or(0) == root;
             let number = (0..view.queries()).find(|at| view.query_id[*at] == id.0 && of_tenant(at))? as u32;
             let names = Names::new(view);
-            let search = Search {
-                view,
-                names: &names,
-                parts,
-                root,
-            };
+            let search = Search { view, names: &names, parts, root };
             let line_of = |alternative: &crate::query::decompose::Alternative| {
                 alternative
                     .positive
@@ -101,15 +96,9 @@ impl Search<'_> {
                 }
                 let start = self.view.range_start[range.side()] as usize;
                 let end = self.view.range_start[range.side() + 1] as usize;
-                (start..end)
-                    .filter(|&at| self.view.threshold[at] == bound)
-                    .any(|at| {
-                        self.among(
-                            self.view.threshold_rows[at],
-                            self.view.threshold_rows[at + 1],
-                            query,
-                        )
-                    })
+                (start..end).filter(|&at| self.view.threshold[at] == bound).any(|at| {
+                    self.among(self.view.threshold_rows[at], self.view.threshold_rows[at + 1], query)
+                })
             }
         }
     }
@@ -167,14 +156,8 @@ impl Search<'_> {
         let parent = self.node(step.parent)? as usize;
         let label = self.names.label_of(step.test);
         let (start, end) = match step.axis {
-            Axis::Child => (
-                self.view.node_children[parent],
-                self.view.node_descendants[parent],
-            ),
-            Axis::Descendant => (
-                self.view.node_descendants[parent],
-                self.view.node_children[parent + 1],
-            ),
+            Axis::Child => (self.view.node_children[parent], self.view.node_descendants[parent]),
+            Axis::Descendant => (self.view.node_descendants[parent], self.view.node_children[parent + 1]),
         };
         let among = &self.view.node_label[start as usize..end as usize];
         among.binary_search(&label).ok().map(|at| start + at as u32)
@@ -190,8 +173,6 @@ impl Search<'_> {
             Subject::Position => SUBJECT_POSITION,
             Subject::Element => return None,
         };
-        self.view
-            .entries(node)
-            .find(|&entry| self.view.entry_subject[entry] == subject)
+        self.view.entries(node).find(|&entry| self.view.entry_subject[entry] == subject)
     }
 }

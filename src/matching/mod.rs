@@ -22,7 +22,7 @@ use crate::index::columns::View;
 use crate::index::generation::{Generation, Part};
 use crate::index::segment::Segment;
 use crate::matching::by_name::ByName;
-use crate::matching::candidates::{Collector, Judge, Reported, Work};
+use crate::matching::candidates::{Collector, Judge, OUTBOX, Reported, Work};
 use crate::matching::dfa::Dfa;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
@@ -171,16 +171,9 @@ impl Matcher {
                 let (own, others) =
                     rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
                 rest = others;
-                let Remembered {
-                    segment,
-                    names,
-                    memo,
-                    compiled,
-                    ..
-                } = &mut self.segments[*at];
+                let Remembered { segment, names, memo, compiled, .. } = &mut self.segments[*at];
                 compiled.trim();
-                own.iter()
-                    .for_each(|query| compiled.prepare(segment, names, query - base));
+                own.iter().for_each(|query| compiled.prepare(segment, names, query - base));
                 memo.clear();
                 let mut verifier =
                     Verifier::new(compiled.words(), &self.document, names, &mut self.by_name, memo);
@@ -190,11 +183,7 @@ impl Matcher {
                 }
                 memo.clear();
             }
-            sink(Ok(Walked {
-                document: &self.document,
-                vocabulary: self.reader.vocabulary(),
-                found,
-            }));
+            sink(Ok(Walked { document: &self.document, vocabulary: self.reader.vocabulary(), found }));
         }
     }
 
@@ -204,13 +193,7 @@ impl Matcher {
         parts
             .filter_map(|(at, part)| {
                 let tenant = part.tenant(tenant)?;
-                Some(Active {
-                    at,
-                    part,
-                    view: part.segment.view(),
-                    tenant,
-                    base: generation.base(at),
-                })
+                Some(Active { at, part, view: part.segment.view(), tenant, base: generation.base(at) })
             })
             .collect()
     }
@@ -234,54 +217,24 @@ impl Matcher {
     fn match_document(&mut self, active: &[Active<'_>], matches: &mut Matches) {
         self.ranks.reset();
         self.by_name.reset();
-        let mut held: usize = self
-            .segments
-            .iter()
-            .map(|remembered| remembered.dfa.bytes())
-            .sum();
+        let mut held: usize = self.segments.iter().map(|remembered| remembered.dfa.bytes()).sum();
         if held > self.capacity {
-            self.segments
-                .iter_mut()
-                .for_each(|remembered| remembered.dfa.clear());
+            self.segments.iter_mut().for_each(|remembered| remembered.dfa.clear());
             held = 0;
         }
-        for Active {
-            at,
-            part,
-            view,
-            tenant,
-            base,
-        } in active
-        {
-            let Remembered {
-                names,
-                dfa,
-                findings,
-                reported,
-                memo,
-                settler,
-                ..
-            } = &mut self.segments[*at];
+        for Active { at, part, view, tenant, base } in active {
+            let Remembered { names, dfa, findings, reported, memo, settler, .. } = &mut self.segments[*at];
             if names.update(self.reader.vocabulary()) {
                 held -= dfa.bytes();
                 dfa.clear();
             }
             let before = dfa.bytes();
             let room = (self.capacity + before).saturating_sub(held);
-            let found = dfa.find(
-                *view,
-                *tenant,
-                &self.document,
-                names,
-                &mut self.ranks,
-                findings,
-                room,
-            );
+            let found = dfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings, room);
             if found.is_err() {
                 // This message goes without; the next one starts with an empty cache.
                 findings.clear();
-                self.nfa
-                    .find(*view, *tenant, &self.document, names, &mut self.ranks, findings);
+                self.nfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings);
             }
             held = held - before + dfa.bytes();
             findings.hold_always();
@@ -289,7 +242,6 @@ impl Matcher {
                 view: *view,
                 document: &self.document,
                 dfa: found.is_ok().then_some(dfa),
-                findings,
                 settler,
                 verifier: Verifier::new(view.twig, &self.document, names, &mut self.by_name, memo),
             };
@@ -300,6 +252,8 @@ impl Matcher {
                 reported,
                 unsettled: &mut self.unsettled,
                 judge,
+                outbox: [0; OUTBOX],
+                filled: 0,
                 base: *base,
                 matches: &mut matches.queries,
                 work: &mut matches.work,
@@ -313,19 +267,15 @@ impl Matcher {
 
     /// Forgets what caches hold, as at the start.
     pub fn clear(&mut self) {
-        self.segments
-            .iter_mut()
-            .for_each(|remembered| remembered.dfa.clear());
+        self.segments.iter_mut().for_each(|remembered| remembered.dfa.clear());
     }
 
     pub fn cache_stats(&self) -> CacheStats {
-        self.segments
-            .iter()
-            .fold(CacheStats::default(), |sum, remembered| CacheStats {
-                bytes: sum.bytes + remembered.dfa.bytes(),
-                states: sum.states + remembered.dfa.states(),
-                clears: sum.clears + remembered.dfa.clears(),
-            })
+        self.segments.iter().fold(CacheStats::default(), |sum, remembered| CacheStats {
+            bytes: sum.bytes + remembered.dfa.bytes(),
+            states: sum.states + remembered.dfa.states(),
+            clears: sum.clears + remembered.dfa.clears(),
+        })
     }
 }
 
@@ -335,7 +285,6 @@ struct OnDocument<'a> {
     document: &'a Document,
     /// None if the document was matched without it.
     dfa: Option<&'a Dfa>,
-    findings: &'a Findings,
     settler: &'a mut Settler,
     verifier: Verifier<'a>,
 }
@@ -346,7 +295,7 @@ impl Judge for OnDocument<'_> {
     }
 
     fn settle(&mut self, row: &Unsettled<'_>) -> Option<bool> {
-        self.settler.settle(row, self.document, self.dfa?, self.findings)
+        self.settler.settle(row, self.document, self.dfa?)
     }
 }
 

@@ -27,13 +27,7 @@ impl Names {
             start = end as usize;
         }
         let names = vec![NameId::NONE; view.label_ends.len()];
-        Names {
-            ids,
-            labels: Vec::new(),
-            names,
-            epoch: 0,
-            key: Vec::new(),
-        }
+        Names { ids, labels: Vec::new(), names, epoch: 0, key: Vec::new() }
     }
 
     /// Learns the names the vocabulary has now. Returns whether ids changed their meaning.

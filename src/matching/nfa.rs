@@ -82,9 +82,7 @@ fn look(
 ) {
     let mut value = |bytes: &[u8]| test(view, entry, bytes, findings);
     match view.entry_subject[entry] {
-        SUBJECT_TEXT => document
-            .texts_of(element)
-            .for_each(|text| value(text.content.of(&document.text))),
+        SUBJECT_TEXT => document.texts_of(element).for_each(|text| value(text.content.of(&document.text))),
         SUBJECT_VALUE => value(document.string_value(element)),
         SUBJECT_POSITION => value(ranks.of(document, element).named.to_string().as_bytes()),
         SUBJECT_POSITION_ANY => value(ranks.of(document, element).any.to_string().as_bytes()),
@@ -107,16 +105,8 @@ fn test(view: View<'_>, entry: usize, value: &[u8], findings: &mut Findings) {
     }
     let flags = view.entry_flags[entry];
     let slot = view.entry_slot[entry];
-    let text = if flags & ENTRY_TEXT != 0 {
-        view.text_constant(value)
-    } else {
-        NONE
-    };
-    let numeric = if flags & ENTRY_NUMBER != 0 {
-        view.number_constant(number(value))
-    } else {
-        NONE
-    };
+    let text = if flags & ENTRY_TEXT != 0 { view.text_constant(value) } else { NONE };
+    let numeric = if flags & ENTRY_NUMBER != 0 { view.number_constant(number(value)) } else { NONE };
     for constant in [text, numeric] {
         if constant != NONE {
             let condition = view.equal_condition(entry as u32, constant);

@@ -13,7 +13,6 @@ use crate::index::columns::View;
 use crate::index::rows::SIMPLE_MOST;
 use crate::matching::bits::{Bits, ones};
 use crate::matching::dfa::Dfa;
-use crate::matching::findings::Findings;
 
 /// More elements than this and candidates are verified one by one: it bounds memory.
 const MOST_BLOCKS: usize = 64;
@@ -64,12 +63,11 @@ struct Bound {
 pub struct Settler {
     /// Whether what follows is about the document at hand.
     ready: bool,
-    /// Per anchor, the head of its list in `links`; then its elements, once they were asked for.
-    heads: Vec<u32>,
+    /// Elements by their accept set.
+    alike: Vec<(u32, ElementId)>,
+    /// Per anchor, its elements, once they were asked for.
     bound: Vec<Option<Bound>>,
     touched: Vec<u32>,
-    /// (element, next)
-    links: Vec<(ElementId, u32)>,
     elements: Vec<ElementId>,
     /// Per element, what was found in its sub-tree: a place in `found`, or `NONE`.
     blocks: Vec<u32>,
@@ -82,10 +80,9 @@ impl Settler {
     pub fn new(view: View<'_>) -> Settler {
         Settler {
             ready: false,
-            heads: vec![NONE; view.anchors()],
+            alike: Vec::new(),
             bound: vec![None; view.anchors()],
             touched: Vec::new(),
-            links: Vec::new(),
             elements: Vec::new(),
             blocks: Vec::new(),
             found: Vec::new(),
@@ -101,25 +98,17 @@ impl Settler {
         }
         self.ready = false;
         for anchor in self.touched.drain(..) {
-            self.heads[anchor as usize] = NONE;
             self.bound[anchor as usize] = None;
         }
-        self.links.clear();
         self.elements.clear();
         self.found[..self.used].iter_mut().for_each(Bits::clear);
         self.used = 0;
     }
 
     /// Whether the lines of a row hold together; `None` if only the document can tell.
-    pub fn settle(
-        &mut self,
-        row: &Unsettled<'_>,
-        document: &Document,
-        dfa: &Dfa,
-        findings: &Findings,
-    ) -> Option<bool> {
+    pub fn settle(&mut self, row: &Unsettled<'_>, document: &Document, dfa: &Dfa) -> Option<bool> {
         if !self.ready {
-            self.prepare(document, dfa, findings);
+            self.prepare(document, dfa);
         }
         let whole = ElementId(0)..ElementId::from(document.elements.len());
         if row.several.is_power_of_two() {
@@ -167,7 +156,7 @@ impl Settler {
         document: &Document,
         dfa: &Dfa,
     ) -> Option<bool> {
-        let bound = self.bound(row.anchors[anchor as usize], document);
+        let bound = self.bound(row.anchors[anchor as usize], document, dfa);
         if bound.nested {
             return None;
         }
@@ -193,26 +182,21 @@ impl Settler {
     }
 
     /// The elements of an anchor, in document order.
-    fn bound(&mut self, anchor: u32, document: &Document) -> Bound {
+    fn bound(&mut self, anchor: u32, document: &Document, dfa: &Dfa) -> Bound {
         if let Some(bound) = self.bound[anchor as usize] {
             return bound;
         }
         let start = self.elements.len();
-        let mut at = self.heads[anchor as usize];
-        while at != NONE {
-            let (element, next) = self.links[at as usize];
-            self.elements.push(element);
-            at = next;
+        for alike in self.alike.chunk_by(|a, b| a.0 == b.0) {
+            if dfa.binds(alike[0].0, anchor) {
+                self.elements.extend(alike.iter().map(|(_, element)| element));
+            }
         }
+        self.elements[start..].sort_unstable();
+        self.touched.push(anchor);
         let elements = &self.elements[start..];
-        let nested = elements
-            .windows(2)
-            .any(|pair| pair[1] < document.element(pair[0]).end);
-        let bound = Bound {
-            start: start as u32,
-            end: self.elements.len() as u32,
-            nested,
-        };
+        let nested = elements.windows(2).any(|pair| pair[1] < document.element(pair[0]).end);
+        let bound = Bound { start: start as u32, end: self.elements.len() as u32, nested };
         self.bound[anchor as usize] = Some(bound);
         bound
     }
@@ -235,25 +219,14 @@ impl Settler {
         Some(self.used - 1)
     }
 
-    /// Lists the elements of each anchor that bound several; backwards, so that lists ascend.
-    fn prepare(&mut self, document: &Document, dfa: &Dfa, findings: &Findings) {
+    /// Sorts the document's elements by what they bind; most elements are like another.
+    fn prepare(&mut self, document: &Document, dfa: &Dfa) {
         self.ready = true;
         self.blocks.clear();
         self.blocks.resize(document.elements.len(), NONE);
-        for index in (0..document.elements.len() as u32).rev() {
-            let element = ElementId(index);
-            let masks = dfa.anchors_of(element);
-            for (&word, &mask) in masks.words.iter().zip(masks.masks) {
-                for bit in ones(mask & findings.twice.word(word)) {
-                    let anchor = word * 64 + bit;
-                    let head = &mut self.heads[anchor as usize];
-                    if *head == NONE {
-                        self.touched.push(anchor);
-                    }
-                    self.links.push((element, *head));
-                    *head = self.links.len() as u32 - 1;
-                }
-            }
-        }
+        self.alike.clear();
+        let elements = (0..document.elements.len()).map(ElementId::from);
+        self.alike.extend(elements.map(|element| (dfa.accept_of(element), element)));
+        self.alike.sort_unstable();
     }
 }

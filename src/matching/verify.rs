@@ -1,6 +1,8 @@
 //! Whether a query matches, decided on the document itself: the compiled twig, walked from the
 //! document node. Costs at most steps × elements × depth, whatever the query and the message.
 
+mod select;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::document::{Document, NodeRef, Span};
@@ -37,18 +39,9 @@ enum Sink<'s> {
     /// To the first node that passes the test.
     Test(u32),
     /// To all nodes that pass the test, each visited once.
-    Nodes {
-        test: u32,
-        seen: FxHashSet<(u32, ElementId)>,
-        nodes: &'s mut Vec<NodeRef>,
-    },
+    Nodes { test: u32, seen: FxHashSet<(u32, ElementId)>, nodes: &'s mut Vec<NodeRef> },
     /// To all ways there, one node per step.
-    Tuples {
-        test: u32,
-        way: Vec<NodeRef>,
-        tuples: &'s mut Vec<Vec<NodeRef>>,
-        limit: usize,
-    },
+    Tuples { test: u32, way: Vec<NodeRef>, tuples: &'s mut Vec<Vec<NodeRef>>, limit: usize },
 }
 
 /// Walks twigs of one segment over one document.
@@ -93,102 +86,12 @@ impl<'a> Verifier<'a> {
         by_name: &'a mut ByName,
         memo: &'a mut Memo,
     ) -> Verifier<'a> {
-        Verifier {
-            words,
-            document,
-            names,
-            by_name,
-            memo,
-        }
+        Verifier { words, document, names, by_name, memo }
     }
 
     /// Whether the query whose twig starts at `offset` matches.
     pub fn matches(&mut self, offset: u32) -> bool {
         self.expr(offset, NodeRef::Document)
-    }
-
-    /// The nodes that the paths outside `not()` select, in branches that are true.
-    pub fn nodes(&mut self, offset: u32) -> Vec<NodeRef> {
-        let mut nodes = Vec::new();
-        self.each_path(offset, &mut |verifier, path| {
-            verifier.select(path, NodeRef::Document, &mut nodes)
-        });
-        self.in_order(nodes)
-    }
-
-    /// The ways to those nodes, one node per step, up to `limit` of them.
-    pub fn tuples(&mut self, offset: u32, limit: usize) -> Vec<Vec<NodeRef>> {
-        let mut tuples = Vec::new();
-        self.each_path(offset, &mut |verifier, path| {
-            if tuples.len() >= limit {
-                return;
-            }
-            let mut ends = Vec::new();
-            verifier.select(path, NodeRef::Document, &mut ends);
-            let ends: FxHashSet<NodeRef> = ends.into_iter().collect();
-            let Path { test, step, steps } = verifier.decode(path);
-            let test = verifier.existential(test);
-            let mut own = Vec::new();
-            let mut sink = Sink::Tuples {
-                test,
-                way: Vec::new(),
-                tuples: &mut own,
-                limit: limit - tuples.len(),
-            };
-            verifier.walk(step, steps, NodeRef::Document, &mut sink);
-            own.retain(|way: &Vec<NodeRef>| way.last().is_none_or(|end| ends.contains(end)));
-            tuples.append(&mut own);
-        });
-        let document = self.document;
-        tuples.sort_by_cached_key(|tuple| {
-            tuple
-                .iter()
-                .rev()
-                .map(|node| document.order(*node))
-                .collect::<Vec<_>>()
-        });
-        tuples
-    }
-
-    /// Calls `visit` with each path outside `not()` in branches that are true.
-    fn each_path(&mut self, offset: u32, visit: &mut impl FnMut(&mut Self, u32)) {
-        if !self.expr(offset, NodeRef::Document) {
-            return;
-        }
-        let word = self.words[offset as usize];
-        match word & 0xFF {
-            AND | OR => {
-                for at in 1..=word >> 8 {
-                    self.each_path(self.words[(offset + at) as usize], visit);
-                }
-            }
-            NOT => {}
-            _ => visit(self, offset),
-        }
-    }
-
-    /// Appends the nodes of a path that pass its test, in document order.
-    fn select(&mut self, path: u32, context: NodeRef, nodes: &mut Vec<NodeRef>) {
-        let Path { test, step, steps } = self.decode(path);
-        let existential = self.existential(test);
-        let mut found = Vec::new();
-        let mut sink = Sink::Nodes {
-            test: existential,
-            seen: FxHashSet::default(),
-            nodes: &mut found,
-        };
-        self.walk(step, steps, context, &mut sink);
-        found = self.in_order(found);
-        if existential != test {
-            found.truncate(1);
-        }
-        nodes.append(&mut found);
-    }
-
-    fn in_order(&self, mut nodes: Vec<NodeRef>) -> Vec<NodeRef> {
-        nodes.sort_unstable_by_key(|&node| self.document.order(node));
-        nodes.dedup();
-        nodes
     }
 
     fn expr(&mut self, offset: u32, context: NodeRef) -> bool {
@@ -208,11 +111,7 @@ impl<'a> Verifier<'a> {
             TEST_NUMBER => 2,
             _ => (test >> 16).div_ceil(4),
         };
-        Path {
-            test: path + 1,
-            step: path + 2 + literal,
-            steps: self.words[path as usize] >> 16,
-        }
+        Path { test: path + 1, step: path + 2 + literal, steps: self.words[path as usize] >> 16 }
     }
 
     fn path(&mut self, offset: u32, context: NodeRef) -> bool {
@@ -235,9 +134,7 @@ impl<'a> Verifier<'a> {
                 // A node set stands for its first node, an empty one for the empty string.
                 let mut nodes = Vec::new();
                 self.select(offset, context, &mut nodes);
-                let value = nodes
-                    .first()
-                    .map_or(&b""[..], |&node| self.document.value_of(node));
+                let value = nodes.first().map_or(&b""[..], |&node| self.document.value_of(node));
                 let literal = self.literal(test);
                 match kind {
                     TEST_STARTS_WITH => value.starts_with(literal),
@@ -311,13 +208,8 @@ impl<'a> Verifier<'a> {
         let step = self.step(at);
         let positions = (0..step.predicates).any(|predicate| self.predicate(step, predicate) & POSITION != 0);
         if positions {
-            let mut parents = vec![context];
-            if step.descendant {
-                parents.extend(self.below(context).map(NodeRef::Element));
-            }
-            return parents
-                .into_iter()
-                .any(|parent| self.counted(step, steps, parent, sink));
+            let parents = self.parents(step, context);
+            return parents.into_iter().any(|parent| self.counted(step, steps, parent, sink));
         }
         match step.kind {
             STEP_NAME if step.descendant => {
@@ -341,17 +233,33 @@ impl<'a> Verifier<'a> {
                     NodeRef::Element(element) => Some(element),
                     _ => None,
                 };
-                let below = if step.descendant {
-                    Some(self.below(context))
-                } else {
-                    None
-                };
+                let below = if step.descendant { Some(self.below(context)) } else { None };
                 own.into_iter().chain(below.into_iter().flatten()).any(|parent| {
                     leaves(self.document, step.kind, parent)
                         .any(|leaf| self.admits_leaf(step, leaf) && self.enter(step, steps, leaf, sink))
                 })
             }
         }
+    }
+
+    /// The nodes below which a step with positions counts.
+    fn parents(&mut self, step: Step, context: NodeRef) -> Vec<NodeRef> {
+        let mut parents = vec![context];
+        if step.descendant && step.kind == STEP_NAME {
+            // Only parents of elements of the name have anything to count.
+            let name = self.names.name_of(step.label);
+            let (start, end) = self.by_name.range(self.document, name, self.range_below(context));
+            for place in start..end {
+                let parent = self.document.element(self.by_name.at(place)).parent;
+                let parent = if parent.is_none() { NodeRef::Document } else { NodeRef::Element(parent) };
+                if !parents.contains(&parent) {
+                    parents.push(parent);
+                }
+            }
+        } else if step.descendant {
+            parents.extend(self.below(context).map(NodeRef::Element));
+        }
+        parents
     }
 
     /// A step with positions, from one parent: predicates count what the ones before them left.
@@ -361,9 +269,9 @@ impl<'a> Verifier<'a> {
                 .filter(|&element| self.admits(step, element))
                 .map(NodeRef::Element)
                 .collect(),
-            (kind, NodeRef::Element(parent)) => leaves(self.document, kind, parent)
-                .filter(|&leaf| self.admits_leaf(step, leaf))
-                .collect(),
+            (kind, NodeRef::Element(parent)) => {
+                leaves(self.document, kind, parent).filter(|&leaf| self.admits_leaf(step, leaf)).collect()
+            }
             _ => Vec::new(),
         };
         for predicate in 0..step.predicates {
@@ -453,12 +361,7 @@ impl<'a> Verifier<'a> {
                 }
                 false
             }
-            Sink::Tuples {
-                test,
-                way,
-                tuples,
-                limit,
-            } => {
+            Sink::Tuples { test, way, tuples, limit } => {
                 if self.test(*test, node) {
                     tuples.push(way.clone());
                 }

@@ -16,13 +16,8 @@ impl<'py> FromPyObject<'_, 'py> for GivenNamespaces {
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<GivenNamespaces> {
         let mut namespaces = Namespaces::new();
-        for (prefix, uri) in given
-            .extract::<Option<BTreeMap<String, String>>>()?
-            .unwrap_or_default()
-        {
-            namespaces
-                .bind(&prefix, &uri)
-                .map_err(|error| raise_query(given.py(), &error))?;
+        for (prefix, uri) in given.extract::<Option<BTreeMap<String, String>>>()?.unwrap_or_default() {
+            namespaces.bind(&prefix, &uri).map_err(|error| raise_query(given.py(), &error))?;
         }
         Ok(GivenNamespaces(namespaces))
     }

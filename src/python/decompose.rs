@@ -30,26 +30,12 @@ pub fn tables(queries: &[String], namespaces: &Namespaces) -> [RecordBatch; 6] {
                 accepted.push(at, &query.canonical());
                 steps.push(at, &parts);
                 lines.push(at, &parts);
-                parts
-                    .alternatives
-                    .iter()
-                    .enumerate()
-                    .for_each(|(n, one)| alternatives.push(at, n, one));
-                postfix(&query)
-                    .iter()
-                    .enumerate()
-                    .for_each(|(n, one)| tree.push(at, n, *one));
+                parts.alternatives.iter().enumerate().for_each(|(n, one)| alternatives.push(at, n, one));
+                postfix(&query).iter().enumerate().for_each(|(n, one)| tree.push(at, n, *one));
             }
         }
     }
-    [
-        accepted.finish(),
-        steps.finish(),
-        lines.finish(),
-        alternatives.finish(),
-        tree.finish(),
-        errors.finish(),
-    ]
+    [accepted.finish(), steps.finish(), lines.finish(), alternatives.finish(), tree.finish(), errors.finish()]
 }
 
 #[derive(Default)]
@@ -114,19 +100,13 @@ struct Steps {
 impl Steps {
     fn push(&mut self, query: u32, parts: &Decomposition<'_>) {
         let mut branches = vec![0; parts.nodes.len()];
-        let hanging = parts
-            .nodes
-            .iter()
-            .map(|step| step.parent)
-            .chain(parts.lines.iter().map(|line| line.node));
-        hanging
-            .filter(|&node| node != DOCUMENT)
-            .for_each(|node| branches[node as usize] += 1);
+        let hanging =
+            parts.nodes.iter().map(|step| step.parent).chain(parts.lines.iter().map(|line| line.node));
+        hanging.filter(|&node| node != DOCUMENT).for_each(|node| branches[node as usize] += 1);
         for (number, (step, count)) in parts.nodes.iter().zip(branches).enumerate() {
             self.query.append_value(query);
             self.step.append_value(number as u32);
-            self.parent
-                .append_option((step.parent != DOCUMENT).then_some(step.parent));
+            self.parent.append_option((step.parent != DOCUMENT).then_some(step.parent));
             self.axis.append_value(match step.axis {
                 Axis::Child => "child",
                 Axis::Descendant => "descendant",
@@ -167,8 +147,7 @@ impl Lines {
         for (number, line) in parts.lines.iter().enumerate() {
             self.query.append_value(query);
             self.line.append_value(number as u32);
-            self.step
-                .append_option((line.node != DOCUMENT).then_some(line.node));
+            self.step.append_option((line.node != DOCUMENT).then_some(line.node));
             let (subject, attribute) = match line.subject {
                 Subject::Element => ("element", None),
                 Subject::Attribute(test) => ("attribute", Some(test)),
@@ -230,10 +209,8 @@ impl Alternatives {
     }
 
     fn finish(mut self) -> RecordBatch {
-        let [positive, negative, anchors] = self
-            .lists
-            .each_mut()
-            .map(|list| Arc::new(list.finish()) as ArrayRef);
+        let [positive, negative, anchors] =
+            self.lists.each_mut().map(|list| Arc::new(list.finish()) as ArrayRef);
         table([
             ("query", Arc::new(self.query.finish()), false),
             ("alternative", Arc::new(self.alternative.finish()), false),

@@ -16,9 +16,7 @@ pub fn read(
     // What `resolve` raises is what the caller sees, not that the entity is absent.
     let raised = RefCell::new(None);
     let ask = |system_id: &str| {
-        let answer = resolve?
-            .call1((system_id,))
-            .and_then(|answer| answer.extract::<Option<Vec<u8>>>());
+        let answer = resolve?.call1((system_id,)).and_then(|answer| answer.extract::<Option<Vec<u8>>>());
         answer.unwrap_or_else(|error| {
             raised.borrow_mut().get_or_insert(error);
             None

@@ -11,25 +11,11 @@ use super::tables::{Column, record_batch};
 use crate::error::{Exceeded, IndexError, Position, QueryError, ReadError};
 
 pub fn raise_query(py: Python<'_>, error: &QueryError) -> PyErr {
-    raise_positioned(
-        py,
-        "QueryError",
-        error.code,
-        &error.reason,
-        error.position,
-        error.exceeded,
-    )
+    raise_positioned(py, "QueryError", error.code, &error.reason, error.position, error.exceeded)
 }
 
 pub fn raise_read(py: Python<'_>, error: &ReadError) -> PyErr {
-    raise_positioned(
-        py,
-        "ReadError",
-        error.code,
-        &error.reason,
-        error.position,
-        error.exceeded,
-    )
+    raise_positioned(py, "ReadError", error.code, &error.reason, error.position, error.exceeded)
 }
 
 pub fn raise_index(py: Python<'_>, error: &IndexError) -> PyErr {
@@ -48,24 +34,14 @@ fn raise_positioned(
     exceeded: Option<Exceeded>,
 ) -> PyErr {
     let (value, limit) = (exceeded.map(|e| e.value), exceeded.map(|e| e.limit));
-    (
-        code,
-        reason,
-        position.offset,
-        position.line,
-        position.column,
-        value,
-        limit,
-    )
+    (code, reason, position.offset, position.line, position.column, value, limit)
         .into_pyobject(py)
         .and_then(|arguments| raise(py, class, arguments))
         .unwrap_or_else(|error| error)
 }
 
 fn raise<'py>(py: Python<'py>, class: &str, arguments: Bound<'py, PyTuple>) -> PyResult<PyErr> {
-    Ok(PyErr::from_value(
-        py.import("tamis.errors")?.getattr(class)?.call1(arguments)?,
-    ))
+    Ok(PyErr::from_value(py.import("tamis.errors")?.getattr(class)?.call1(arguments)?))
 }
 
 /// Errors as columns: code, reason, place, and both numbers of a limit. All null where all went well.
@@ -120,11 +96,7 @@ pub struct Refusals {
 
 impl Refusals {
     pub fn new(of: &'static str) -> Refusals {
-        Refusals {
-            of,
-            which: UInt32Builder::new(),
-            errors: Outcomes::default(),
-        }
+        Refusals { of, which: UInt32Builder::new(), errors: Outcomes::default() }
     }
 
     pub fn push_read(&mut self, which: usize, error: &ReadError) {
@@ -134,8 +106,7 @@ impl Refusals {
 
     pub fn push_query(&mut self, which: usize, error: &QueryError) {
         self.which.append_value(which as u32);
-        self.errors
-            .push(error.code, &error.reason, error.position, error.exceeded);
+        self.errors.push(error.code, &error.reason, error.position, error.exceeded);
     }
 
     pub fn finish(mut self) -> RecordBatch {

@@ -17,15 +17,7 @@ pub fn plain(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, PyT
         .into_iter()
         .map(|one| {
             let (indexed, filed) = (one.filed.is_some(), one.filed.flatten());
-            (
-                one.positive,
-                one.negative,
-                indexed,
-                filed,
-                one.candidate,
-                one.survives,
-                one.verified,
-            )
+            (one.positive, one.negative, indexed, filed, one.candidate, one.survives, one.verified)
         })
         .collect();
     let (canonical, matches, reason) = (explanation.canonical, explanation.matches, explanation.reason);
@@ -33,9 +25,7 @@ pub fn plain(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, PyT
 }
 
 fn line(report: LineReport) -> GivenLine {
-    let failure = report
-        .failure
-        .map(|failure| (failure.part, failure.at.as_ref().map(place)));
+    let failure = report.failure.map(|failure| (failure.part, failure.at.as_ref().map(place)));
     (report.text, report.holds, report.nodes, failure)
 }
 

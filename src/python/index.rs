@@ -95,9 +95,7 @@ impl Index {
         let subscriptions = Subscriptions::new(table)?;
         let refused = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
         let mut refusals = Refusals::new("row");
-        refused
-            .iter()
-            .for_each(|refused| refusals.push_query(refused.row, &refused.error));
+        refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
         Ok(refusals.finish().into())
     }
 
@@ -141,15 +139,9 @@ impl Index {
         let matched = py.detach(|| {
             let mut targets = Ok(Vec::new());
             self.with_matcher(|matcher| {
-                matcher.match_batch(
-                    &generation,
-                    tenant,
-                    std::iter::once(&*message),
-                    &limits.0,
-                    |outcome| {
-                        targets = outcome.map(|matches| generation.targets_of(&matches.queries));
-                    },
-                );
+                matcher.match_batch(&generation, tenant, std::iter::once(&*message), &limits.0, |outcome| {
+                    targets = outcome.map(|matches| generation.targets_of(&matches.queries));
+                });
             });
             targets
         });
@@ -205,20 +197,13 @@ impl Index {
             let mut number = 0;
             self.with_matcher(|matcher| {
                 let walk = |verifier: &mut Verifier<'_>, twig| verifier.nodes(twig);
-                matcher.walk_batch(
-                    &generation,
-                    tenant,
-                    messages.or_empty(),
-                    &limits.0,
-                    walk,
-                    |outcome| {
-                        match outcome {
-                            Ok(walked) => nodes.push(number, &walked, limit),
-                            Err(error) => errors.push_read(number, &messages.explain(number, error)),
-                        }
-                        number += 1;
-                    },
-                );
+                matcher.walk_batch(&generation, tenant, messages.or_empty(), &limits.0, walk, |outcome| {
+                    match outcome {
+                        Ok(walked) => nodes.push(number, &walked, limit),
+                        Err(error) => errors.push_read(number, &messages.explain(number, error)),
+                    }
+                    number += 1;
+                });
             });
             (nodes.finish(generation.number), errors.finish())
         });
@@ -240,20 +225,13 @@ impl Index {
             let mut number = 0;
             self.with_matcher(|matcher| {
                 let walk = |verifier: &mut Verifier<'_>, twig| verifier.tuples(twig, limit);
-                matcher.walk_batch(
-                    &generation,
-                    tenant,
-                    messages.or_empty(),
-                    &limits.0,
-                    walk,
-                    |outcome| {
-                        match outcome {
-                            Ok(walked) => bindings.push(number, &walked),
-                            Err(error) => errors.push_read(number, &messages.explain(number, error)),
-                        }
-                        number += 1;
-                    },
-                );
+                matcher.walk_batch(&generation, tenant, messages.or_empty(), &limits.0, walk, |outcome| {
+                    match outcome {
+                        Ok(walked) => bindings.push(number, &walked),
+                        Err(error) => errors.push_read(number, &messages.explain(number, error)),
+                    }
+                    number += 1;
+                });
             });
             (bindings.finish(generation.number), errors.finish())
         });
@@ -280,10 +258,7 @@ impl Index {
     fn snapshot(&self, py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64)> {
         let generation = self.state().newest();
         let written = py.detach(|| snapshot::write(&generation, &directory));
-        Ok((
-            written.map_err(|error| raise_index(py, &error))?,
-            generation.number,
-        ))
+        Ok((written.map_err(|error| raise_index(py, &error))?, generation.number))
     }
 
     /// An index over a generation of a directory, and that generation's number.
@@ -306,9 +281,7 @@ impl Index {
         let parts = generation.parts();
         let sum = |of: &dyn Fn(&Part) -> usize| parts.iter().map(of).sum::<usize>();
         let matchers = self.matchers.try_lock();
-        let caches = matchers
-            .iter()
-            .flat_map(|matchers| matchers.iter().map(Matcher::cache_stats));
+        let caches = matchers.iter().flat_map(|matchers| matchers.iter().map(Matcher::cache_stats));
         let cache = caches.fold(CacheStats::default(), |sum, one| CacheStats {
             bytes: sum.bytes + one.bytes,
             states: sum.states + one.states,
@@ -330,29 +303,16 @@ impl Index {
 
     /// For each list of query numbers of a generation, the targets they lead to, ascending.
     fn targets(&self, py: Python<'_>, queries: PyArray, generation: u64) -> PyResult<PyArray> {
-        let found = self
-            .state()
-            .generations
-            .iter()
-            .find(|one| one.number == generation)
-            .cloned();
+        let found = self.state().generations.iter().find(|one| one.number == generation).cloned();
         let Some(generation) = found else {
             let reason = format!(
                 "generation {generation} is no longer known; expand matches before {REMEMBERED} more changes"
             );
-            return Err(raise_index(
-                py,
-                &IndexError {
-                    code: "old-generation",
-                    reason,
-                },
-            ));
+            return Err(raise_index(py, &IndexError { code: "old-generation", reason }));
         };
         let (array, _) = queries.into_inner();
         let Some(lists) = array.as_any().downcast_ref::<LargeListArray>() else {
-            return Err(PyValueError::new_err(
-                "queries are the lists that match_batch gave",
-            ));
+            return Err(PyValueError::new_err("queries are the lists that match_batch gave"));
         };
         Ok(PyArray::from_array_ref(py.detach(|| expand(&generation, lists))))
     }
@@ -361,16 +321,8 @@ impl Index {
 impl Index {
     fn around(index: crate::index::Index, cache_bytes: usize) -> Index {
         let generations = VecDeque::from([index.generation().clone()]);
-        let state = State {
-            index: Some(index),
-            generations,
-            changed: false,
-        };
-        Index {
-            state: Mutex::new(state),
-            matchers: Mutex::default(),
-            cache_bytes,
-        }
+        let state = State { index: Some(index), generations, changed: false };
+        Index { state: Mutex::new(state), matchers: Mutex::default(), cache_bytes }
     }
 
     /// Held for moments only, and never with the interpreter released.
@@ -406,11 +358,7 @@ impl Index {
     /// Works with a matcher that nobody else has. A lock that is held is not waited for: a new
     /// matcher does as well.
     fn with_matcher(&self, work: impl FnOnce(&mut Matcher)) {
-        let resting = self
-            .matchers
-            .try_lock()
-            .ok()
-            .and_then(|mut matchers| matchers.pop());
+        let resting = self.matchers.try_lock().ok().and_then(|mut matchers| matchers.pop());
         let mut matcher = resting.unwrap_or_else(|| Matcher::new(self.cache_bytes));
         work(&mut matcher);
         if let Ok(mut matchers) = self.matchers.try_lock() {
@@ -428,10 +376,7 @@ impl Index {
 
 impl State {
     fn newest(&self) -> Arc<Generation> {
-        self.generations
-            .back()
-            .expect("there is always a generation")
-            .clone()
+        self.generations.back().expect("there is always a generation").clone()
     }
 
     fn index(&mut self, py: Python<'_>) -> PyResult<&mut crate::index::Index> {
@@ -441,11 +386,5 @@ impl State {
 
 fn busy(py: Python<'_>) -> PyErr {
     let reason = "another thread changes the index, or did so when this process was forked";
-    raise_index(
-        py,
-        &IndexError {
-            code: "busy",
-            reason: reason.to_string(),
-        },
-    )
+    raise_index(py, &IndexError { code: "busy", reason: reason.to_string() })
 }

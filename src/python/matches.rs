@@ -27,12 +27,7 @@ pub fn expand(generation: &Generation, lists: &LargeListArray) -> ArrayRef {
     }
     let item = Arc::new(Field::new("item", DataType::UInt64, false));
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    Arc::new(LargeListArray::new(
-        item,
-        offsets,
-        Arc::new(UInt64Array::from(targets)),
-        None,
-    ))
+    Arc::new(LargeListArray::new(item, offsets, Arc::new(UInt64Array::from(targets)), None))
 }
 
 /// The outcome of a batch, row by row.

@@ -23,9 +23,7 @@ impl<'py> FromPyObject<'_, 'py> for Messages {
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {}
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {}
             other => {
-                return Err(PyTypeError::new_err(format!(
-                    "messages are bytes or strings, not {other}"
-                )));
+                return Err(PyTypeError::new_err(format!("messages are bytes or strings, not {other}")));
             }
         }
         Ok(Messages { chunks })
@@ -39,24 +37,12 @@ impl Messages {
 
     /// The messages in order; a null is an error like any other.
     pub fn iter(&self) -> impl Iterator<Item = Result<&[u8], ReadError>> {
-        self.rows().map(|(chunk, row)| {
-            if chunk.is_null(row) {
-                Err(null())
-            } else {
-                Ok(bytes(chunk, row))
-            }
-        })
+        self.rows().map(|(chunk, row)| if chunk.is_null(row) { Err(null()) } else { Ok(bytes(chunk, row)) })
     }
 
     /// The messages in order, an empty one for a null.
     pub fn or_empty(&self) -> impl Iterator<Item = &[u8]> {
-        self.rows().map(|(chunk, row)| {
-            if chunk.is_null(row) {
-                &[]
-            } else {
-                bytes(chunk, row)
-            }
-        })
+        self.rows().map(|(chunk, row)| if chunk.is_null(row) { &[] } else { bytes(chunk, row) })
     }
 
     /// The error of a message that came from `or_empty`.
@@ -71,9 +57,7 @@ impl Messages {
     }
 
     fn rows(&self) -> impl Iterator<Item = (&ArrayRef, usize)> {
-        self.chunks
-            .iter()
-            .flat_map(|chunk| (0..chunk.len()).map(move |row| (chunk, row)))
+        self.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(move |row| (chunk, row)))
     }
 }
 
@@ -92,11 +76,7 @@ fn null() -> ReadError {
     ReadError {
         code: "no-message",
         reason: "the message is null".to_string(),
-        position: Position {
-            offset: 0,
-            line: 1,
-            column: 1,
-        },
+        position: Position { offset: 0, line: 1, column: 1 },
         exceeded: None,
     }
 }

@@ -47,12 +47,7 @@ mod _kernel {
         limits: GivenLimits,
     ) -> PyResult<(PyRecordBatch, PyRecordBatch, PyRecordBatch, PyRecordBatch)> {
         let tables = py.detach(|| nodes::read_batch(&messages, &limits.0));
-        Ok((
-            tables.nodes.into(),
-            tables.attributes.into(),
-            tables.tag_paths.into(),
-            tables.errors.into(),
-        ))
+        Ok((tables.nodes.into(), tables.attributes.into(), tables.tag_paths.into(), tables.errors.into()))
     }
 
     /// Reads a batch and forgets it: how many elements there were. To measure reading alone.

@@ -15,9 +15,7 @@ pub fn match_batch(
     limits: &Limits,
 ) -> PyResult<Vec<Vec<usize>>> {
     let parsed = queries.iter().map(|text| query::parse(text, namespaces));
-    let queries = parsed
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| raise_query(py, &error))?;
+    let queries = parsed.collect::<Result<Vec<_>, _>>().map_err(|error| raise_query(py, &error))?;
     let answers = py.detach(|| {
         let (mut reader, mut document) = (Reader::new(), Document::default());
         messages
@@ -25,9 +23,7 @@ pub fn match_batch(
             .map(|message| {
                 reader.read(message?, limits, &mut document)?;
                 let holds = |query| crate::naive::matches(query, &document, reader.vocabulary());
-                Ok((0..queries.len())
-                    .filter(|&place| holds(&queries[place]))
-                    .collect())
+                Ok((0..queries.len()).filter(|&place| holds(&queries[place])).collect())
             })
             .collect::<Result<Vec<Vec<usize>>, _>>()
     });

@@ -117,10 +117,8 @@ impl Names {
             return keys;
         }
         let (uri, local) = vocabulary.name_parts(id);
-        let keys = NameKeys {
-            uri: self.strings.key(vocabulary.uri_text(uri)),
-            local: self.strings.key(local),
-        };
+        let keys =
+            NameKeys { uri: self.strings.key(vocabulary.uri_text(uri)), local: self.strings.key(local) };
         self.names.insert(id, keys);
         keys
     }
@@ -225,10 +223,7 @@ impl Nodes {
     /// The columns that nodes of all kinds have.
     fn row(&mut self, message: u32, node: u32, kind: i8, document: &Document, parent: ElementId, span: Span) {
         let (parent, depth) = match parent.is_some() {
-            true => (
-                document.element(parent).node.0,
-                document.element(parent).depth + 1,
-            ),
+            true => (document.element(parent).node.0, document.element(parent).depth + 1),
             false => (0, 1),
         };
         self.close(depth, node);
@@ -247,8 +242,7 @@ impl Nodes {
         self.namespace.append_null();
         self.name.append_option(name);
         self.tag_path.append_null();
-        self.value
-            .append_value(str::from_utf8(content).unwrap_or_default());
+        self.value.append_value(str::from_utf8(content).unwrap_or_default());
     }
 
     /// Ends the sub-trees that a node at `depth` is not part of.
@@ -297,8 +291,7 @@ impl Attributes {
                 self.node.append_value(element.node.0);
                 self.namespace.append_value(keys.uri);
                 self.name.append_value(keys.local);
-                self.value
-                    .append_value(str::from_utf8(document.value(attribute)).unwrap_or_default());
+                self.value.append_value(str::from_utf8(document.value(attribute)).unwrap_or_default());
             }
         }
     }

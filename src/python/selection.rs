@@ -75,8 +75,7 @@ impl Bindings {
             for tuple in tuples {
                 self.message.append_value(message as u32);
                 self.query.append_value(*query);
-                self.nodes
-                    .append_value(tuple.iter().map(|node| number(walked.document, node)));
+                self.nodes.append_value(tuple.iter().map(|node| number(walked.document, node)));
             }
         }
     }

@@ -21,13 +21,9 @@ struct Columns {
 
 impl Subscriptions {
     pub fn new(table: AnyRecordBatch) -> PyResult<Subscriptions> {
-        let batches = table
-            .into_reader()?
-            .collect::<Result<Vec<RecordBatch>, ArrowError>>();
+        let batches = table.into_reader()?.collect::<Result<Vec<RecordBatch>, ArrowError>>();
         let batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Subscriptions {
-            batches: batches.iter().map(columns).collect::<PyResult<_>>()?,
-        })
+        Ok(Subscriptions { batches: batches.iter().map(columns).collect::<PyResult<_>>()? })
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (u64, &str, &str)> + Clone {
@@ -51,18 +47,11 @@ fn columns(batch: &RecordBatch) -> PyResult<Columns> {
         return Err(PyTypeError::new_err("targets are uint64 without nulls"));
     }
     for strings in [Some(&query), tenant.as_ref()].into_iter().flatten() {
-        if !matches!(
-            strings.data_type(),
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
-        ) {
+        if !matches!(strings.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
             return Err(PyTypeError::new_err("queries and tenants are strings"));
         }
     }
-    Ok(Columns {
-        target,
-        query,
-        tenant,
-    })
+    Ok(Columns { target, query, tenant })
 }
 
 /// A string; a null is an empty one, which no query is.

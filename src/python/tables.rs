@@ -17,10 +17,7 @@ pub fn record_batch(
         .into_iter()
         .map(|(name, array, nullable)| (Field::new(name, array.data_type().clone(), nullable), array))
         .unzip();
-    let notes = notes
-        .into_iter()
-        .map(|(key, value)| (key.to_string(), value))
-        .collect();
+    let notes = notes.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
     let schema = Arc::new(Schema::new(fields).with_metadata(notes));
     RecordBatch::try_new(schema, arrays).expect("the columns of a table are made row by row")
 }

@@ -40,14 +40,7 @@ const PASSES: [Pass; 10] = [
 ];
 
 pub fn canonicalise(query: &mut Query) {
-    walk(
-        &mut query.expr,
-        Place {
-            top: true,
-            negated: false,
-            leaf: false,
-        },
-    );
+    walk(&mut query.expr, Place { top: true, negated: false, leaf: false });
 }
 
 fn walk(expr: &mut Expr, place: Place) {
@@ -55,26 +48,13 @@ fn walk(expr: &mut Expr, place: Place) {
         Expr::Or(operands) | Expr::And(operands) => {
             operands.iter_mut().for_each(|operand| walk(operand, place));
         }
-        Expr::Not(operand) => walk(
-            operand,
-            Place {
-                negated: !place.negated,
-                ..place
-            },
-        ),
+        Expr::Not(operand) => walk(operand, Place { negated: !place.negated, ..place }),
         Expr::Path(path, _) => {
             for step in &mut path.steps {
                 let leaf = !matches!(step.node, Node::Element(_));
                 for predicate in &mut step.predicates {
                     if let Predicate::Condition(condition) = predicate {
-                        walk(
-                            condition,
-                            Place {
-                                top: false,
-                                negated: false,
-                                leaf,
-                            },
-                        );
+                        walk(condition, Place { top: false, negated: false, leaf });
                     }
                 }
             }
@@ -128,11 +108,7 @@ fn begin_at_the_root(expr: &mut Expr, _: Place) {
 /// `a[b and c]` → `a[b][c]`, `a[true()]` → `a`
 fn split_conjunctions(expr: &mut Expr, _: Place) {
     for step in predicated_steps(expr) {
-        if !step
-            .predicates
-            .iter()
-            .any(|predicate| matches!(predicate, Predicate::Condition(Expr::And(_))))
-        {
+        if !step.predicates.iter().any(|predicate| matches!(predicate, Predicate::Condition(Expr::And(_)))) {
             continue;
         }
         let mut split = Vec::with_capacity(step.predicates.len() + 1);
@@ -153,12 +129,7 @@ fn split_conjunctions(expr: &mut Expr, _: Place) {
 /// What selects one node at most from a parent has a first node and no second.
 fn settle_positions(expr: &mut Expr, _: Place) {
     let Expr::Path(path, _) = expr else { return };
-    for (at, step) in path
-        .steps
-        .iter_mut()
-        .enumerate()
-        .filter(|(_, step)| !step.predicates.is_empty())
-    {
+    for (at, step) in path.steps.iter_mut().enumerate().filter(|(_, step)| !step.predicates.is_empty()) {
         let mut single = match step.node {
             Node::Attribute(NameTest::Name(_)) => true,
             Node::Element(_) => path.absolute && at == 0 && step.axis == Axis::Child,
@@ -197,21 +168,13 @@ fn sort_runs(predicates: &mut Vec<Predicate>) {
 fn compare_own_value(expr: &mut Expr, _: Place) {
     let Expr::Path(path, test) = expr else { return };
     let Some(step) = path.steps.last_mut() else { return };
-    let own = final_run(&step.predicates)
-        .iter()
-        .filter(|predicate| compares_own_value(predicate))
-        .count();
+    let own = final_run(&step.predicates).iter().filter(|predicate| compares_own_value(predicate)).count();
     if own == 0 {
         return;
     }
     if let Test::Compare(..) = test {
-        let own = Expr::Path(
-            Path {
-                absolute: false,
-                steps: Vec::new(),
-            },
-            std::mem::replace(test, Test::Exists),
-        );
+        let own =
+            Expr::Path(Path { absolute: false, steps: Vec::new() }, std::mem::replace(test, Test::Exists));
         step.predicates.push(Predicate::Condition(own));
         sort_runs(&mut step.predicates);
     }
@@ -233,9 +196,7 @@ fn compares_own_value(predicate: &Predicate) -> bool {
 
 /// The conditions after the last position.
 fn final_run(predicates: &[Predicate]) -> &[Predicate] {
-    let start = predicates
-        .iter()
-        .rposition(|predicate| matches!(predicate, Predicate::Position(_)));
+    let start = predicates.iter().rposition(|predicate| matches!(predicate, Predicate::Position(_)));
     &predicates[start.map_or(0, |at| at + 1)..]
 }
 
@@ -305,11 +266,7 @@ fn negated(expr: Expr) -> Expr {
         Expr::Path(path, Test::Compare(operator @ (Operator::Equal | Operator::NotEqual), literal))
             if !path.absolute && path.steps.is_empty() =>
         {
-            let opposite = if operator == Operator::Equal {
-                Operator::NotEqual
-            } else {
-                Operator::Equal
-            };
+            let opposite = if operator == Operator::Equal { Operator::NotEqual } else { Operator::Equal };
             Expr::Path(path, Test::Compare(opposite, literal))
         }
         path => Expr::Not(Box::new(path)),

@@ -117,11 +117,7 @@ pub fn postfix(query: &Query) -> Vec<Postfix> {
             Expr::And(operands) | Expr::Or(operands) => {
                 operands.iter().for_each(|operand| walk(operand, paths, out));
                 let count = operands.len() as u32;
-                out.push(if matches!(expr, Expr::And(_)) {
-                    Postfix::And(count)
-                } else {
-                    Postfix::Or(count)
-                });
+                out.push(if matches!(expr, Expr::And(_)) { Postfix::And(count) } else { Postfix::Or(count) });
             }
         }
     }
@@ -143,13 +139,7 @@ struct Partial {
 impl Partial {
     /// Holds always: the neutral element of a conjunction.
     fn truth(exact: bool) -> Partial {
-        Partial {
-            alternative: Alternative {
-                exact,
-                ..Alternative::default()
-            },
-            ..Partial::default()
-        }
+        Partial { alternative: Alternative { exact, ..Alternative::default() }, ..Partial::default() }
     }
 
     fn line(line: u32) -> Partial {
@@ -196,8 +186,7 @@ impl<'q> Decomposition<'q> {
         if left.len().max(1) * right.len().max(1) > PRODUCT_LIMIT.max(left.len()).max(right.len()) {
             // Weaken: keep the side with fewer alternatives, leave the other to verification.
             let mut kept = if left.len() <= right.len() { left } else { right };
-            kept.iter_mut()
-                .for_each(|partial| partial.alternative.exact = false);
+            kept.iter_mut().for_each(|partial| partial.alternative.exact = false);
             return kept;
         }
         let mut product = Vec::with_capacity(left.len() * right.len());
@@ -226,12 +215,7 @@ impl<'q> Decomposition<'q> {
     /// several elements: `//b[not(@x)]` holds of one `b` though another has an `x`.
     fn negate(&mut self, inner: Vec<Partial>, context: TwigNode) -> Vec<Partial> {
         let plain = |partial: &Partial| {
-            partial.alternative.exact
-                && partial
-                    .alternative
-                    .anchors
-                    .iter()
-                    .all(|&anchor| anchor == context)
+            partial.alternative.exact && partial.alternative.anchors.iter().all(|&anchor| anchor == context)
         };
         if !self.is_unique(context) || !inner.iter().all(plain) {
             return vec![Partial::truth(false)];
@@ -356,11 +340,7 @@ impl<'q> Decomposition<'q> {
                         && matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_))) =>
                 {
                     let check = Check::Position(*position);
-                    vec![Partial::line(self.line(Line {
-                        node,
-                        subject: Subject::Position,
-                        check,
-                    }))]
+                    vec![Partial::line(self.line(Line { node, subject: Subject::Position, check }))]
                 }
                 // A later one counts what the predicates before it left.
                 Predicate::Position(Some(_)) => vec![Partial::truth(false)],
@@ -375,11 +355,7 @@ impl<'q> Decomposition<'q> {
         let mut lifted = partials;
         for partial in &mut lifted {
             if !partial.rooted {
-                let exists = Line {
-                    node,
-                    subject: Subject::Element,
-                    check: Check::Exists,
-                };
+                let exists = Line { node, subject: Subject::Element, check: Check::Exists };
                 let line = self.line(exists);
                 partial.alternative.positive.push(line);
             }

@@ -38,14 +38,10 @@ pub fn axis_test(axis: &str) -> String {
 /// What looks like a node type in the middle of a path, and is not `text()`.
 pub fn node_type(name: &str) -> (&'static str, String) {
     match name {
-        "node" => (
-            "node-test",
-            "`node()` is not supported here; use `*`, `text()` or `.`".to_string(),
-        ),
-        "comment" | "processing-instruction" => (
-            "node-test",
-            format!("`{name}()` is not supported: filters see elements, attributes and text"),
-        ),
+        "node" => ("node-test", "`node()` is not supported here; use `*`, `text()` or `.`".to_string()),
+        "comment" | "processing-instruction" => {
+            ("node-test", format!("`{name}()` is not supported: filters see elements, attributes and text"))
+        }
         _ => {
             let (code, reason) = function(name);
             (
@@ -63,10 +59,9 @@ pub fn node_type(name: &str) -> (&'static str, String) {
 /// A function outside the language.
 pub fn function(name: &str) -> (&'static str, String) {
     match name {
-        "doc" | "document" | "collection" | "doc-available" | "uri-collection" => (
-            "local-data",
-            format!("`{name}()`: local data is not supported yet"),
-        ),
+        "doc" | "document" | "collection" | "doc-available" | "uri-collection" => {
+            ("local-data", format!("`{name}()`: local data is not supported yet"))
+        }
         "last" | "position" => (
             "position-function",
             format!("`{name}()` is not supported; a position is a number alone: `a[2]`"),
@@ -84,10 +79,7 @@ pub fn function(name: &str) -> (&'static str, String) {
                 _ if name.eq_ignore_ascii_case("or") => "; write `a or b`",
                 _ => "; there are `not()`, `contains()`, `starts-with()`, `true()` and `false()`",
             };
-            (
-                "unknown-function",
-                format!("the function `{name}()` is not supported{instead}"),
-            )
+            ("unknown-function", format!("the function `{name}()` is not supported{instead}"))
         }
     }
 }
@@ -99,10 +91,7 @@ pub fn no_step(lexer: &Lexer) -> (&'static str, String) {
         Token::Number | Token::Text => "; a literal cannot be a step",
         _ => "",
     };
-    (
-        "syntax",
-        format!("{} where a path should be{instead}", found(lexer)),
-    )
+    ("syntax", format!("{} where a path should be{instead}", found(lexer)))
 }
 
 /// A token where the grammar wants an operator, or what closes the expression.
@@ -140,11 +129,7 @@ fn arithmetic(found: &str) -> (&'static str, String) {
 /// What stands there, short enough for a message: a word, or one character.
 fn found(lexer: &Lexer) -> String {
     let rest = &lexer.text[lexer.start..];
-    let word = rest
-        .char_indices()
-        .take_while(|(_, c)| c.is_alphanumeric())
-        .take(24)
-        .last();
+    let word = rest.char_indices().take_while(|(_, c)| c.is_alphanumeric()).take(24).last();
     match word.or(rest.char_indices().next()) {
         Some((at, c)) => format!("`{}` stands", &rest[..at + c.len_utf8()]),
         None => "the query ends".to_string(),

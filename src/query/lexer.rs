@@ -59,14 +59,7 @@ pub struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     /// Stands before the first token.
     pub fn new(text: &'a str) -> Lexer<'a> {
-        Lexer {
-            text,
-            token: Token::End,
-            start: 0,
-            word: "",
-            local: None,
-            at: 0,
-        }
+        Lexer { text, token: Token::End, start: 0, word: "", local: None, at: 0 }
     }
 
     /// Goes to the next token.
@@ -124,10 +117,7 @@ impl<'a> Lexer<'a> {
 
     /// The next byte after the token that is not white space.
     pub fn follower(&self) -> Option<u8> {
-        self.text.as_bytes()[self.at..]
-            .iter()
-            .copied()
-            .find(|&byte| !chars::is_space(byte))
+        self.text.as_bytes()[self.at..].iter().copied().find(|&byte| !chars::is_space(byte))
     }
 
     #[inline(always)]
@@ -168,12 +158,7 @@ impl<'a> Lexer<'a> {
         };
         self.word = &self.text[start..start + length];
         if let Some(brace) = self.word.find('{') {
-            return Err(refuse(
-                self.text,
-                start + brace,
-                "syntax",
-                "a namespace URI holds no `{`",
-            ));
+            return Err(refuse(self.text, start + brace, "syntax", "a namespace URI holds no `{`"));
         }
         self.at = start + length + 1;
         self.local()?;
@@ -253,14 +238,7 @@ impl<'a> Lexer<'a> {
         };
         if length > LITERAL_LIMIT {
             let what = "the string that starts here is too long";
-            return Err(refuse_limit(
-                self.text,
-                self.at,
-                "literal-limit",
-                what,
-                length,
-                LITERAL_LIMIT,
-            ));
+            return Err(refuse_limit(self.text, self.at, "literal-limit", what, length, LITERAL_LIMIT));
         }
         self.at = start + length + 1;
         self.word = &self.text[start..start + length];
@@ -277,12 +255,7 @@ impl<'a> Lexer<'a> {
 
     #[cold]
     fn not_xpath(&self, written: &str, meant: &str) -> Refused {
-        refuse(
-            self.text,
-            self.at,
-            "syntax",
-            format!("`{written}` is not XPath; write `{meant}`"),
-        )
+        refuse(self.text, self.at, "syntax", format!("`{written}` is not XPath; write `{meant}`"))
     }
 
     #[cold]

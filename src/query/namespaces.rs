@@ -26,10 +26,7 @@ impl Namespaces {
             position: Position::default(),
             exceeded: None,
         })?;
-        match self
-            .bindings
-            .binary_search_by(|(bound, _)| bound.as_str().cmp(prefix))
-        {
+        match self.bindings.binary_search_by(|(bound, _)| bound.as_str().cmp(prefix)) {
             Ok(at) => self.bindings[at].1 = uri.to_string(),
             Err(at) => self.bindings.insert(at, (prefix.to_string(), uri.to_string())),
         }
@@ -40,10 +37,7 @@ impl Namespaces {
         if prefix == "xml" {
             return Some(XML_URI);
         }
-        let at = self
-            .bindings
-            .binary_search_by(|(bound, _)| bound.as_str().cmp(prefix))
-            .ok()?;
+        let at = self.bindings.binary_search_by(|(bound, _)| bound.as_str().cmp(prefix)).ok()?;
         Some(&self.bindings[at].1)
     }
 }
@@ -66,9 +60,7 @@ fn check(prefix: &str, uri: &str) -> Result<(), String> {
     }
     // Braces delimit the URI in the canonical text.
     if uri.contains(['{', '}']) {
-        return Err(format!(
-            "the URI {uri:?} of the prefix `{prefix}` contains a brace"
-        ));
+        return Err(format!("the URI {uri:?} of the prefix `{prefix}` contains a brace"));
     }
     Ok(())
 }

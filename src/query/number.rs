@@ -14,10 +14,7 @@ const POWERS: [f64; 23] = [
 /// A mantissa below 2^53 over an exact power of ten is one correctly rounded division, which
 /// covers what messages hold; the standard library rounds the rest.
 pub fn number(bytes: &[u8]) -> f64 {
-    let start = bytes
-        .iter()
-        .position(|&byte| !is_space(byte))
-        .unwrap_or(bytes.len());
+    let start = bytes.iter().position(|&byte| !is_space(byte)).unwrap_or(bytes.len());
     let text = &bytes[start..];
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -47,10 +44,7 @@ pub fn number(bytes: &[u8]) -> f64 {
         mantissa as f64 / POWERS[fraction]
     } else {
         // Digits and one point only: always ASCII, always accepted.
-        std::str::from_utf8(&digits[..at])
-            .ok()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(f64::NAN)
+        std::str::from_utf8(&digits[..at]).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
     };
     if negative { -magnitude } else { magnitude }
 }
@@ -96,17 +90,11 @@ mod tests {
     fn rounds_as_the_standard_library() {
         let mut state = 0x9E37_79B9_7F4A_7C15u64;
         for _ in 0..200_000 {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let digits = format!("{}", state >> (state >> 58));
             let point = (state >> 32) as usize % (digits.len() + 1);
             let text = format!("{}.{}", &digits[..point], &digits[point..]);
-            assert_eq!(
-                number(text.as_bytes()).to_bits(),
-                text.parse::<f64>().unwrap().to_bits(),
-                "{text}"
-            );
+            assert_eq!(number(text.as_bytes()).to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
         }
     }
 }

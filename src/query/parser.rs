@@ -20,14 +20,7 @@ pub const NODES_LIMIT: usize = 4096;
 
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
     if text.len() > TEXT_LIMIT {
-        return Err(refuse_limit(
-            text,
-            0,
-            "text-limit",
-            "the query is too long",
-            text.len(),
-            TEXT_LIMIT,
-        ));
+        return Err(refuse_limit(text, 0, "text-limit", "the query is too long", text.len(), TEXT_LIMIT));
     }
     let mut parser = Parser {
         lexer: Lexer::new(text),
@@ -209,10 +202,7 @@ impl<'a> Parser<'a> {
                 Err(self.refuse(self.lexer.start, "transformation", hints::TRANSFORMATION))
             }
             Token::Compare(Operator::Less)
-                if self
-                    .lexer
-                    .follower()
-                    .is_some_and(|byte| byte.is_ascii_alphabetic()) =>
+                if self.lexer.follower().is_some_and(|byte| byte.is_ascii_alphabetic()) =>
             {
                 Err(self.refuse(self.lexer.start, "transformation", hints::TRANSFORMATION))
             }
@@ -263,10 +253,7 @@ impl<'a> Parser<'a> {
             return Err(self.refuse(self.lexer.start, "variable", reason));
         }
         self.lexer.advance()?;
-        let mut path = Path {
-            absolute: true,
-            steps: Vec::new(),
-        };
+        let mut path = Path { absolute: true, steps: Vec::new() };
         match Way::after(self.lexer.token) {
             Some(way) => {
                 self.lexer.advance()?;
@@ -293,11 +280,7 @@ impl<'a> Parser<'a> {
                 let path = self.haystack()?;
                 self.expect(Token::Comma, "`,` and a string")?;
                 let needle = self.needle()?;
-                let test = if kind == "contains" {
-                    Test::Contains(needle)
-                } else {
-                    Test::StartsWith(needle)
-                };
+                let test = if kind == "contains" { Test::Contains(needle) } else { Test::StartsWith(needle) };
                 Expr::Path(path, test)
             }
         };
@@ -337,12 +320,9 @@ impl<'a> Parser<'a> {
     pub(super) fn boolean(&self, operand: Operand<'a>, start: usize) -> Result<Expr, Refused> {
         match operand {
             Operand::Path(path) => Ok(Expr::Path(path, Test::Exists)),
-            Operand::Union(paths) => Ok(Expr::Or(
-                paths
-                    .into_iter()
-                    .map(|path| Expr::Path(path, Test::Exists))
-                    .collect(),
-            )),
+            Operand::Union(paths) => {
+                Ok(Expr::Or(paths.into_iter().map(|path| Expr::Path(path, Test::Exists)).collect()))
+            }
             Operand::Boolean(expr) => Ok(expr),
             Operand::Text(_) => Err(self.refuse(start, "literal-condition", hints::TEXT_CONDITION)),
             Operand::Number(_) => Err(self.refuse(start, "literal-condition", hints::NUMBER_CONDITION)),

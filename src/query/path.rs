@@ -16,14 +16,8 @@ pub(super) struct Way {
 }
 
 impl Way {
-    const CHILD: Way = Way {
-        axis: Axis::Child,
-        counts_all: false,
-    };
-    const DESCENDANT: Way = Way {
-        axis: Axis::Descendant,
-        counts_all: false,
-    };
+    const CHILD: Way = Way { axis: Axis::Child, counts_all: false };
+    const DESCENDANT: Way = Way { axis: Axis::Descendant, counts_all: false };
 
     /// What `/` and `//` are; None for other tokens.
     pub(super) fn after(token: Token) -> Option<Way> {
@@ -43,10 +37,7 @@ impl Parser<'_> {
     pub(super) fn path(&mut self) -> Result<Path, Refused> {
         let leading = Way::after(self.lexer.token);
         let absolute = leading.is_some() || self.predicates == 0;
-        let mut path = Path {
-            absolute,
-            steps: Vec::new(),
-        };
+        let mut path = Path { absolute, steps: Vec::new() };
         if leading.is_some() {
             let alone = self.lexer.token == Token::Slash;
             self.lexer.advance()?;
@@ -65,19 +56,11 @@ impl Parser<'_> {
             self.count()?;
             let start = self.lexer.start;
             if let Some(node) = self.node(&mut way)? {
-                if path
-                    .steps
-                    .last()
-                    .is_some_and(|last| !matches!(last.node, Node::Element(_)))
-                {
+                if path.steps.last().is_some_and(|last| !matches!(last.node, Node::Element(_))) {
                     let reason = "no step can follow an attribute or `text()`: they have no children";
                     return Err(self.refuse(start, "step-after-leaf", reason));
                 }
-                path.steps.push(Step {
-                    axis: way.axis,
-                    node,
-                    predicates: Vec::new(),
-                });
+                path.steps.push(Step { axis: way.axis, node, predicates: Vec::new() });
                 if self.lexer.token == Token::OpenBracket {
                     let last = path.steps.len() - 1;
                     self.predicates(&mut path.steps[last].predicates, way)?;
@@ -131,10 +114,7 @@ impl Parser<'_> {
             "child" => self.child().map(Some),
             "attribute" => self.attribute().map(Some),
             "descendant" => {
-                *way = Way {
-                    axis: Axis::Descendant,
-                    counts_all: true,
-                };
+                *way = Way { axis: Axis::Descendant, counts_all: true };
                 self.child().map(Some)
             }
             "descendant-or-self" => {
@@ -266,19 +246,13 @@ impl Parser<'_> {
 }
 
 fn no_namespace(local: &str) -> NameTest {
-    NameTest::Name(Name {
-        uri: String::new(),
-        local: local.to_string(),
-    })
+    NameTest::Name(Name { uri: String::new(), local: local.to_string() })
 }
 
 fn in_namespace(uri: &str, local: Option<&str>) -> NameTest {
     match local {
         None => NameTest::AnyIn(uri.to_string()),
-        Some(local) => NameTest::Name(Name {
-            uri: uri.to_string(),
-            local: local.to_string(),
-        }),
+        Some(local) => NameTest::Name(Name { uri: uri.to_string(), local: local.to_string() }),
     }
 }
 

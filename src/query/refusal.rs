@@ -8,12 +8,7 @@ pub type Refused = Box<QueryError>;
 #[cold]
 pub fn refuse(text: &str, offset: usize, code: &'static str, reason: impl Into<String>) -> Refused {
     let position = Position::of(text.as_bytes(), offset);
-    Box::new(QueryError {
-        code,
-        reason: reason.into(),
-        position,
-        exceeded: None,
-    })
+    Box::new(QueryError { code, reason: reason.into(), position, exceeded: None })
 }
 
 /// Refuses what passes a limit, naming both numbers.
@@ -27,9 +22,6 @@ pub fn refuse_limit(
     limit: usize,
 ) -> Refused {
     let mut refused = refuse(text, offset, code, format!("{what}: {value}, at most {limit}"));
-    refused.exceeded = Some(Exceeded {
-        value: value as u64,
-        limit: limit as u64,
-    });
+    refused.exceeded = Some(Exceeded { value: value as u64, limit: limit as u64 });
     refused
 }

@@ -15,11 +15,7 @@ pub struct Case {
 
 /// The cases of all files.
 pub fn behaviour() -> Vec<Case> {
-    let mut files: Vec<PathBuf> = folder()
-        .read_dir()
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut files: Vec<PathBuf> = folder().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let mut cases = Vec::new();
     for file in files {
@@ -29,11 +25,7 @@ pub fn behaviour() -> Vec<Case> {
             let holding = strings(&case["true"]).into_iter().map(|query| (query, true));
             let failing = strings(&case["false"]).into_iter().map(|query| (query, false));
             cases.push(Case {
-                name: format!(
-                    "{}: {}",
-                    file.file_stem().unwrap().display(),
-                    string(&case["name"])
-                ),
+                name: format!("{}: {}", file.file_stem().unwrap().display(), string(&case["name"])),
                 xml: string(&case["xml"]),
                 namespaces: super::namespaces(
                     bindings.map(|(prefix, uri)| (prefix.as_str(), uri.as_str().unwrap())),
@@ -48,10 +40,7 @@ pub fn behaviour() -> Vec<Case> {
 /// Canonical text, and spellings of that query.
 pub fn same() -> Vec<(String, Vec<String>)> {
     let groups = tables(&read(&folder().join("canonical.toml")), "same");
-    groups
-        .iter()
-        .map(|group| (string(&group["canonical"]), strings(&group["queries"])))
-        .collect()
+    groups.iter().map(|group| (string(&group["canonical"]), strings(&group["queries"]))).collect()
 }
 
 /// Queries of which no two are one.
@@ -62,19 +51,9 @@ pub fn distinct() -> Vec<Vec<String>> {
 
 /// Query, code, offset, part of the reason.
 pub fn refused() -> Vec<(String, String, usize, String)> {
-    let rows = read(&folder().join("refused.toml"))["refused"]
-        .as_array()
-        .unwrap()
-        .clone();
+    let rows = read(&folder().join("refused.toml"))["refused"].as_array().unwrap().clone();
     rows.iter()
-        .map(|row| {
-            (
-                string(&row[0]),
-                string(&row[1]),
-                row[2].as_integer().unwrap() as usize,
-                string(&row[3]),
-            )
-        })
+        .map(|row| (string(&row[0]), string(&row[1]), row[2].as_integer().unwrap() as usize, string(&row[3])))
         .collect()
 }
 
@@ -84,19 +63,12 @@ fn folder() -> PathBuf {
 
 fn read(file: &Path) -> Table {
     let text = std::fs::read_to_string(file).unwrap();
-    text.parse()
-        .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
 fn tables(file: &Table, key: &str) -> Vec<Table> {
-    let list = file
-        .get(key)
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    list.into_iter()
-        .map(|value| value.as_table().unwrap().clone())
-        .collect()
+    let list = file.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    list.into_iter().map(|value| value.as_table().unwrap().clone()).collect()
 }
 
 fn string(value: &Value) -> String {

@@ -72,7 +72,7 @@ def _run(
     except ImportError as error:
         raise WorkloadError("no-lxml", f"measuring needs {error.name}: pip install 'tamis[bench]'") from error
     with bar("rounds") as report:
-        result = measure(
+        result, _ = measure(
             documents, queries, rounds=options.rounds, cache_bytes=options.cache_bytes, report=report
         )
     print("\n".join(lines(result)))

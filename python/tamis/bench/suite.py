@@ -13,7 +13,7 @@ from xml.parsers import expat
 import tamis
 from tamis.bench import CACHE_BYTES, growth, sources, upkeep
 from tamis.bench.checks import Check
-from tamis.bench.measure import Result, build, measure
+from tamis.bench.measure import Result, measure
 from tamis.bench.oracle import Confirmation, confirm
 from tamis.progress import bar
 
@@ -55,8 +55,7 @@ def run_suite(folder: Path, *, only: Sequence[str] = (), rounds: int) -> Iterato
 def _filter(run: Mapping[str, Any], outcome: Outcome, earlier: Mapping[str, Result], rounds: int) -> Result:
     documents, queries = sources.load(run)
     with bar(run["name"]) as report:
-        result = measure(documents, queries, rounds=rounds, report=report)
-    index, _, _ = build(queries, documents)
+        result, index = measure(documents, queries, rounds=rounds, report=report)
     confirmation = confirm(index, documents, queries)
     outcome.figures = result.as_dict() | {
         "confirmed_pairs": confirmation.pairs,

@@ -24,8 +24,7 @@ impl<'a> Parser<'a> {
         } else if self.input.eat("ANY") {
             Content::Any
         } else {
-            self.input
-                .expect("(", "to begin a content model, `EMPTY` or `ANY`")?;
+            self.input.expect("(", "to begin a content model, `EMPTY` or `ANY`")?;
             self.space(floor)?;
             if self.input.eat("#PCDATA") {
                 Content::Mixed(self.mixed(floor)?)
@@ -63,10 +62,7 @@ impl<'a> Parser<'a> {
             return Err(self.input.error(Problem {
                 code: "depth-limit",
                 reason: format!("a content model nests {depth} deep where {limit} is allowed"),
-                exceeded: Some(Exceeded {
-                    value: depth as u64,
-                    limit: limit as u64,
-                }),
+                exceeded: Some(Exceeded { value: depth as u64, limit: limit as u64 }),
             }));
         }
         let mut parts = Vec::new();
@@ -77,10 +73,7 @@ impl<'a> Parser<'a> {
                 self.group(floor, depth + 1)?
             } else {
                 let kind = ParticleKind::Name(self.input.name("the name of an element or `(`")?);
-                Particle {
-                    kind,
-                    occurrence: self.occurrence(),
-                }
+                Particle { kind, occurrence: self.occurrence() }
             });
             self.space(floor)?;
             if self.input.eat(")") {
@@ -94,15 +87,9 @@ impl<'a> Parser<'a> {
             self.input.expect(wanted, "or `)` in a content model")?;
             separator = Some(wanted);
         }
-        let kind = if separator == Some("|") {
-            ParticleKind::Choice(parts)
-        } else {
-            ParticleKind::Sequence(parts)
-        };
-        Ok(Particle {
-            kind,
-            occurrence: self.occurrence(),
-        })
+        let kind =
+            if separator == Some("|") { ParticleKind::Choice(parts) } else { ParticleKind::Sequence(parts) };
+        Ok(Particle { kind, occurrence: self.occurrence() })
     }
 
     fn occurrence(&mut self) -> Occurrence {
@@ -128,9 +115,7 @@ impl<'a> Parser<'a> {
                 break;
             }
             if !spaced {
-                return Err(self
-                    .input
-                    .unexpected("white space or `>` in an attribute declaration"));
+                return Err(self.input.unexpected("white space or `>` in an attribute declaration"));
             }
             let name = self.input.name("the name of an attribute")?;
             self.require_space(floor, "after the name of an attribute")?;
@@ -158,10 +143,7 @@ impl<'a> Parser<'a> {
             return Err(self.input.error(Problem {
                 code: "attributes-limit",
                 reason: format!("`{element}` has {value} attributes declared where {limit} are allowed"),
-                exceeded: Some(Exceeded {
-                    value: value as u64,
-                    limit: limit as u64,
-                }),
+                exceeded: Some(Exceeded { value: value as u64, limit: limit as u64 }),
             }));
         }
         Ok(())
@@ -169,9 +151,7 @@ impl<'a> Parser<'a> {
 
     fn attribute_type(&mut self, floor: usize) -> Result<AttributeType, ReadError> {
         if self.input.eat("(") {
-            return Ok(AttributeType::Enumeration(
-                self.tokens(floor, |input| input.nmtoken("a value"))?,
-            ));
+            return Ok(AttributeType::Enumeration(self.tokens(floor, |input| input.nmtoken("a value"))?));
         }
         let mark = self.input.mark();
         Ok(match self.input.name("the type of an attribute")?.as_str() {
@@ -233,11 +213,8 @@ impl<'a> Parser<'a> {
         }
         let mark = self.input.mark();
         let literal = self.input.quoted("the default of an attribute")?;
-        let surroundings = Surroundings {
-            prolog: self.prolog,
-            outside: self.is_outside(),
-            raw: self.input.is_raw(),
-        };
+        let surroundings =
+            Surroundings { prolog: self.prolog, outside: self.is_outside(), raw: self.input.is_raw() };
         let value = match attribute_value(&self.dtd, &surroundings, &literal, &mut self.budget) {
             Ok(value) if kind.is_tokenized() => collapse_spaces(&value),
             Ok(value) => value,
@@ -246,11 +223,7 @@ impl<'a> Parser<'a> {
                 return Err(self.input.error(problem));
             }
         };
-        Ok(if fixed {
-            AttributeDefault::Fixed(value)
-        } else {
-            AttributeDefault::Value(value)
-        })
+        Ok(if fixed { AttributeDefault::Fixed(value) } else { AttributeDefault::Value(value) })
     }
 
     /// In a parameter entity or an external subset.
@@ -292,11 +265,7 @@ impl<'a> Parser<'a> {
         self.space(floor)?;
         self.input.expect(">", "to end an entity declaration")?;
         if self.counting {
-            let table = if parameter {
-                &mut self.dtd.parameter_entities
-            } else {
-                &mut self.dtd.entities
-            };
+            let table = if parameter { &mut self.dtd.parameter_entities } else { &mut self.dtd.entities };
             table.declare(name, Entity { kind, outside });
         }
         Ok(())
@@ -314,10 +283,7 @@ impl<'a> Parser<'a> {
         } else {
             return Err(self.input.unexpected(wanted));
         };
-        Ok(ExternalId {
-            public,
-            system: Some(self.input.quoted("a system identifier")?),
-        })
+        Ok(ExternalId { public, system: Some(self.input.quoted("a system identifier")?) })
     }
 
     fn public_literal(&mut self) -> Result<String, ReadError> {
@@ -329,11 +295,7 @@ impl<'a> Parser<'a> {
             let reason = format!("`{c}` may not stand in a public identifier");
             return Err(self.input.error(Problem::new("bad-declaration", reason)));
         }
-        Ok(public
-            .split([' ', '\r', '\n'])
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(" "))
+        Ok(public.split([' ', '\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "))
     }
 
     pub fn notation(&mut self, floor: usize) -> Result<(), ReadError> {

@@ -17,21 +17,14 @@ pub(super) struct Problem {
 
 impl Problem {
     pub fn new(code: &'static str, reason: impl Into<String>) -> Problem {
-        Problem {
-            code,
-            reason: reason.into(),
-            exceeded: None,
-        }
+        Problem { code, reason: reason.into(), exceeded: None }
     }
 
     pub fn limit(code: &'static str, what: &str, value: usize, limit: usize) -> Problem {
         Problem {
             code,
             reason: format!("{what}: {value} bytes where {limit} are allowed"),
-            exceeded: Some(Exceeded {
-                value: value as u64,
-                limit: limit as u64,
-            }),
+            exceeded: Some(Exceeded { value: value as u64, limit: limit as u64 }),
         }
     }
 }
@@ -44,22 +37,14 @@ pub(super) struct Budget {
 
 impl Budget {
     pub fn new(limits: &Limits) -> Budget {
-        Budget {
-            spent: 0,
-            limit: limits.expansion,
-        }
+        Budget { spent: 0, limit: limits.expansion }
     }
 
     /// Every inclusion of an entity is paid for, so the work done is bounded with the text.
     pub fn spend(&mut self, bytes: usize) -> Result<(), Problem> {
         self.spent += bytes;
         if self.spent > self.limit {
-            return Err(Problem::limit(
-                "expansion-limit",
-                "entities expand too far",
-                self.spent,
-                self.limit,
-            ));
+            return Err(Problem::limit("expansion-limit", "entities expand too far", self.spent, self.limit));
         }
         Ok(())
     }
@@ -109,25 +94,10 @@ impl<'a> Input<'a> {
         let rest = source.get(origin..).unwrap_or(&[]);
         let (text, cut) = match std::str::from_utf8(rest) {
             Ok(text) => (text, false),
-            Err(error) => (
-                std::str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or(""),
-                true,
-            ),
+            Err(error) => (std::str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or(""), true),
         };
-        let frame = Frame {
-            text: Text::Source(text),
-            at: 0,
-            entity: None,
-            external,
-        };
-        Input {
-            source,
-            origin,
-            cut,
-            frames: vec![frame],
-            entered: 0,
-            limits: *limits,
-        }
+        let frame = Frame { text: Text::Source(text), at: 0, entity: None, external };
+        Input { source, origin, cut, frames: vec![frame], entered: 0, limits: *limits }
     }
 
     fn top(&self) -> &Frame<'a> {
@@ -169,12 +139,7 @@ impl<'a> Input<'a> {
             self.entered = reference;
         }
         let external = from_outside || self.is_external();
-        self.frames.push(Frame {
-            text: Text::Entity(text),
-            at: 0,
-            entity: Some(entity),
-            external,
-        });
+        self.frames.push(Frame { text: Text::Entity(text), at: 0, entity: Some(entity), external });
     }
 
     /// Leaves an entity that has been read to its end; gives its place among the parameter entities.
@@ -207,10 +172,7 @@ impl<'a> Input<'a> {
     }
 
     pub fn followed_by_space(&self, length: usize) -> bool {
-        self.rest()
-            .as_bytes()
-            .get(length)
-            .is_some_and(|&byte| is_space(byte))
+        self.rest().as_bytes().get(length).is_some_and(|&byte| is_space(byte))
     }
 
     /// Whether a `%` stands here that begins a reference.
@@ -228,11 +190,7 @@ impl<'a> Input<'a> {
     }
 
     pub fn expect(&mut self, token: &str, place: &str) -> Result<(), ReadError> {
-        if self.eat(token) {
-            Ok(())
-        } else {
-            Err(self.unexpected(&format!("`{token}` {place}")))
-        }
+        if self.eat(token) { Ok(()) } else { Err(self.unexpected(&format!("`{token}` {place}"))) }
     }
 
     /// White space of the innermost entity alone.
@@ -279,10 +237,7 @@ impl<'a> Input<'a> {
         };
         if !qualified {
             self.back_to(mark);
-            return Err(self.error(Problem::new(
-                "bad-name",
-                format!("`{name}` is no name with a prefix"),
-            )));
+            return Err(self.error(Problem::new("bad-name", format!("`{name}` is no name with a prefix"))));
         }
         Ok(name)
     }
@@ -293,10 +248,9 @@ impl<'a> Input<'a> {
         let name = self.name(what)?;
         if name.contains(':') {
             self.back_to(mark);
-            return Err(self.error(Problem::new(
-                "bad-name",
-                format!("`{name}`: no colon is allowed in {what}"),
-            )));
+            return Err(
+                self.error(Problem::new("bad-name", format!("`{name}`: no colon is allowed in {what}")))
+            );
         }
         Ok(name)
     }
@@ -321,18 +275,11 @@ impl<'a> Input<'a> {
                 return Err(self.unexpected(what));
             }
             self.back_to(mark);
-            return Err(self.error(Problem::new(
-                "unclosed-declaration",
-                format!("{what} is not closed"),
-            )));
+            return Err(self.error(Problem::new("unclosed-declaration", format!("{what} is not closed"))));
         };
         if length > self.limits.text {
-            let problem = Problem::limit(
-                "text-limit",
-                &format!("{what} is too long"),
-                length,
-                self.limits.text,
-            );
+            let problem =
+                Problem::limit("text-limit", &format!("{what} is too long"), length, self.limits.text);
             self.back_to(mark);
             return Err(self.error(problem));
         }
@@ -401,27 +348,14 @@ impl<'a> Input<'a> {
     // --- errors ---
 
     pub fn error(&self, problem: Problem) -> ReadError {
-        let Problem {
-            code,
-            mut reason,
-            exceeded,
-        } = problem;
-        let offset = if self.depth() == 1 {
-            self.frames[0].at
-        } else {
-            self.entered
-        };
+        let Problem { code, mut reason, exceeded } = problem;
+        let offset = if self.depth() == 1 { self.frames[0].at } else { self.entered };
         if self.depth() > 1 {
             let top = self.top();
             let inside = Position::of(top.text.as_bytes(), top.at);
             reason.push_str(&format!(", at {inside} of the parameter entity this refers to"));
         }
-        ReadError {
-            code,
-            reason,
-            position: Position::of(self.source, self.origin + offset),
-            exceeded,
-        }
+        ReadError { code, reason, position: Position::of(self.source, self.origin + offset), exceeded }
     }
 
     /// Something else stands where `wanted` should.
@@ -430,20 +364,14 @@ impl<'a> Input<'a> {
             Some(c) if !is_char(c) => return self.illegal_character(),
             Some(c) => Problem::new("bad-declaration", format!("`{c}` where {wanted} is expected")),
             None if self.depth() == 1 && self.cut => Problem::new("bad-utf8", "this is not UTF-8"),
-            None => Problem::new(
-                "unclosed-declaration",
-                format!("the text ends where {wanted} is expected"),
-            ),
+            None => Problem::new("unclosed-declaration", format!("the text ends where {wanted} is expected")),
         };
         self.error(problem)
     }
 
     fn illegal_character(&self) -> ReadError {
         let code = self.peek().map_or(0, u32::from);
-        self.error(Problem::new(
-            "illegal-character",
-            format!("U+{code:04X} is no character of XML"),
-        ))
+        self.error(Problem::new("illegal-character", format!("U+{code:04X} is no character of XML")))
     }
 }
 
@@ -454,10 +382,7 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, ReadError
             code: "document-limit",
             reason: format!("{} bytes where {} are allowed", bytes.len(), limits.document),
             position: Position::of(bytes, 0),
-            exceeded: Some(Exceeded {
-                value: bytes.len() as u64,
-                limit: limits.document as u64,
-            }),
+            exceeded: Some(Exceeded { value: bytes.len() as u64, limit: limits.document as u64 }),
         });
     }
     let (units, big): (&[u8], bool) = match bytes {
@@ -467,13 +392,8 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, ReadError
         _ => return Ok(bytes.to_vec()),
     };
     let (pairs, odd) = units.as_chunks::<2>();
-    let units = pairs.iter().map(|&pair| {
-        if big {
-            u16::from_be_bytes(pair)
-        } else {
-            u16::from_le_bytes(pair)
-        }
-    });
+    let units =
+        pairs.iter().map(|&pair| if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) });
     let text: Result<String, _> = char::decode_utf16(units).collect();
     match text {
         Ok(text) if odd.is_empty() => Ok(text.into_bytes()),

@@ -14,47 +14,35 @@ impl Dtd {
         let mut out = String::from("{\"roots\":");
         list(&mut out, '[', self.roots(), ']', string);
         out.push_str(",\"elements\":");
-        list(
-            &mut out,
-            '{',
-            self.elements.iter(),
-            '}',
-            |out, (name, content)| {
-                string(out, name);
-                out.push_str(":{\"content\":");
-                string(out, content.keyword());
-                out.push_str(",\"model\":");
-                match content {
-                    Content::Empty | Content::Any => out.push_str("null"),
-                    Content::Mixed(names) => {
-                        out.push_str("[\"choice\",\"*\",");
-                        list(out, '[', names, ']', |out, name| named(out, name, ""));
-                        out.push(']');
-                    }
-                    Content::Children(particle) => model(out, particle),
+        list(&mut out, '{', self.elements.iter(), '}', |out, (name, content)| {
+            string(out, name);
+            out.push_str(":{\"content\":");
+            string(out, content.keyword());
+            out.push_str(",\"model\":");
+            match content {
+                Content::Empty | Content::Any => out.push_str("null"),
+                Content::Mixed(names) => {
+                    out.push_str("[\"choice\",\"*\",");
+                    list(out, '[', names, ']', |out, name| named(out, name, ""));
+                    out.push(']');
                 }
-                out.push_str(",\"children\":");
-                list(
-                    out,
-                    '{',
-                    self.children_of(name.as_bytes()),
-                    '}',
-                    |out, (child, count)| {
-                        string(out, child);
-                        let _ = write!(out, ":[{},", count.min);
-                        match count.max {
-                            Some(max) => {
-                                let _ = write!(out, "{max}]");
-                            }
-                            None => out.push_str("null]"),
-                        }
-                    },
-                );
-                out.push_str(",\"attributes\":");
-                list(out, '{', self.attributes_of(name.as_bytes()), '}', attribute);
-                out.push('}');
-            },
-        );
+                Content::Children(particle) => model(out, particle),
+            }
+            out.push_str(",\"children\":");
+            list(out, '{', self.children_of(name.as_bytes()), '}', |out, (child, count)| {
+                string(out, child);
+                let _ = write!(out, ":[{},", count.min);
+                match count.max {
+                    Some(max) => {
+                        let _ = write!(out, "{max}]");
+                    }
+                    None => out.push_str("null]"),
+                }
+            });
+            out.push_str(",\"attributes\":");
+            list(out, '{', self.attributes_of(name.as_bytes()), '}', attribute);
+            out.push('}');
+        });
         out.push('}');
         out
     }

@@ -30,10 +30,7 @@ enum Reference<'a> {
 fn reference(text: &str) -> Result<(Reference<'_>, usize), Problem> {
     let malformed = || {
         let shown: String = text.chars().take(12).collect();
-        Problem::new(
-            "bad-reference",
-            format!("`{shown}` is no reference; a plain `&` is written `&amp;`"),
-        )
+        Problem::new("bad-reference", format!("`{shown}` is no reference; a plain `&` is written `&amp;`"))
     };
     let end = text.find(';').ok_or_else(malformed)?;
     let body = &text[1..end];
@@ -46,20 +43,14 @@ fn reference(text: &str) -> Result<(Reference<'_>, usize), Problem> {
         if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
             return Err(malformed());
         }
-        let c = u32::from_str_radix(digits, radix)
-            .ok()
-            .and_then(char::from_u32)
-            .filter(|&c| is_char(c));
+        let c = u32::from_str_radix(digits, radix).ok().and_then(char::from_u32).filter(|&c| is_char(c));
         let c = c.ok_or_else(|| {
             let shown: String = body.chars().take(12).collect();
             Problem::new("illegal-character", format!("`&{shown};` is no character of XML"))
         })?;
         return Ok((Reference::Character(c), end + 1));
     }
-    Ok((
-        Reference::Entity(entity_name(body).ok_or_else(malformed)?),
-        end + 1,
-    ))
+    Ok((Reference::Entity(entity_name(body).ok_or_else(malformed)?), end + 1))
 }
 
 /// Names of entities have no colon.
@@ -84,29 +75,15 @@ struct Nesting {
 
 impl Nesting {
     fn new(literal: &str) -> Nesting {
-        let open = vec![Open {
-            text: literal.into(),
-            at: 0,
-            entity: None,
-        }];
-        Nesting {
-            open,
-            is_open: BTreeSet::new(),
-        }
+        let open = vec![Open { text: literal.into(), at: 0, entity: None }];
+        Nesting { open, is_open: BTreeSet::new() }
     }
 
     fn enter(&mut self, name: &str, entity: usize, text: &Arc<str>) -> Result<(), Problem> {
         if !self.is_open.insert(entity) {
-            return Err(Problem::new(
-                "entity-recursion",
-                format!("the entity `{name}` contains itself"),
-            ));
+            return Err(Problem::new("entity-recursion", format!("the entity `{name}` contains itself")));
         }
-        self.open.push(Open {
-            text: Arc::clone(text),
-            at: 0,
-            entity: Some(entity),
-        });
+        self.open.push(Open { text: Arc::clone(text), at: 0, entity: Some(entity) });
         Ok(())
     }
 
@@ -141,14 +118,9 @@ pub(super) fn entity_value(parser: &mut Parser, literal: &str) -> Result<String,
                 *at += length;
             }
             '%' => {
-                let name = rest[1..]
-                    .split_once(';')
-                    .and_then(|(name, _)| entity_name(name))
-                    .ok_or_else(|| {
-                        Problem::new(
-                            "bad-reference",
-                            "a plain `%` in an entity's value is written `&#37;`",
-                        )
+                let name =
+                    rest[1..].split_once(';').and_then(|(name, _)| entity_name(name)).ok_or_else(|| {
+                        Problem::new("bad-reference", "a plain `%` in an entity's value is written `&#37;`")
                     })?;
                 if !references_allowed {
                     return Err(inside_declaration());
@@ -165,17 +137,10 @@ pub(super) fn entity_value(parser: &mut Parser, literal: &str) -> Result<String,
             }
             '\r' if raw => {
                 value.push('\n');
-                *at += if rest.as_bytes().get(1) == Some(&b'\n') {
-                    2
-                } else {
-                    1
-                };
+                *at += if rest.as_bytes().get(1) == Some(&b'\n') { 2 } else { 1 };
             }
             _ => {
-                let length = rest
-                    .find(['&', '%', '\r'])
-                    .unwrap_or(rest.len())
-                    .max(c.len_utf8());
+                let length = rest.find(['&', '%', '\r']).unwrap_or(rest.len()).max(c.len_utf8());
                 value.push_str(&rest[..length]);
                 *at += length;
             }
@@ -291,9 +256,5 @@ fn general_entity<'a>(
 
 /// Trims, and makes one of several spaces (not other white space: that came by character reference).
 pub(super) fn collapse_spaces(value: &str) -> String {
-    value
-        .split(' ')
-        .filter(|token| !token.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    value.split(' ').filter(|token| !token.is_empty()).collect::<Vec<_>>().join(" ")
 }

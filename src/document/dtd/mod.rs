@@ -87,15 +87,10 @@ impl Dtd {
     pub fn children_of(&self, element: &[u8]) -> Vec<(&str, Cardinality)> {
         match self.elements.get(element) {
             None | Some(Content::Empty) => Vec::new(),
-            Some(Content::Any) => self
-                .elements
-                .iter()
-                .map(|(name, _)| (name, Cardinality::ANY))
-                .collect(),
-            Some(Content::Mixed(names)) => names
-                .iter()
-                .map(|name| (name.as_str(), Cardinality::ANY))
-                .collect(),
+            Some(Content::Any) => self.elements.iter().map(|(name, _)| (name, Cardinality::ANY)).collect(),
+            Some(Content::Mixed(names)) => {
+                names.iter().map(|name| (name.as_str(), Cardinality::ANY)).collect()
+            }
             Some(Content::Children(particle)) => particle.cardinalities(),
         }
     }
@@ -107,24 +102,13 @@ impl Dtd {
         for (parent, content) in self.elements.iter() {
             if *content != Content::Any {
                 let children = self.children_of(parent.as_bytes());
-                below.extend(
-                    children
-                        .into_iter()
-                        .map(|(name, _)| name)
-                        .filter(|&name| name != parent),
-                );
+                below.extend(children.into_iter().map(|(name, _)| name).filter(|&name| name != parent));
             }
         }
         below.sort_unstable();
         let names = || self.elements.iter().map(|(name, _)| name);
-        let roots: Vec<&str> = names()
-            .filter(|name| below.binary_search(name).is_err())
-            .collect();
-        if roots.is_empty() {
-            names().collect()
-        } else {
-            roots
-        }
+        let roots: Vec<&str> = names().filter(|name| below.binary_search(name).is_err()).collect();
+        if roots.is_empty() { names().collect() } else { roots }
     }
 }
 
@@ -225,10 +209,7 @@ pub struct Table<T> {
 
 impl<T> Default for Table<T> {
     fn default() -> Table<T> {
-        Table {
-            entries: Vec::new(),
-            by_name: BTreeMap::new(),
-        }
+        Table { entries: Vec::new(), by_name: BTreeMap::new() }
     }
 }
 

@@ -124,10 +124,7 @@ impl Particle {
                 let mut having: BTreeMap<&str, usize> = BTreeMap::new();
                 for (name, count) in parts.iter().flat_map(Particle::count) {
                     *having.entry(name).or_insert(0) += 1;
-                    counts
-                        .entry(name)
-                        .and_modify(|either| *either = either.or(count))
-                        .or_insert(count);
+                    counts.entry(name).and_modify(|either| *either = either.or(count)).or_insert(count);
                 }
                 for (name, count) in &mut counts {
                     if having[name] < parts.len() {

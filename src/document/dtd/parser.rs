@@ -35,12 +35,7 @@ impl<'a> Parser<'a> {
     }
 
     pub fn external(text: &'a [u8], limits: &Limits, resolve: &'a Resolve<'a>) -> Parser<'a> {
-        Parser::new(
-            Input::new(text, 0, true, limits),
-            Prolog::default(),
-            Some(resolve),
-            limits,
-        )
+        Parser::new(Input::new(text, 0, true, limits), Prolog::default(), Some(resolve), limits)
     }
 
     fn new(
@@ -158,11 +153,7 @@ impl<'a> Parser<'a> {
     }
 
     pub fn require_space(&mut self, floor: usize, place: &str) -> Result<(), ReadError> {
-        if self.space(floor)? {
-            Ok(())
-        } else {
-            Err(self.input.unexpected(&format!("white space {place}")))
-        }
+        if self.space(floor)? { Ok(()) } else { Err(self.input.unexpected(&format!("white space {place}"))) }
     }
 
     /// Goes into the parameter entity referred to here, if it can be read.
@@ -257,9 +248,7 @@ impl<'a> Parser<'a> {
         let text = self.input.delimited("<!--", "-->", "a comment")?;
         if text.contains("--") || text.ends_with('-') {
             self.input.back_to(mark);
-            return Err(self
-                .input
-                .error(Problem::new("bad-comment", "`--` may not stand in a comment")));
+            return Err(self.input.error(Problem::new("bad-comment", "`--` may not stand in a comment")));
         }
         Ok(())
     }

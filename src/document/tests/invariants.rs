@@ -4,15 +4,7 @@ use crate::document::{Document, OtherKind, Span, Vocabulary};
 use crate::ids::{ElementId, TagPathId};
 
 pub fn check(document: &Document, vocabulary: &Vocabulary) {
-    let Document {
-        source,
-        elements,
-        attributes,
-        texts,
-        others,
-        text,
-        values,
-    } = document;
+    let Document { source, elements, attributes, texts, others, text, values } = document;
     assert!(std::str::from_utf8(source).is_ok() && std::str::from_utf8(text).is_ok());
     let within = |span: Span, buffer: &[u8]| span.start <= span.end && span.end as usize <= buffer.len();
     let count = elements.len();
@@ -44,28 +36,16 @@ pub fn check(document: &Document, vocabulary: &Vocabulary) {
                 parent.tag_path
             }
         };
-        assert_eq!(
-            vocabulary.tag_path_parts(element.tag_path),
-            (parent_path, element.name)
-        );
+        assert_eq!(vocabulary.tag_path_parts(element.tag_path), (parent_path, element.name));
         // The string-value is the text nodes of the sub-tree, one after the other.
         let inside = &texts[element.texts.start as usize..element.texts.end as usize];
-        let joined: Vec<u8> = inside
-            .iter()
-            .flat_map(|text| text.content.of(&document.text).to_vec())
-            .collect();
+        let joined: Vec<u8> =
+            inside.iter().flat_map(|text| text.content.of(&document.text).to_vec()).collect();
         if index == 0 || inside.len() < 100 {
             assert_eq!(joined, document.string_value(id));
         }
-        assert!(
-            inside
-                .iter()
-                .all(|text| text.parent >= id && text.parent < element.end)
-        );
-        assert_eq!(
-            document.texts_of(id).count(),
-            texts.iter().filter(|text| text.parent == id).count()
-        );
+        assert!(inside.iter().all(|text| text.parent >= id && text.parent < element.end));
+        assert_eq!(document.texts_of(id).count(), texts.iter().filter(|text| text.parent == id).count());
     }
     assert_eq!(attributes_seen, attributes.len());
     for attribute in attributes {
@@ -86,10 +66,7 @@ pub fn check(document: &Document, vocabulary: &Vocabulary) {
         let touching = pair[0].node.0 + 1 == pair[1].node.0 && pair[0].parent == pair[1].parent;
         assert!(!touching);
     }
-    assert_eq!(
-        texts.last().map_or(0, |text| text.content.end as usize),
-        text.len()
-    );
+    assert_eq!(texts.last().map_or(0, |text| text.content.end as usize), text.len());
     for other in others {
         numbers.push(other.node.0);
         assert!(within(other.content, values) && within(other.span, source));
@@ -98,10 +75,5 @@ pub fn check(document: &Document, vocabulary: &Vocabulary) {
         }
     }
     numbers.sort_unstable();
-    assert!(
-        numbers
-            .iter()
-            .enumerate()
-            .all(|(index, &number)| index == number as usize)
-    );
+    assert!(numbers.iter().enumerate().all(|(index, &number)| index == number as usize));
 }

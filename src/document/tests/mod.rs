@@ -20,9 +20,7 @@ fn read_with(message: &[u8], limits: &Limits) -> Result<(Document, Reader), Read
 }
 
 fn code(message: &str) -> &'static str {
-    read(message.as_bytes())
-        .err()
-        .map_or("accepted", |error| error.code)
+    read(message.as_bytes()).err().map_or("accepted", |error| error.code)
 }
 
 /// Shows a document in one line: expanded names, sorted nothing, text in brackets.
@@ -34,23 +32,11 @@ fn shown(message: &str) -> String {
 #[test]
 fn elements_attributes_and_text() {
     assert_eq!(shown("<a/>"), "<a></a>");
-    assert_eq!(
-        shown("<a b='1' c = \"2\" ><d/>x<e></e >y</a >\n"),
-        "<a b=[1] c=[2]><d></d>[x]<e></e>[y]</a>"
-    );
-    assert_eq!(
-        shown("<a>x<![CDATA[<&]]>y<!--c-->z<?p  q ?>w</a>"),
-        "<a>[x<&y]<!--c-->[z]<?p q ?>[w]</a>"
-    );
+    assert_eq!(shown("<a b='1' c = \"2\" ><d/>x<e></e >y</a >\n"), "<a b=[1] c=[2]><d></d>[x]<e></e>[y]</a>");
+    assert_eq!(shown("<a>x<![CDATA[<&]]>y<!--c-->z<?p  q ?>w</a>"), "<a>[x<&y]<!--c-->[z]<?p q ?>[w]</a>");
     assert_eq!(shown("<a><![CDATA[]]></a>"), "<a></a>");
-    assert_eq!(
-        shown("<a>&lt;&amp;&gt;&quot;&apos;&#65;&#x42;&#x1F600;</a>"),
-        "<a>[<&>\"'AB\u{1F600}]</a>"
-    );
-    assert_eq!(
-        shown("<!--c--><?p?><a/><!--d-->"),
-        "<!--c--><?p ?><a></a><!--d-->"
-    );
+    assert_eq!(shown("<a>&lt;&amp;&gt;&quot;&apos;&#65;&#x42;&#x1F600;</a>"), "<a>[<&>\"'AB\u{1F600}]</a>");
+    assert_eq!(shown("<!--c--><?p?><a/><!--d-->"), "<!--c--><?p ?><a></a><!--d-->");
     assert_eq!(
         shown("<\u{E9}l\u{E9}ment \u{4E2D}='\u{4E2D}'/>"),
         "<\u{E9}l\u{E9}ment \u{4E2D}=[\u{4E2D}]></\u{E9}l\u{E9}ment>"
@@ -60,22 +46,13 @@ fn elements_attributes_and_text() {
 #[test]
 fn line_ends_and_white_space_in_values() {
     assert_eq!(shown("<a>1\r\n2\r3\n\r4</a>"), "<a>[1\n2\n3\n\n4]</a>");
-    assert_eq!(
-        shown("<a><![CDATA[1\r\n2\r3]]><!--\r\n-\r--></a>"),
-        "<a>[1\n2\n3]<!--\n-\n--></a>"
-    );
-    assert_eq!(
-        shown("<a b='1\r\n2\t3\r4 \n5&#10;&#9;&#13;6'/>"),
-        "<a b=[1 2 3 4  5\n\t\r6]></a>"
-    );
+    assert_eq!(shown("<a><![CDATA[1\r\n2\r3]]><!--\r\n-\r--></a>"), "<a>[1\n2\n3]<!--\n-\n--></a>");
+    assert_eq!(shown("<a b='1\r\n2\t3\r4 \n5&#10;&#9;&#13;6'/>"), "<a b=[1 2 3 4  5\n\t\r6]></a>");
 }
 
 #[test]
 fn namespaces_are_resolved() {
-    assert_eq!(
-        shown("<a xmlns='u'><b c='1'/></a>"),
-        "<{u}a><{u}b c=[1]></{u}b></{u}a>"
-    );
+    assert_eq!(shown("<a xmlns='u'><b c='1'/></a>"), "<{u}a><{u}b c=[1]></{u}b></{u}a>");
     assert_eq!(
         shown("<p:a xmlns:p='u' p:b='1' b='2'><c p:b='3' xmlns:p='v'/><c p:b='4'/></p:a>"),
         "<{u}a {u}b=[1] b=[2]><c {v}b=[3]></c><c {u}b=[4]></c></{u}a>"
@@ -142,10 +119,7 @@ fn what_is_not_well_formed_is_refused() {
         ("<a b='<'/>", "less-than-in-attribute"),
         ("<a b='&'/>", "bad-reference"),
         ("<a b='1' b='2'/>", "duplicate-attribute"),
-        (
-            "<a xmlns:p='u' xmlns:q='u' p:b='' q:b=''/>",
-            "duplicate-attribute",
-        ),
+        ("<a xmlns:p='u' xmlns:q='u' p:b='' q:b=''/>", "duplicate-attribute"),
         ("<a xmlns:p='u' xmlns:p='v'/>", "duplicate-attribute"),
         ("<p:a/>", "unbound-prefix"),
         ("<a p:b=''/>", "unbound-prefix"),
@@ -153,10 +127,7 @@ fn what_is_not_well_formed_is_refused() {
         ("<xmlns:a/>", "reserved-prefix"),
         ("<a xmlns:xmlns='u'/>", "reserved-prefix"),
         ("<a xmlns:xml='u'/>", "reserved-prefix"),
-        (
-            "<a xmlns:p='http://www.w3.org/XML/1998/namespace'/>",
-            "reserved-namespace",
-        ),
+        ("<a xmlns:p='http://www.w3.org/XML/1998/namespace'/>", "reserved-namespace"),
         ("<a xmlns='http://www.w3.org/2000/xmlns/'/>", "reserved-namespace"),
         ("<a xmlns:p=''/>", "empty-namespace"),
         ("<a>]]></a>", "section-end"),
@@ -194,21 +165,12 @@ fn what_is_not_well_formed_is_refused() {
         ("<?xml version='2.0'?><a/>", "bad-declaration"),
         ("<?xml version='1.'?><a/>", "bad-declaration"),
         ("<?xml version='1.0' standalone='maybe'?><a/>", "bad-declaration"),
-        (
-            "<?xml version='1.0' standalone='yes' encoding='UTF-8'?><a/>",
-            "bad-declaration",
-        ),
+        ("<?xml version='1.0' standalone='yes' encoding='UTF-8'?><a/>", "bad-declaration"),
         ("<?xml version='1.0'encoding='UTF-8'?><a/>", "bad-declaration"),
         ("<?xml version='1.0' ", "bad-declaration"),
-        (
-            "<?xml version='1.0' encoding='ISO-8859-1'?><a/>",
-            "unsupported-encoding",
-        ),
+        ("<?xml version='1.0' encoding='ISO-8859-1'?><a/>", "unsupported-encoding"),
         ("<?xml version='1.0' encoding='UTF-16'?><a/>", "encoding-mismatch"),
-        (
-            "<?xml version='1.0' encoding='us-ascii'?><\u{E9}/>",
-            "encoding-mismatch",
-        ),
+        ("<?xml version='1.0' encoding='us-ascii'?><\u{E9}/>", "encoding-mismatch"),
     ] {
         assert_eq!(code(message), expected, "{message}");
     }
@@ -216,17 +178,12 @@ fn what_is_not_well_formed_is_refused() {
 
 #[test]
 fn a_doctype_without_internal_subset_is_passed_over() {
-    for doctype in [
-        "<!DOCTYPE a>",
-        "<!DOCTYPE a SYSTEM 'http://nowhere/'>",
-        "<!DOCTYPE a PUBLIC \"-//x\" '' >",
-    ] {
+    for doctype in
+        ["<!DOCTYPE a>", "<!DOCTYPE a SYSTEM 'http://nowhere/'>", "<!DOCTYPE a PUBLIC \"-//x\" '' >"]
+    {
         assert_eq!(shown(&format!("{doctype}<a/>")), "<a></a>");
     }
-    assert_eq!(
-        shown("<!DOCTYPE a SYSTEM 's'><a b='1&x;2'>3&x;4</a>"),
-        "<a b=[12]>[34]</a>"
-    );
+    assert_eq!(shown("<!DOCTYPE a SYSTEM 's'><a b='1&x;2'>3&x;4</a>"), "<a b=[12]>[34]</a>");
     assert_eq!(code("<!DOCTYPE a><a>&x;</a>"), "undeclared-entity");
     assert_eq!(
         code("<?xml version='1.0' standalone='yes'?><!DOCTYPE a SYSTEM 's'><a>&x;</a>"),
@@ -245,39 +202,19 @@ fn encodings() {
         read(message).map(|(document, reader)| show::document(&document, reader.vocabulary()))
     };
     let code = |message: &[u8]| read(message).err().map_or("accepted", |error| error.code);
-    for (mark, bytes) in [
-        (&[0xFF, 0xFE][..], &little),
-        (&[0xFE, 0xFF], &big),
-        (&[], &little),
-        (&[], &big),
-    ] {
+    for (mark, bytes) in [(&[0xFF, 0xFE][..], &little), (&[0xFE, 0xFF], &big), (&[], &little), (&[], &big)] {
         assert_eq!(show(&[mark, bytes].concat()).unwrap(), expected);
     }
-    assert_eq!(
-        code(&[&[0xFF, 0xFE][..], &little[..little.len() - 1]].concat()),
-        "bad-utf16"
-    );
-    assert_eq!(
-        code(&[&[0xFE, 0xFF][..], &big[..big.len() - 14], b"\xDC\x00"].concat()),
-        "bad-utf16"
-    );
-    assert_eq!(
-        show("\u{FEFF}<a>\u{E9}</a>".as_bytes()).unwrap(),
-        "<a>[\u{E9}]</a>"
-    );
-    assert_eq!(
-        code("\u{FEFF}<?xml version='1.0' encoding='UTF-16'?><a/>".as_bytes()),
-        "encoding-mismatch"
-    );
+    assert_eq!(code(&[&[0xFF, 0xFE][..], &little[..little.len() - 1]].concat()), "bad-utf16");
+    assert_eq!(code(&[&[0xFE, 0xFF][..], &big[..big.len() - 14], b"\xDC\x00"].concat()), "bad-utf16");
+    assert_eq!(show("\u{FEFF}<a>\u{E9}</a>".as_bytes()).unwrap(), "<a>[\u{E9}]</a>");
+    assert_eq!(code("\u{FEFF}<?xml version='1.0' encoding='UTF-16'?><a/>".as_bytes()), "encoding-mismatch");
     assert_eq!(code(b"<\0a\0/\0>\0"), "encoding-mismatch");
     assert_eq!(code(b"\0\0\xFE\xFF"), "unsupported-encoding");
     assert_eq!(code(b"<a>\xE9</a>"), "bad-utf8");
     assert_eq!(code(b"<a>\xC0\x80</a>"), "bad-utf8");
     assert_eq!(code(b"<a>\xED\xA0\x80</a>"), "bad-utf8");
-    assert_eq!(
-        code(b"<?xml version='1.0' encoding='latin1'?><a>\xE9</a>"),
-        "unsupported-encoding"
-    );
+    assert_eq!(code(b"<?xml version='1.0' encoding='latin1'?><a>\xE9</a>"), "unsupported-encoding");
 }
 
 #[test]
@@ -299,51 +236,30 @@ fn every_limit_has_its_code_its_place_and_both_numbers() {
         ("<a xmlns='u' xmlns:p='v'/>", "namespaces-limit", 1, 1, 2, 1),
         ("<a><b123456789/></a>", "name-limit", 1, 5, 10, 8),
         ("<a b123456789=''/>", "name-limit", 1, 4, 10, 8),
-        (
-            "<a>x<b/>12345<![CDATA[67890]]>&#65;<b/></a>",
-            "text-limit",
-            1,
-            9,
-            11,
-            10,
-        ),
+        ("<a>x<b/>12345<![CDATA[67890]]>&#65;<b/></a>", "text-limit", 1, 9, 11, 10),
         ("<a b='12345678901'/>", "text-limit", 1, 7, 11, 10),
         ("<a><!--12345678901--></a>", "text-limit", 1, 8, 11, 10),
         ("<a><?p 12345678901?></a>", "text-limit", 1, 8, 11, 10),
     ] {
         let error = read_with(message.as_bytes(), &small).map(|_| ()).unwrap_err();
         let exceeded = error.exceeded.expect(message);
-        let found = (
-            error.code,
-            error.position.line,
-            error.position.column,
-            exceeded.value,
-            exceeded.limit,
-        );
+        let found = (error.code, error.position.line, error.position.column, exceeded.value, exceeded.limit);
         assert_eq!(found, (code, line, column, value, limit), "{message}");
     }
 }
 
 #[test]
 fn positions_count_lines_and_characters() {
-    let error = read("<a>\n \u{E9}<b></c></a>".as_bytes())
-        .map(|_| ())
-        .unwrap_err();
-    assert_eq!(
-        (error.position.offset, error.position.line, error.position.column),
-        (10, 2, 6)
-    );
+    let error = read("<a>\n \u{E9}<b></c></a>".as_bytes()).map(|_| ()).unwrap_err();
+    assert_eq!((error.position.offset, error.position.line, error.position.column), (10, 2, 6));
 }
 
 #[test]
 fn a_reader_recovers_from_a_refused_message() {
     let (mut reader, mut document) = (Reader::new(), Document::default());
     let limits = Limits::default();
-    for bad in [
-        "<a xmlns='u' xmlns:p='v'><b p:c='1' q:d='2'",
-        "<a xmlns:p='u' p:b='' p:b=''/>",
-        "<a><b>text",
-    ] {
+    for bad in ["<a xmlns='u' xmlns:p='v'><b p:c='1' q:d='2'", "<a xmlns:p='u' p:b='' p:b=''/>", "<a><b>text"]
+    {
         assert!(reader.read(bad.as_bytes(), &limits, &mut document).is_err());
         assert!(document.elements.is_empty() && document.source.is_empty() && document.values.is_empty());
         reader.read(b"<a b='1'>x</a>", &limits, &mut document).unwrap();
@@ -354,16 +270,11 @@ fn a_reader_recovers_from_a_refused_message() {
 
 #[test]
 fn a_full_vocabulary_starts_anew_between_messages() {
-    let vocabulary = Vocabulary::with_capacity(Capacity {
-        names: 10,
-        ..Capacity::default()
-    });
+    let vocabulary = Vocabulary::with_capacity(Capacity { names: 10, ..Capacity::default() });
     let (mut reader, mut document) = (Reader::with_vocabulary(vocabulary), Document::default());
     for n in 0..100 {
         let message = format!("<p:a{n} xmlns:p='u' b{n}='1'/>");
-        reader
-            .read(message.as_bytes(), &Limits::default(), &mut document)
-            .unwrap();
+        reader.read(message.as_bytes(), &Limits::default(), &mut document).unwrap();
         invariants::check(&document, reader.vocabulary());
         assert_eq!(
             show::document(&document, reader.vocabulary()),
@@ -376,13 +287,8 @@ fn a_full_vocabulary_starts_anew_between_messages() {
     // Ever new prefixes for one name, and ever new namespaces.
     for n in 0..100 {
         let message = format!("<p{n}:a xmlns:p{n}='u' xmlns:q='v{n}' p{n}:b='1'/>");
-        reader
-            .read(message.as_bytes(), &Limits::default(), &mut document)
-            .unwrap();
-        assert_eq!(
-            show::document(&document, reader.vocabulary()),
-            "<{u}a {u}b=[1]></{u}a>"
-        );
+        reader.read(message.as_bytes(), &Limits::default(), &mut document).unwrap();
+        assert_eq!(show::document(&document, reader.vocabulary()), "<{u}a {u}b=[1]></{u}a>");
         assert!(reader.vocabulary().stats().uris <= 14);
     }
 }

@@ -39,34 +39,12 @@ struct Writer<'a> {
     bound: Vec<(&'static str, &'static str)>,
 }
 
-const NAMES: [&str; 8] = [
-    "a",
-    "b",
-    "item",
-    "a-much-longer-name.for_once",
-    "\u{E9}t\u{E9}",
-    "x1",
-    "\u{4E2D}\u{6587}",
-    "B",
-];
+const NAMES: [&str; 8] =
+    ["a", "b", "item", "a-much-longer-name.for_once", "\u{E9}t\u{E9}", "x1", "\u{4E2D}\u{6587}", "B"];
 const PREFIXES: [&str; 4] = ["", "p", "q", "long-prefix"];
 const URIS: [&str; 3] = ["u", "urn:x:y", "http://example.org/\u{E9}"];
-const CHARACTERS: [char; 14] = [
-    'a',
-    'Z',
-    '0',
-    ' ',
-    '\n',
-    '\t',
-    '<',
-    '&',
-    '>',
-    '"',
-    '\'',
-    ']',
-    '\u{E9}',
-    '\u{1F600}',
-];
+const CHARACTERS: [char; 14] =
+    ['a', 'Z', '0', ' ', '\n', '\t', '<', '&', '>', '"', '\'', ']', '\u{E9}', '\u{1F600}'];
 
 impl Writer<'_> {
     /// White space that may be there or not.
@@ -87,18 +65,10 @@ impl Writer<'_> {
         let mut attributes: Vec<(String, String)> = Vec::new();
         if self.random.chance(25) {
             let prefix = self.random.pick(&PREFIXES);
-            let uri = if prefix.is_empty() && self.random.chance(30) {
-                ""
-            } else {
-                self.random.pick(&URIS)
-            };
+            let uri = if prefix.is_empty() && self.random.chance(30) { "" } else { self.random.pick(&URIS) };
             self.bound.push((prefix, uri));
             attributes.push((
-                if prefix.is_empty() {
-                    "xmlns".into()
-                } else {
-                    format!("xmlns:{prefix}")
-                },
+                if prefix.is_empty() { "xmlns".into() } else { format!("xmlns:{prefix}") },
                 uri.into(),
             ));
         }
@@ -108,9 +78,8 @@ impl Writer<'_> {
         for _ in 0..self.random.below(4) {
             let (written, expanded) = self.name(false);
             if !seen.contains(&expanded) {
-                let value: String = (0..self.random.below(6))
-                    .map(|_| self.random.pick(&CHARACTERS))
-                    .collect();
+                let value: String =
+                    (0..self.random.below(6)).map(|_| self.random.pick(&CHARACTERS)).collect();
                 self.expected += &format!(" {expanded}=[{value}]");
                 attributes.push((written, value));
                 seen.push(expanded);
@@ -159,9 +128,8 @@ impl Writer<'_> {
         match self.random.below(8) {
             0 => self.other(),
             1 => {
-                let content: String = (0..self.random.below(5))
-                    .map(|_| self.random.pick(&CHARACTERS))
-                    .collect();
+                let content: String =
+                    (0..self.random.below(5)).map(|_| self.random.pick(&CHARACTERS)).collect();
                 self.message += &format!("<![CDATA[{}]]>", content.replace("]]>", ""));
                 self.run += &content.replace("]]>", "");
             }
@@ -178,9 +146,7 @@ impl Writer<'_> {
 
     fn other(&mut self) {
         self.end_run();
-        let other = self
-            .random
-            .pick(&["<!---->", "<!-- <a>&x; -->", "<?p ?>", "<?pi <a> ?x?>"]);
+        let other = self.random.pick(&["<!---->", "<!-- <a>&x; -->", "<?p ?>", "<?pi <a> ?x?>"]);
         self.message += other;
         self.expected += other;
     }
@@ -209,12 +175,7 @@ impl Writer<'_> {
     fn name(&mut self, default: bool) -> (String, String) {
         let local = self.random.pick(&NAMES);
         let prefix = self.random.pick(&PREFIXES);
-        let uri = self
-            .bound
-            .iter()
-            .rev()
-            .find(|(bound, _)| *bound == prefix)
-            .map(|(_, uri)| *uri);
+        let uri = self.bound.iter().rev().find(|(bound, _)| *bound == prefix).map(|(_, uri)| *uri);
         match (prefix, uri) {
             ("", Some(uri)) if default && !uri.is_empty() => (local.into(), format!("{{{uri}}}{local}")),
             ("", _) => (local.into(), local.into()),
@@ -234,10 +195,8 @@ fn document(random: &mut Random) -> (String, String) {
         bound: Vec::new(),
     };
     if writer.random.chance(50) {
-        writer.message += writer.random.pick(&[
-            "<?xml version='1.0'?>",
-            "<?xml version=\"1.0\" encoding='utf-8' ?>",
-        ]);
+        writer.message +=
+            writer.random.pick(&["<?xml version='1.0'?>", "<?xml version=\"1.0\" encoding='utf-8' ?>"]);
     }
     while writer.random.chance(30) {
         writer.space();
@@ -265,10 +224,7 @@ fn what_was_written_is_read() {
         assert_eq!(show::document(&read, reader.vocabulary()), expected, "{message}");
         elements += read.elements.len();
 
-        let utf16: Vec<u8> = format!("\u{FEFF}{message}")
-            .encode_utf16()
-            .flat_map(u16::to_le_bytes)
-            .collect();
+        let utf16: Vec<u8> = format!("\u{FEFF}{message}").encode_utf16().flat_map(u16::to_le_bytes).collect();
         let utf16_read = reader.read(&utf16, &limits, &mut read);
         if message.contains("encoding") {
             assert_eq!(utf16_read.unwrap_err().code, "encoding-mismatch");
@@ -374,10 +330,7 @@ fn a_mutated_message_is_read_whole_or_refused() {
             }
             Err(error) => {
                 // In the UTF-8 form, which is longer than UTF-16 by half at most.
-                assert!(
-                    error.position.offset <= message.len() * 3 / 2 && error.position.line > 0,
-                    "{error}"
-                );
+                assert!(error.position.offset <= message.len() * 3 / 2 && error.position.line > 0, "{error}");
                 assert!(read.elements.is_empty());
                 codes.insert(error.code);
             }

@@ -14,19 +14,15 @@ pub fn document(document: &Document, vocabulary: &Vocabulary) -> String {
         nodes.push((element.node.0, Node::Start(ElementId::from(index))));
     }
     for text in &document.texts {
-        nodes.push((
-            text.node.0,
-            Node::Leaf("[", text.content.of(&document.text), b"", "]"),
-        ));
+        nodes.push((text.node.0, Node::Leaf("[", text.content.of(&document.text), b"", "]")));
     }
     for other in &document.others {
         let content = other.content.of(&document.values);
         nodes.push(match other.kind {
             OtherKind::Comment => (other.node.0, Node::Leaf("<!--", content, b"", "-->")),
-            OtherKind::Instruction { target } => (
-                other.node.0,
-                Node::Leaf("<?", target.of(&document.values), content, "?>"),
-            ),
+            OtherKind::Instruction { target } => {
+                (other.node.0, Node::Leaf("<?", target.of(&document.values), content, "?>"))
+            }
         });
     }
     nodes.sort_by_key(|node| node.0);
@@ -69,10 +65,7 @@ pub fn document(document: &Document, vocabulary: &Vocabulary) -> String {
 fn holds(document: &Document, ancestor: ElementId, number: u32) -> bool {
     let texts = document.texts.iter().map(|text| (text.node, text.parent));
     let others = document.others.iter().map(|other| (other.node, other.parent));
-    let elements = document
-        .elements
-        .iter()
-        .map(|element| (element.node, element.parent));
+    let elements = document.elements.iter().map(|element| (element.node, element.parent));
     let mut all = texts.chain(others).chain(elements);
     let Some((_, mut parent)) = all.find(|(node, _)| node.0 == number) else {
         return false;
@@ -88,13 +81,6 @@ fn holds(document: &Document, ancestor: ElementId, number: u32) -> bool {
 
 fn name(vocabulary: &Vocabulary, id: NameId) -> String {
     let (uri, local) = vocabulary.name_parts(id);
-    let (uri, local) = (
-        String::from_utf8_lossy(vocabulary.uri_text(uri)),
-        String::from_utf8_lossy(local),
-    );
-    if uri.is_empty() {
-        local.into_owned()
-    } else {
-        format!("{{{uri}}}{local}")
-    }
+    let (uri, local) = (String::from_utf8_lossy(vocabulary.uri_text(uri)), String::from_utf8_lossy(local));
+    if uri.is_empty() { local.into_owned() } else { format!("{{{uri}}}{local}") }
 }

@@ -1,0 +1,264 @@
+//! The values below an element: attributes, text, positions, looked up by their class.
+
+use super::{Dfa, Stretch};
+use crate::document::Document;
+use crate::ids::ElementId;
+use crate::index::builder::{
+    ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE,
+};
+use crate::index::columns::View;
+use crate::index::trie::{ANY, NONE};
+use crate::matching::bits::MaskList;
+use crate::matching::findings::{Findings, Ranks};
+use crate::matching::names::Names;
+use crate::query::number::number;
+
+/// What all values of a kind have in common, as far as a probe can tell them apart: the constants
+/// they equal, and their place among the probe's turns. There are few of these, however many values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Class {
+    pub(super) text: u32,
+    pub(super) number: u32,
+    pub(super) place: u32,
+}
+
+impl Class {
+    pub(super) const NOTHING: Class = Class { text: NONE, number: NONE, place: NONE };
+}
+
+/// Flag of a probe: some entry is tested for inequality.
+const PROBE_UNEQUAL: u8 = 1 << 7;
+
+/// What is looked at below such an element: one subject, for all the nodes at once.
+#[derive(Clone, Copy)]
+pub(super) struct Probe {
+    pub(super) subject: u32,
+    pub(super) flags: u8,
+    pub(super) exists: MaskList,
+    /// Slots to gather numbers for; entries to test for equality. Stretches of the pool.
+    pub(super) slots: Stretch,
+    pub(super) entries: Stretch,
+    /// The numbers at which what bounds say changes: a stretch of `turns`.
+    pub(super) turns: Stretch,
+}
+
+impl Dfa {
+    /// Looks at the subjects below an element.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn look(
+        &mut self,
+        view: View<'_>,
+        accept: u32,
+        element: ElementId,
+        document: &Document,
+        names: &Names,
+        ranks: &mut Ranks,
+        findings: &mut Findings,
+    ) {
+        let Stretch { start, len } = self.accepts[accept as usize].probes;
+        let (start, end) = (start as usize, (start + len) as usize);
+        let first_attribute = start + (self.probes[start].subject == ANY) as usize;
+        // Labels come first, the other subjects last.
+        let others = (first_attribute..end)
+            .rev()
+            .take_while(|&probe| self.probes[probe].subject >= SUBJECT_POSITION_ANY)
+            .last()
+            .unwrap_or(end);
+        if start < others {
+            for attribute in document.attributes_of(element) {
+                let value = document.value(attribute);
+                if first_attribute > start {
+                    self.test(view, start, element, value, findings);
+                }
+                let labels = names.of(attribute.name);
+                for label in [labels.name, labels.namespace] {
+                    if label == NONE {
+                        continue;
+                    }
+                    for probe in first_attribute..others {
+                        if self.probes[probe].subject == label {
+                            self.test(view, probe, element, value, findings);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        for probe in others..end {
+            match self.probes[probe].subject {
+                SUBJECT_TEXT => {
+                    for text in document.texts_of(element) {
+                        self.test(view, probe, element, text.content.of(&document.text), findings);
+                    }
+                }
+                SUBJECT_VALUE => self.test(view, probe, element, document.string_value(element), findings),
+                SUBJECT_POSITION => {
+                    let rank = ranks.of(document, element).named;
+                    let class = self.classify(view, probe, rank as f64, NONE);
+                    self.compare(view, probe, element, class, findings);
+                }
+                _ => {
+                    let rank = ranks.of(document, element).any;
+                    let class = self.classify(view, probe, rank as f64, NONE);
+                    self.compare(view, probe, element, class, findings);
+                }
+            }
+        }
+    }
+
+    /// Tests one value of a probe's subject.
+    #[inline]
+    fn test(
+        &mut self,
+        view: View<'_>,
+        probe: usize,
+        element: ElementId,
+        value: &[u8],
+        findings: &mut Findings,
+    ) {
+        let Probe { flags, exists, slots, turns, .. } = self.probes[probe];
+        if !exists.is_empty() {
+            self.found(element, exists, findings);
+        }
+        let mut class = Class::NOTHING;
+        if flags & ENTRY_TEXT != 0 {
+            class.text = view.text_constant(value);
+        }
+        if flags & ENTRY_NUMBER != 0 || slots.len > 0 || turns.len > 0 {
+            let number = number(value);
+            if !number.is_nan() {
+                class = self.classify(view, probe, number, class.text);
+                for at in slots.start..slots.start + slots.len {
+                    findings.gather(self.sets[at as usize], number);
+                }
+            }
+        }
+        self.compare(view, probe, element, class, findings);
+    }
+
+    /// Where a number stands among a probe's constants and turns.
+    #[inline]
+    fn classify(&self, view: View<'_>, probe: usize, number: f64, text: u32) -> Class {
+        let Probe { flags, turns, .. } = self.probes[probe];
+        let mut class = Class { text, ..Class::NOTHING };
+        if flags & ENTRY_NUMBER != 0 {
+            class.number = view.number_constant(number);
+        }
+        if turns.len > 0 {
+            let turns = &self.turns[turns.start as usize..(turns.start + turns.len) as usize];
+            let below = turns.partition_point(|&turn| turn < number);
+            let on = turns.get(below).is_some_and(|&turn| turn == number);
+            class.place = (below * 2 + on as usize) as u32;
+        }
+        class
+    }
+
+    /// Sets the conditions that hold of a value, which depend only on its class.
+    #[inline]
+    fn compare(
+        &mut self,
+        view: View<'_>,
+        probe: usize,
+        element: ElementId,
+        class: Class,
+        findings: &mut Findings,
+    ) {
+        if class == Class::NOTHING && self.probes[probe].flags & PROBE_UNEQUAL == 0 {
+            return;
+        }
+        let list = match self.values.get(&(probe as u32, class)) {
+            Some(&list) => list,
+            None => self.learn(view, probe, class),
+        };
+        if !list.is_empty() {
+            self.found(element, list, findings);
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, view: View<'_>, probe: usize, class: Class) -> MaskList {
+        let Stretch { start, len } = self.probes[probe].entries;
+        for at in start..start + len {
+            let entry = self.sets[at as usize];
+            for constant in [class.text, class.number] {
+                if constant != NONE {
+                    let condition = view.equal_condition(entry, constant);
+                    if condition != NONE {
+                        self.conditions.set(condition);
+                    }
+                }
+            }
+            for &[constant, condition] in view.unequal(entry as usize) {
+                if constant != class.text && constant != class.number {
+                    self.conditions.set(condition);
+                }
+            }
+            if class.place != NONE {
+                let number = self.number_at(probe, class.place);
+                let passed = view.passed_bounds(entry as usize, number);
+                passed.for_each(|condition| self.conditions.set(condition));
+            }
+        }
+        let list = self.masks.store(&mut self.conditions);
+        self.values.insert((probe as u32, class), list);
+        list
+    }
+
+    /// A number with a place among a probe's turns: a turn, or one between two.
+    fn number_at(&self, probe: usize, place: u32) -> f64 {
+        let Stretch { start, len } = self.probes[probe].turns;
+        let turns = &self.turns[start as usize..(start + len) as usize];
+        let below = place as usize / 2;
+        if place % 2 == 1 {
+            return turns[below];
+        }
+        match below.checked_sub(1) {
+            None => f64::NEG_INFINITY,
+            // Bounds lie on turns, so the double after one stands for all up to the next.
+            Some(last) => turns[last].next_up(),
+        }
+    }
+
+    /// One probe per subject of the entries.
+    pub(super) fn probes(&mut self, view: View<'_>, mut entries: Vec<(u32, u32)>) -> Stretch {
+        entries.sort_unstable();
+        let start = self.probes.len() as u32;
+        for of_subject in entries.chunk_by(|a, b| a.0 == b.0) {
+            let mut flags = 0;
+            let slots_start = self.sets.len() as u32;
+            for &(_, entry) in of_subject {
+                let entry = entry as usize;
+                flags |= view.entry_flags[entry];
+                if view.entry_exists[entry] != NONE {
+                    self.conditions.set(view.entry_exists[entry]);
+                }
+                if view.entry_slot[entry] != NONE {
+                    self.sets.push(view.entry_slot[entry]);
+                }
+            }
+            let entries_start = self.sets.len() as u32;
+            let turns_start = self.turns.len();
+            for &(_, entry) in of_subject {
+                let (bounds, unequal) = (view.has_bounds(entry as usize), view.unequal(entry as usize));
+                if !unequal.is_empty() {
+                    flags |= PROBE_UNEQUAL;
+                }
+                if view.entry_flags[entry as usize] != 0 || bounds {
+                    self.sets.push(entry);
+                    view.turns(entry as usize, &mut self.turns);
+                }
+            }
+            self.turns[turns_start..].sort_unstable_by(f64::total_cmp);
+            let exists = self.masks.store(&mut self.conditions);
+            self.probes.push(Probe {
+                subject: of_subject[0].0,
+                flags,
+                exists,
+                slots: Stretch { start: slots_start, len: entries_start - slots_start },
+                entries: Stretch { start: entries_start, len: self.sets.len() as u32 - entries_start },
+                turns: Stretch { start: turns_start as u32, len: (self.turns.len() - turns_start) as u32 },
+            });
+        }
+        Stretch { start, len: self.probes.len() as u32 - start }
+    }
+}
