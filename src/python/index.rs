@@ -174,10 +174,7 @@ impl Index {
             });
             rows.finish(generation.number)
         });
-        let offered = messages
-            .or_empty()
-            .zip(good)
-            .filter_map(|(message, good)| good.then_some(message));
+        let offered = messages.or_empty().zip(good).filter_map(|(message, good)| good.then_some(message));
         self.offer(tenant, offered);
         batch.into()
     }
