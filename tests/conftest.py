@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Set aside what needs data that is not there, and what runs long unless asked for by `-m`."""
-    folder = os.environ.get("TAMIS_DATA")
-    for item in items:
-        if item.get_closest_marker("data") and not folder:
-            item.add_marker(pytest.mark.skip(reason="TAMIS_DATA names no folder with the shared data"))
-        if item.get_closest_marker("soak") and "soak" not in config.getoption("-m"):
-            item.add_marker(pytest.mark.skip(reason="runs long: make soak"))
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Set aside what needs data that is not there."""
+    if not os.environ.get("TAMIS_DATA"):
+        absent = pytest.mark.skip(reason="TAMIS_DATA names no folder with the shared data")
+        for item in items:
+            if item.get_closest_marker("data"):
+                item.add_marker(absent)
 
 
 @pytest.fixture(scope="session")

@@ -279,6 +279,7 @@ def test_forks_while_matching_and_loading() -> None:
 
     def loading() -> None:
         while not done.is_set():
+            index.insert(9999, "/z")
             index.load(rows)
 
     threads = [threading.Thread(target=work) for work in (matching, matching, loading)]

@@ -238,6 +238,7 @@ def _after_fork() -> None:
     """A lock that another thread held when the process forked would never open in the child."""
     for index in _indexes:
         index._changing = threading.Lock()
+        index._kernel.after_fork()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -115,6 +115,12 @@ impl Index {
         self.change(py, |index| drop(index.merge()))
     }
 
+    /// In a child process: changes that another thread was making stayed with the parent.
+    fn after_fork(&self) {
+        let mut state = self.state();
+        state.changed &= state.index.is_some();
+    }
+
     /// The number of the newest generation.
     #[getter]
     fn generation(&self) -> u64 {
@@ -154,10 +160,12 @@ impl Index {
         limits: GivenLimits,
     ) -> PyRecordBatch {
         let generation = self.state().newest();
+        let mut good = Vec::with_capacity(messages.len());
         let batch = py.detach(|| {
             let mut rows = Rows::new(messages.len());
             self.with_matcher(|matcher| {
                 matcher.match_batch(&generation, tenant, messages.or_empty(), &limits.0, |outcome| {
+                    good.push(outcome.is_ok());
                     match outcome {
                         Ok(matches) => rows.push(&matches.queries, matches.work.candidates),
                         Err(error) => rows.fail(&messages.explain(rows.len(), error)),
@@ -166,7 +174,8 @@ impl Index {
             });
             rows.finish(generation.number)
         });
-        self.offer(tenant, messages.or_empty());
+        let offered = messages.or_empty().zip(good).filter_map(|(message, good)| good.then_some(message));
+        self.offer(tenant, offered);
         batch.into()
     }
 
