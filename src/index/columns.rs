@@ -65,8 +65,6 @@ columns! {
     node_condition: u32,
     /// The anchor to count elements for, or `NONE`. Empty if there are no anchors.
     node_anchor: u32,
-    /// The label of each anchor's node.
-    anchor_label: u32,
     /// Entries of node n: `node_entries[n]..node_entries[n + 1]`. Empty if there are no entries.
     node_entries: u32,
 

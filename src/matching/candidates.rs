@@ -53,6 +53,9 @@ pub trait Judge {
     /// Whether a query matches, whatever the cost.
     fn verify(&mut self, query: u32) -> bool;
 
+    /// Announces an anchor of a row that will be settled; all are announced before the first.
+    fn expect(&mut self, anchor: u32);
+
     /// Whether a row's lines hold together; `None` if only `verify` can tell.
     fn settle(&mut self, row: &Unsettled<'_>) -> Option<bool>;
 }
@@ -173,34 +176,37 @@ impl<J: Judge> Collector<'_, J> {
 
     /// Settles or verifies the simple rows that were put off.
     fn settle(&mut self) {
-        for at in 0..self.unsettled.len() {
-            let (place, access) = self.unsettled[at];
-            let size = if place & LARGE != 0 { SIMPLE_MOST } else { 1 };
-            let place = (place & !LARGE) as usize;
-            let row = &self.view.program[place..place + 2 * size + 2];
+        let (view, findings) = (self.view, self.findings);
+        let put_off = std::mem::take(self.unsettled);
+        for &(place, _) in &put_off {
+            let row = SimpleRow::at(view, place);
+            let several = row.anchors.iter().filter(|&&anchor| findings.twice.get(anchor));
+            several.for_each(|&anchor| self.judge.expect(anchor));
+        }
+        for &(place, access) in &put_off {
+            let row = SimpleRow::at(view, place);
             let mut lines = [access; 1 + SIMPLE_MOST];
-            lines[1..1 + size].copy_from_slice(&row[..size]);
-            let several = |(at, &anchor): (usize, &u32)| (self.findings.twice.get(anchor) as u32) << at;
-            let anchors = &row[size..2 * size];
+            lines[1..1 + row.positives.len()].copy_from_slice(row.positives);
+            let several = |(at, &anchor): (usize, &u32)| (findings.twice.get(anchor) as u32) << at;
             let unsettled = Unsettled {
                 lines,
-                under: row[2 * size],
-                anchors,
-                several: anchors.iter().enumerate().map(several).sum(),
+                under: row.under,
+                anchors: row.anchors,
+                several: row.anchors.iter().enumerate().map(several).sum(),
             };
             self.work.settled += 1;
-            let query = row[2 * size + 1];
             let matches = match self.judge.settle(&unsettled) {
                 Some(settled) => settled,
                 None => {
                     self.work.verified += 1;
-                    self.judge.verify(query)
+                    self.judge.verify(row.query)
                 }
             };
             if matches {
-                self.matches.push(self.base + query);
+                self.matches.push(self.base + row.query);
             }
         }
+        *self.unsettled = put_off;
         self.unsettled.clear();
     }
 
@@ -270,6 +276,27 @@ impl<J: Judge> Collector<'_, J> {
         }
         if group.flags & MULTI == 0 || self.reported.is_new(query) {
             self.matches.push(self.base + query);
+        }
+    }
+}
+
+/// A simple row, by its place in the program; a place marked `LARGE` has one of the larger size.
+struct SimpleRow<'a> {
+    positives: &'a [u32],
+    anchors: &'a [u32],
+    under: u32,
+    query: u32,
+}
+
+impl<'a> SimpleRow<'a> {
+    fn at(view: View<'a>, place: u32) -> SimpleRow<'a> {
+        let size = if place & LARGE != 0 { SIMPLE_MOST } else { 1 };
+        let row = &view.program[(place & !LARGE) as usize..][..2 * size + 2];
+        SimpleRow {
+            positives: &row[..size],
+            anchors: &row[size..2 * size],
+            under: row[2 * size],
+            query: row[2 * size + 1],
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::ids::{ElementId, NameId};
 use crate::index::columns::View;
 use crate::index::trie::NONE;
 use crate::matching::automaton::NameLabels;
-use crate::matching::bits::{Bits, MaskList, MaskPool};
+use crate::matching::bits::{Bits, MaskList, MaskPool, Masks};
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 
@@ -231,11 +231,9 @@ impl Dfa {
         self.states[self.path[element.index()] as usize].accept
     }
 
-    /// Whether elements with an accept set bind an anchor.
-    pub fn binds(&self, accept: u32, anchor: u32) -> bool {
-        let masks = self.masks.get(self.accepts[accept as usize].anchors);
-        let word = masks.words.binary_search(&(anchor / 64));
-        word.is_ok_and(|at| masks.masks[at] >> (anchor % 64) & 1 != 0)
+    /// The anchors that elements with an accept set bind.
+    pub fn anchors_of(&self, accept: u32) -> Masks<'_> {
+        self.masks.get(self.accepts[accept as usize].anchors)
     }
 
     /// Sets the conditions that were found at a range of elements of that document.

@@ -240,7 +240,7 @@ impl Matcher {
             findings.hold_always();
             let judge = OnDocument {
                 view: *view,
-                found: found.is_ok().then_some(Found { view: *view, document: &self.document, names, dfa }),
+                found: found.is_ok().then_some(Found { document: &self.document, dfa }),
                 settler,
                 verifier: Verifier::new(view.twig, &self.document, names, &mut self.by_name, memo),
             };
@@ -290,6 +290,10 @@ struct OnDocument<'a> {
 impl Judge for OnDocument<'_> {
     fn verify(&mut self, query: u32) -> bool {
         self.verifier.matches(self.view.query_twig[query as usize])
+    }
+
+    fn expect(&mut self, anchor: u32) {
+        self.settler.expect(anchor);
     }
 
     fn settle(&mut self, row: &Unsettled<'_>) -> Option<bool> {

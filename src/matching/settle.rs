@@ -8,12 +8,11 @@
 use std::ops::Range;
 
 use crate::document::Document;
-use crate::ids::{ElementId, NameId};
+use crate::ids::ElementId;
 use crate::index::columns::View;
 use crate::index::rows::SIMPLE_MOST;
 use crate::matching::bits::{Bits, ones};
 use crate::matching::dfa::Dfa;
-use crate::matching::names::Names;
 
 /// More elements than this and candidates are verified one by one: it bounds memory.
 const MOST_BLOCKS: usize = 64;
@@ -54,9 +53,7 @@ impl Unsettled<'_> {
 /// What a document is, and what was found in it.
 #[derive(Clone, Copy)]
 pub struct Found<'a> {
-    pub view: View<'a>,
     pub document: &'a Document,
-    pub names: &'a Names,
     pub dfa: &'a Dfa,
 }
 
@@ -73,9 +70,14 @@ struct Bound {
 pub struct Settler {
     /// Whether what follows is about the document at hand.
     ready: bool,
-    /// Elements by name and accept set.
-    alike: Vec<(NameId, u32, ElementId)>,
-    /// Per anchor, its elements, once they were asked for.
+    /// Elements by their accept set.
+    alike: Vec<(u32, ElementId)>,
+    /// Anchors that rows to settle have: only their elements are gathered.
+    expected: Bits,
+    /// Per anchor, a list through `links` of its stretches of `alike`; then its elements, once they
+    /// were asked for.
+    heads: Vec<u32>,
+    links: Vec<(Range<u32>, u32)>,
     bound: Vec<Option<Bound>>,
     touched: Vec<u32>,
     elements: Vec<ElementId>,
@@ -91,6 +93,9 @@ impl Settler {
         Settler {
             ready: false,
             alike: Vec::new(),
+            expected: Bits::new(view.anchors()),
+            heads: vec![NONE; view.anchors()],
+            links: Vec::new(),
             bound: vec![None; view.anchors()],
             touched: Vec::new(),
             elements: Vec::new(),
@@ -103,16 +108,23 @@ impl Settler {
 
     /// Forgets the last document.
     pub fn reset(&mut self) {
-        if !self.ready {
-            return;
-        }
         self.ready = false;
         for anchor in self.touched.drain(..) {
             self.bound[anchor as usize] = None;
+            self.heads[anchor as usize] = NONE;
         }
+        self.links.clear();
+        self.expected.clear();
         self.elements.clear();
         self.found[..self.used].iter_mut().for_each(Bits::clear);
         self.used = 0;
+    }
+
+    /// Announces an anchor of a row that will be settled.
+    #[inline]
+    pub fn expect(&mut self, anchor: u32) {
+        self.expected.set(anchor);
+        self.ready = false;
     }
 
     /// Whether the lines of a row hold together; `None` if only the document can tell.
@@ -190,29 +202,20 @@ impl Settler {
 
     /// The elements of an anchor, in document order.
     fn bound(&mut self, anchor: u32, found: Found<'_>) -> Bound {
-        let Found { view, document, names, dfa } = found;
         if let Some(bound) = self.bound[anchor as usize] {
             return bound;
         }
         let start = self.elements.len();
-        let name = names.name_of(view.anchor_label[anchor as usize]);
-        let named = match name.is_some() {
-            true => {
-                let first = self.alike.partition_point(|alike| alike.0 < name);
-                &self.alike[first..first + self.alike[first..].partition_point(|alike| alike.0 == name)]
-            }
-            // A wildcard: any element can bind it.
-            false => self.alike.as_slice(),
-        };
-        for alike in named.chunk_by(|a, b| a.1 == b.1) {
-            if dfa.binds(alike[0].1, anchor) {
-                self.elements.extend(alike.iter().map(|(_, _, element)| element));
-            }
+        let mut at = self.heads[anchor as usize];
+        while at != NONE {
+            let (alike, next) = self.links[at as usize].clone();
+            let alike = &self.alike[alike.start as usize..alike.end as usize];
+            self.elements.extend(alike.iter().map(|(_, element)| element));
+            at = next;
         }
         self.elements[start..].sort_unstable();
-        self.touched.push(anchor);
         let elements = &self.elements[start..];
-        let nested = elements.windows(2).any(|pair| pair[1] < document.element(pair[0]).end);
+        let nested = elements.windows(2).any(|pair| pair[1] < found.document.element(pair[0]).end);
         let bound = Bound { start: start as u32, end: self.elements.len() as u32, nested };
         self.bound[anchor as usize] = Some(bound);
         bound
@@ -237,14 +240,31 @@ impl Settler {
         Some(self.used - 1)
     }
 
-    /// Sorts the document's elements by what they bind; most elements are like another.
-    fn prepare(&mut self, Found { document, dfa, .. }: Found<'_>) {
+    /// Sorts the document's elements by what they bind, for most are like another, and lists those
+    /// of the anchors that are expected.
+    fn prepare(&mut self, Found { document, dfa }: Found<'_>) {
         self.ready = true;
         self.blocks.clear();
         self.blocks.resize(document.elements.len(), NONE);
         self.alike.clear();
         let elements = (0..document.elements.len()).map(ElementId::from);
-        self.alike.extend(elements.map(|id| (document.element(id).name, dfa.accept_of(id), id)));
+        self.alike.extend(elements.map(|element| (dfa.accept_of(element), element)));
         self.alike.sort_unstable();
+        let mut start = 0;
+        for alike in self.alike.chunk_by(|a, b| a.0 == b.0) {
+            let stretch = start..start + alike.len() as u32;
+            start = stretch.end;
+            let masks = dfa.anchors_of(alike[0].0);
+            for (&word, &mask) in masks.words.iter().zip(masks.masks) {
+                for bit in ones(mask & self.expected.word(word)) {
+                    let head = &mut self.heads[(word * 64 + bit) as usize];
+                    if *head == NONE {
+                        self.touched.push(word * 64 + bit);
+                    }
+                    self.links.push((stretch.clone(), *head));
+                    *head = self.links.len() as u32 - 1;
+                }
+            }
+        }
     }
 }

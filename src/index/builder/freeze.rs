@@ -207,11 +207,8 @@ impl Builder {
         }
         if !self.anchors.is_empty() {
             columns.node_anchor = vec![NONE; nodes];
-            columns.anchor_label = vec![NONE; self.anchors.len()];
             for (&node, &anchor) in &self.anchors {
-                let node = renumbered[node as usize] as usize;
-                columns.node_anchor[node] = anchor;
-                columns.anchor_label[anchor as usize] = columns.node_label[node];
+                columns.node_anchor[renumbered[node as usize] as usize] = anchor;
             }
         }
         let entries = self.freeze_entries(&renumbered, conditions, nodes, columns);
