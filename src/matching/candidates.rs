@@ -67,6 +67,9 @@ pub struct Collector<'a, J: Judge> {
     /// A bit per query that was removed; empty if none was.
     pub dead: &'a [u64],
     pub reported: &'a mut Reported,
+    /// Scratch: conditions with rows filed under them, and their lists.
+    pub opened: &'a mut Vec<u32>,
+    pub lists: &'a mut Vec<(u32, u32, u32)>,
     /// Scratch: places of simple rows to settle, with what they are filed under.
     pub unsettled: &'a mut Vec<(u32, u32)>,
     pub judge: J,
@@ -91,12 +94,9 @@ impl<J: Judge> Collector<'_, J> {
                 let base = self.base + first as u32;
                 self.matches.extend(ones(sure).map(|bit| base + bit));
             }
-            for bit in ones(bits & self.view.filed[word]) {
-                let condition = first + bit as usize;
-                let rows = &self.view.condition_rows[condition..condition + 2];
-                self.groups(rows[0], rows[1], condition as u32);
-            }
+            self.opened.extend(ones(bits & self.view.filed[word]).map(|bit| first as u32 + bit));
         }
+        self.open();
         for &slot in self.findings.touched() {
             self.thresholds(slot as usize * 2);
             self.thresholds(slot as usize * 2 + 1);
@@ -105,6 +105,24 @@ impl<J: Judge> Collector<'_, J> {
         self.flush();
         self.settle();
         self.bury(first);
+    }
+
+    /// Tests the rows filed under the conditions that were found. Where they start is looked up for
+    /// all of them first, and the first word of each list with it: the program is larger than what
+    /// is near the processor, and this way it waits for many lists at once.
+    fn open(&mut self) {
+        let opened = std::mem::take(self.opened);
+        let mut lists = std::mem::take(self.lists);
+        lists.extend(opened.iter().map(|&condition| {
+            let start = self.view.condition_rows[condition as usize];
+            (start, self.view.condition_rows[condition as usize + 1], self.view.program[start as usize])
+        }));
+        for (&condition, &(start, end, _)) in opened.iter().zip(&lists) {
+            self.groups(start, end, condition);
+        }
+        (*self.opened, *self.lists) = (opened, lists);
+        self.opened.clear();
+        self.lists.clear();
     }
 
     /// The rows filed under ranges that a side of a slot passes.

@@ -65,8 +65,10 @@ pub struct Dfa {
     sets: Vec<u32>,
     masks: MaskPool,
 
-    /// What tests found, by element: kept only if there are anchors to settle.
+    /// The classes of values met in a document, and what they say; what is there at all. By element.
+    met: Vec<(ElementId, u32, Class)>,
     tested: Vec<(ElementId, MaskList)>,
+    present: Vec<(ElementId, MaskList)>,
     /// Scratch: the states of a document's elements; nodes being gathered; marks on trie nodes.
     path: Vec<u32>,
     nodes: Vec<u32>,
@@ -97,7 +99,9 @@ impl Dfa {
             values: FxHashMap::default(),
             sets: Vec::new(),
             masks: MaskPool::default(),
+            met: Vec::new(),
             tested: Vec::new(),
+            present: Vec::new(),
             path: Vec::new(),
             nodes: Vec::new(),
             marks: vec![0; view.node_label.len()],
@@ -173,7 +177,9 @@ impl Dfa {
         }
         let start = self.start(view, root);
         self.path.clear();
+        self.met.clear();
         self.tested.clear();
+        self.present.clear();
         for (index, element) in document.elements.iter().enumerate() {
             let above = if element.parent.is_none() { start } else { self.path[element.parent.index()] };
             let key = (above as u64) << 32 | element.name.0 as u64;
@@ -192,13 +198,10 @@ impl Dfa {
             let accept = self.states[state as usize].accept;
             self.visit(accept, findings);
             if self.accepts[accept as usize].probes.len > 0 {
-                if self.bytes() > capacity {
-                    return Err(Full);
-                }
                 self.look(view, accept, ElementId::from(index), document, names, ranks, findings);
             }
         }
-        Ok(())
+        self.resolve(view, findings, capacity)
     }
 
     /// Notes what an element's accept set says by itself. A second element in the same document
@@ -219,11 +222,11 @@ impl Dfa {
         }
     }
 
-    /// Notes conditions that a test at an element found to hold.
+    /// Notes conditions that hold because a subject is there at all.
     #[inline]
-    fn found(&mut self, element: ElementId, list: MaskList, findings: &mut Findings) {
+    fn present(&mut self, element: ElementId, list: MaskList, findings: &mut Findings) {
         findings.conditions.or(self.masks.get(list));
-        self.tested.push((element, list));
+        self.present.push((element, list));
     }
 
     /// The accept set of an element of the document matched last.
@@ -242,9 +245,11 @@ impl Dfa {
             let accept = self.states[self.path[index] as usize].accept;
             bits.or(self.masks.get(self.accepts[accept as usize].conditions));
         }
-        let first = self.tested.partition_point(|(element, _)| *element < start);
-        for (_, list) in self.tested[first..].iter().take_while(|(element, _)| *element < end) {
-            bits.or(self.masks.get(*list));
+        for found in [&self.present, &self.tested] {
+            let first = found.partition_point(|(element, _)| *element < start);
+            for (_, list) in found[first..].iter().take_while(|(element, _)| *element < end) {
+                bits.or(self.masks.get(*list));
+            }
         }
     }
 

@@ -45,6 +45,8 @@ pub struct Matcher {
     nfa: Nfa,
     ranks: Ranks,
     by_name: ByName,
+    opened: Vec<u32>,
+    lists: Vec<(u32, u32, u32)>,
     unsettled: Vec<(u32, u32)>,
 }
 
@@ -114,6 +116,8 @@ impl Matcher {
             nfa: Nfa::default(),
             ranks: Ranks::default(),
             by_name: ByName::default(),
+            opened: Vec::new(),
+            lists: Vec::new(),
             unsettled: Vec::new(),
         }
     }
@@ -249,6 +253,8 @@ impl Matcher {
                 findings,
                 dead: part.dead_queries(),
                 reported,
+                opened: &mut self.opened,
+                lists: &mut self.lists,
                 unsettled: &mut self.unsettled,
                 judge,
                 outbox: [0; OUTBOX],

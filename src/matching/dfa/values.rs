@@ -1,6 +1,6 @@
 //! The values below an element: attributes, text, positions, looked up by their class.
 
-use super::{Dfa, Stretch};
+use super::{Dfa, Full, Stretch};
 use crate::document::Document;
 use crate::ids::ElementId;
 use crate::index::builder::{
@@ -95,12 +95,12 @@ impl Dfa {
                 SUBJECT_POSITION => {
                     let rank = ranks.of(document, element).named;
                     let class = self.classify(view, probe, rank as f64, NONE);
-                    self.compare(view, probe, element, class, findings);
+                    self.compare(probe, element, class);
                 }
                 _ => {
                     let rank = ranks.of(document, element).any;
                     let class = self.classify(view, probe, rank as f64, NONE);
-                    self.compare(view, probe, element, class, findings);
+                    self.compare(probe, element, class);
                 }
             }
         }
@@ -118,7 +118,7 @@ impl Dfa {
     ) {
         let Probe { flags, exists, slots, turns, .. } = self.probes[probe];
         if !exists.is_empty() {
-            self.found(element, exists, findings);
+            self.present(element, exists, findings);
         }
         let mut class = Class::NOTHING;
         if flags & ENTRY_TEXT != 0 {
@@ -133,7 +133,7 @@ impl Dfa {
                 }
             }
         }
-        self.compare(view, probe, element, class, findings);
+        self.compare(probe, element, class);
     }
 
     /// Where a number stands among a probe's constants and turns.
@@ -153,30 +153,48 @@ impl Dfa {
         class
     }
 
-    /// Sets the conditions that hold of a value, which depend only on its class.
+    /// Puts off what a value's class says: see `resolve`.
     #[inline]
-    fn compare(
+    fn compare(&mut self, probe: usize, element: ElementId, class: Class) {
+        if class != Class::NOTHING || self.probes[probe].flags & PROBE_UNEQUAL != 0 {
+            self.met.push((element, probe as u32, class));
+        }
+    }
+
+    /// Sets the conditions that hold of the values met. Looking them all up in a row lets the
+    /// processor wait for many of them at once: the cache is larger than what is near it.
+    pub(super) fn resolve(
         &mut self,
         view: View<'_>,
-        probe: usize,
-        element: ElementId,
-        class: Class,
         findings: &mut Findings,
-    ) {
-        if class == Class::NOTHING && self.probes[probe].flags & PROBE_UNEQUAL == 0 {
-            return;
+        capacity: usize,
+    ) -> Result<(), Full> {
+        let met = std::mem::take(&mut self.met);
+        for &(element, probe, class) in &met {
+            let known = self.values.get(&(probe, class)).copied();
+            self.tested.push((element, known.unwrap_or(MaskList::UNKNOWN)));
         }
-        let list = match self.values.get(&(probe as u32, class)) {
-            Some(&list) => list,
-            None => self.learn(view, probe, class),
-        };
-        if !list.is_empty() {
-            self.found(element, list, findings);
+        for (at, &(_, probe, class)) in met.iter().enumerate() {
+            let mut list = self.tested[at].1;
+            if list.is_unknown() {
+                if self.bytes() > capacity {
+                    return Err(Full);
+                }
+                list = self.learn(view, probe as usize, class);
+                self.tested[at].1 = list;
+            }
+            findings.conditions.or(self.masks.get(list));
         }
+        self.met = met;
+        Ok(())
     }
 
     #[cold]
     fn learn(&mut self, view: View<'_>, probe: usize, class: Class) -> MaskList {
+        // The same class may have been met twice.
+        if let Some(&list) = self.values.get(&(probe as u32, class)) {
+            return list;
+        }
         let Stretch { start, len } = self.probes[probe].entries;
         for at in start..start + len {
             let entry = self.sets[at as usize];
