@@ -39,7 +39,7 @@ pub struct Index {
     generation: Arc<Generation>,
     pending: FxHashMap<u64, Pending>,
     /// Places of targets to remove, per part of the generation.
-    removed: Vec<Vec<u32>>,
+    removed: Vec<FxHashSet<u32>>,
     /// Compared with the generation's number to see whether anything is to be done.
     changed: bool,
     pub sample: Sample,
@@ -85,13 +85,10 @@ impl Index {
         let Some((part, place)) = self.find(target) else {
             return false;
         };
-        self.removed.resize(self.generation.parts().len(), Vec::new());
-        if self.removed[part].contains(&place) {
-            return false;
-        }
-        self.removed[part].push(place);
-        self.changed = true;
-        true
+        self.removed.resize(self.generation.parts().len(), FxHashSet::default());
+        let removed = self.removed[part].insert(place);
+        self.changed |= removed;
+        removed
     }
 
     fn find(&self, target: u64) -> Option<(usize, u32)> {
@@ -182,7 +179,7 @@ impl Index {
     fn advance(&mut self, added: Option<Part>) {
         let mut parts = self.generation.parts().to_vec();
         for (part, places) in parts.iter_mut().zip(self.removed.drain(..)) {
-            part.remove(&places);
+            part.remove(&places.into_iter().collect::<Vec<_>>());
         }
         parts.extend(added);
         parts.retain(|part| part.live() > 0);

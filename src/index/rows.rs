@@ -323,6 +323,7 @@ pub fn freeze(
             }
         }
     }
+    assert!(columns.program.len() < LARGE as usize, "a segment's rows fit 4 GiB: load in several parts");
     finish(columns);
 }
 
