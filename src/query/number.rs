@@ -14,6 +14,9 @@ const POWERS: [f64; 23] = [
 /// A mantissa below 2^53 over an exact power of ten is one correctly rounded division, which
 /// covers what messages hold; the standard library rounds the rest.
 pub fn number(bytes: &[u8]) -> f64 {
+    if bytes.len() > LONG {
+        return long_number(bytes);
+    }
     let start = bytes.iter().position(|&byte| !is_space(byte)).unwrap_or(bytes.len());
     let text = &bytes[start..];
     let (negative, digits) = match text {
@@ -49,9 +52,81 @@ pub fn number(bytes: &[u8]) -> f64 {
     if negative { -magnitude } else { magnitude }
 }
 
+/// Longer strings are not what a number looks like, but a message can nest megabytes of digits.
+const LONG: usize = 128;
+/// A whole part of more digits is past every double.
+const MOST_WHOLE: usize = 400;
+/// Digits of a fraction that can matter: 324 zeros, then the 767 that decide the rounding.
+const MOST_FRACTION: usize = 1200;
+
+/// The same for a long string, in a few passes that each take many bytes at a time, and with no more
+/// digits than a double can tell apart.
+#[cold]
+fn long_number(bytes: &[u8]) -> f64 {
+    let text = &bytes[run(bytes, is_space)..];
+    let (negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    let (whole, rest) = text.split_at(run(text, |byte| byte.is_ascii_digit()));
+    let (fraction, rest) = match rest {
+        [b'.', rest @ ..] => rest.split_at(run(rest, |byte| byte.is_ascii_digit())),
+        _ => (&rest[..0], rest),
+    };
+    if whole.is_empty() && fraction.is_empty() || run(rest, is_space) < rest.len() {
+        return f64::NAN;
+    }
+    let whole = &whole[run(whole, |byte| byte == b'0')..];
+    let magnitude = if whole.len() > MOST_WHOLE {
+        f64::INFINITY
+    } else {
+        let (kept, dropped) = fraction.split_at(fraction.len().min(MOST_FRACTION));
+        // What is dropped only says on which side of a midpoint the number lies.
+        let beyond = run(dropped, |byte| byte == b'0') < dropped.len();
+        let digits = [b"0", whole, b".", kept, if beyond { b"1" } else { b"0" }].concat();
+        std::str::from_utf8(&digits).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
+    };
+    if negative { -magnitude } else { magnitude }
+}
+
+/// How many bytes from the start are of a class.
+fn run(bytes: &[u8], is: impl Fn(u8) -> bool) -> usize {
+    let (blocks, _) = bytes.as_chunks::<32>();
+    // No early exit inside a block: that is what lets the compiler take it at once.
+    let whole = |block: &&[u8; 32]| block.iter().fold(true, |all, &byte| all & is(byte));
+    let start = 32 * blocks.iter().take_while(whole).count();
+    start + bytes[start..].iter().take_while(|&&byte| is(byte)).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::number;
+
+    #[test]
+    fn long_ones_are_numbers_too() {
+        let nines = "9".repeat(300);
+        let long_fraction = format!("0.5{}1", "0".repeat(5_000));
+        let midpoint = format!("9007199254740993.{}", "0".repeat(5_000));
+        for text in [
+            format!("{nines}.{nines}"),
+            format!("{}{}", "0".repeat(100_000), nines),
+            format!("0.{}123{}", "0".repeat(250), nines),
+            format!("0.{}1", "0".repeat(10_000)),
+            long_fraction,
+            format!("{midpoint}1"),
+            midpoint,
+        ] {
+            let expected = text.parse::<f64>().unwrap();
+            assert_eq!(number(text.as_bytes()).to_bits(), expected.to_bits(), "{}", &text[..40]);
+            let padded = format!("{}-{text}{}", " ".repeat(200), "\n".repeat(200));
+            assert_eq!(number(padded.as_bytes()), -expected);
+            assert!(number(format!("{text}x").as_bytes()).is_nan());
+            assert!(number(format!("{text} {text}").as_bytes()).is_nan());
+        }
+        assert_eq!(number("7".repeat(1 << 20).as_bytes()), f64::INFINITY);
+        assert!(number(" ".repeat(1 << 20).as_bytes()).is_nan());
+        assert!(number(format!("{}..", "1".repeat(200)).as_bytes()).is_nan());
+    }
 
     #[test]
     fn accepts_what_xpath_accepts() {
