@@ -162,29 +162,24 @@ impl<J: Judge> Collector<'_, J> {
     /// how far the list has grown depends on it.
     #[inline]
     fn simple<const N: usize, const W: usize>(&mut self, rows: &[u32], at: usize, access: u32) {
-        for (batch, rows) in rows.as_chunks::<W>().0.chunks(OUTBOX).enumerate() {
-            if self.filled + rows.len() > OUTBOX {
-                self.flush();
+        let (conditions, twice) = (&self.findings.conditions, &self.findings.twice);
+        let mut filled = self.filled;
+        let mut place = at as u32 | if N > 1 { LARGE } else { 0 };
+        for row in rows.as_chunks::<W>().0 {
+            if filled == OUTBOX {
+                self.matches.extend_from_slice(&self.outbox);
+                filled = 0;
             }
-            let mut filled = self.filled;
-            for (index, row) in rows.iter().enumerate() {
-                let mut holds = true;
-                for &condition in &row[..N] {
-                    holds &= self.findings.conditions.get(condition);
-                }
-                let mut several = false;
-                for &anchor in &row[N..2 * N] {
-                    several |= self.findings.twice.get(anchor);
-                }
-                self.outbox[filled & (OUTBOX - 1)] = self.base + row[W - 1];
-                filled += (holds & !several) as usize;
-                if holds & several {
-                    let place = (at + (batch * OUTBOX + index) * W) as u32;
-                    self.unsettled.push((place | if N > 1 { LARGE } else { 0 }, access));
-                }
+            let holds = row[..N].iter().fold(true, |holds, &condition| holds & conditions.get(condition));
+            let several = row[N..2 * N].iter().fold(false, |several, &anchor| several | twice.get(anchor));
+            self.outbox[filled] = self.base + row[W - 1];
+            filled += (holds & !several) as usize;
+            if holds & several {
+                self.unsettled.push((place, access));
             }
-            self.filled = filled;
+            place += W as u32;
         }
+        self.filled = filled;
     }
 
     fn flush(&mut self) {
