@@ -20,7 +20,7 @@ pub struct Work {
     pub verified: u64,
 }
 
-/// Matches that are handed over at once; a power of two.
+/// Matches that are handed over at once.
 pub const OUTBOX: usize = 1024;
 
 /// Remembers which queries with several rows were reported.

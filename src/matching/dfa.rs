@@ -72,8 +72,7 @@ pub struct Dfa {
     /// Scratch: the states of a document's elements; nodes being gathered; marks on trie nodes.
     path: Vec<u32>,
     nodes: Vec<u32>,
-    marks: Vec<u32>,
-    mark: u32,
+    marks: Marks,
     conditions: Bits,
     anchors: Bits,
     /// Per accept set: the document it was last met in, and whether twice; see `visit`.
@@ -104,8 +103,7 @@ impl Dfa {
             present: Vec::new(),
             path: Vec::new(),
             nodes: Vec::new(),
-            marks: vec![0; view.node_label.len()],
-            mark: 0,
+            marks: Marks { marks: vec![0; view.node_label.len()], mark: 0 },
             conditions: Bits::new(view.conditions()),
             anchors: Bits::new(view.anchors()),
             visits: Vec::new(),
@@ -282,12 +280,12 @@ impl Dfa {
         let accept = self.accept(view);
         // Loops grow by the nodes that were not there before.
         let before = self.loops[loops as usize];
-        self.mark += 1;
+        self.marks.clear();
         for &node in slice(&self.sets, before) {
-            self.marks[node as usize] = self.mark;
+            self.marks.add(node);
         }
-        let (marks, mark) = (&self.marks, self.mark);
-        self.nodes.retain(|&node| view.has_descendants(node) && marks[node as usize] != mark);
+        let marks = &self.marks;
+        self.nodes.retain(|&node| view.has_descendants(node) && !marks.has(node));
         let loops = if self.nodes.is_empty() {
             loops
         } else {
@@ -332,7 +330,7 @@ impl Dfa {
         let candidates = self.loop_ids.entry(hash).or_default();
         for &loops in candidates.iter() {
             let known = slice(&self.sets, self.loops[loops as usize]);
-            if same_set(known, &self.nodes, &mut self.marks, &mut self.mark) {
+            if same_set(known, &self.nodes, &mut self.marks) {
                 return loops;
             }
         }
@@ -349,7 +347,7 @@ impl Dfa {
         let candidates = self.accept_ids.entry(hash).or_default();
         for &accept in candidates.iter() {
             let known = slice(&self.sets, self.accepts[accept as usize].nodes);
-            if same_set(known, &self.nodes, &mut self.marks, &mut self.mark) {
+            if same_set(known, &self.nodes, &mut self.marks) {
                 return accept;
             }
         }
@@ -391,11 +389,37 @@ fn hash_set(nodes: &[u32]) -> u64 {
 }
 
 /// Whether two lists without repetitions hold the same nodes.
-fn same_set(a: &[u32], b: &[u32], marks: &mut [u32], mark: &mut u32) -> bool {
+fn same_set(a: &[u32], b: &[u32], marks: &mut Marks) -> bool {
     if a.len() != b.len() {
         return false;
     }
-    *mark += 1;
-    a.iter().for_each(|&node| marks[node as usize] = *mark);
-    b.iter().all(|&node| marks[node as usize] == *mark)
+    marks.clear();
+    a.iter().for_each(|&node| marks.add(node));
+    b.iter().all(|&node| marks.has(node))
+}
+
+/// A set of trie nodes that is emptied at no cost: what bears an older mark is not in it.
+struct Marks {
+    marks: Vec<u32>,
+    mark: u32,
+}
+
+impl Marks {
+    fn clear(&mut self) {
+        self.mark = self.mark.wrapping_add(1);
+        if self.mark == 0 {
+            self.marks.fill(0);
+            self.mark = 1;
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, node: u32) {
+        self.marks[node as usize] = self.mark;
+    }
+
+    #[inline]
+    fn has(&self, node: u32) -> bool {
+        self.marks[node as usize] == self.mark
+    }
 }

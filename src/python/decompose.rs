@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use super::error::Refusals;
 use super::tables::{Column, record_batch};
-use crate::query::ast::{Axis, Literal, NameTest, Operator};
+use crate::query::ast::{Axis, Literal, NameTest};
 use crate::query::decompose::{
     Alternative, Check, DOCUMENT, Decomposition, Postfix, Subject, decompose, postfix,
 };
@@ -163,7 +163,7 @@ impl Lines {
                 Check::Equal(Literal::Number(number)) => ("=", None, Some(*number)),
                 Check::Unequal(Literal::Text(text)) => ("!=", Some(text), None),
                 Check::Unequal(Literal::Number(number)) => ("!=", None, Some(*number)),
-                Check::Range(operator, number) => (symbol(operator), None, Some(number)),
+                Check::Range(operator, number) => (operator.symbol(), None, Some(number)),
                 Check::Position(position) => ("=", None, Some(f64::from(position))),
             };
             self.operator.append_value(operator);
@@ -256,15 +256,4 @@ impl Tree {
 
 fn table<const N: usize>(columns: [Column; N]) -> RecordBatch {
     record_batch(columns, [])
-}
-
-fn symbol(operator: Operator) -> &'static str {
-    match operator {
-        Operator::Equal => "=",
-        Operator::NotEqual => "!=",
-        Operator::Less => "<",
-        Operator::LessOrEqual => "<=",
-        Operator::Greater => ">",
-        Operator::GreaterOrEqual => ">=",
-    }
 }

@@ -23,12 +23,13 @@ use super::matches::{Rows, expand};
 use super::messages::Messages;
 use super::selection;
 use super::subscriptions::Subscriptions;
+use crate::document::Limits;
 use crate::error::IndexError;
 use crate::index::generation::{Generation, Part};
 use crate::index::snapshot;
 use crate::matching::explain::explain;
 use crate::matching::verify::Verifier;
-use crate::matching::{CacheStats, Matcher};
+use crate::matching::{CacheStats, Matcher, Walked};
 use crate::query::parse;
 
 /// So many generations back the numbers of a match can still be turned into targets.
@@ -188,23 +189,11 @@ impl Index {
         limits: GivenLimits,
         limit: usize,
     ) -> (PyRecordBatch, PyRecordBatch) {
-        let generation = self.state().newest();
-        let (nodes, errors) = py.detach(|| {
-            let (mut nodes, mut errors) = (selection::Nodes::default(), Refusals::new("message"));
-            let mut number = 0;
-            self.with_matcher(|matcher| {
-                let walk = |verifier: &mut Verifier<'_>, twig| verifier.nodes(twig);
-                matcher.walk_batch(&generation, tenant, messages.or_empty(), &limits.0, walk, |outcome| {
-                    match outcome {
-                        Ok(walked) => nodes.push(number, &walked, limit),
-                        Err(error) => errors.push_read(number, &messages.explain(number, error)),
-                    }
-                    number += 1;
-                });
-            });
-            (nodes.finish(generation.number), errors.finish())
-        });
-        (nodes.into(), errors.into())
+        let mut nodes = selection::Nodes::default();
+        let walk = |verifier: &mut Verifier<'_>, twig| verifier.nodes(twig);
+        let push = |number, walked: &Walked<'_, _>| nodes.push(number, walked, limit);
+        let (generation, errors) = self.walk(py, &messages, tenant, &limits.0, walk, push);
+        (nodes.finish(generation).into(), errors)
     }
 
     /// The ways to those nodes, one node per step, up to `limit` for each message and query; and errors.
@@ -216,23 +205,11 @@ impl Index {
         limits: GivenLimits,
         limit: usize,
     ) -> (PyRecordBatch, PyRecordBatch) {
-        let generation = self.state().newest();
-        let (bindings, errors) = py.detach(|| {
-            let (mut bindings, mut errors) = (selection::Bindings::default(), Refusals::new("message"));
-            let mut number = 0;
-            self.with_matcher(|matcher| {
-                let walk = |verifier: &mut Verifier<'_>, twig| verifier.tuples(twig, limit);
-                matcher.walk_batch(&generation, tenant, messages.or_empty(), &limits.0, walk, |outcome| {
-                    match outcome {
-                        Ok(walked) => bindings.push(number, &walked),
-                        Err(error) => errors.push_read(number, &messages.explain(number, error)),
-                    }
-                    number += 1;
-                });
-            });
-            (bindings.finish(generation.number), errors.finish())
-        });
-        (bindings.into(), errors.into())
+        let mut bindings = selection::Bindings::default();
+        let walk = |verifier: &mut Verifier<'_>, twig| verifier.tuples(twig, limit);
+        let push = |number, walked: &Walked<'_, _>| bindings.push(number, walked);
+        let (generation, errors) = self.walk(py, &messages, tenant, &limits.0, walk, push);
+        (bindings.finish(generation).into(), errors)
     }
 
     /// Why a query matches a message, or why not: plain values for `tamis.Explanation`.
@@ -350,6 +327,35 @@ impl Index {
         state.index = index;
         state.changed = false;
         done.ok_or_else(|| busy(py))
+    }
+
+    /// Walks the matching queries of messages, and hands over what was found for each message that
+    /// can be read. The number of the generation, and errors.
+    fn walk<T>(
+        &self,
+        py: Python<'_>,
+        messages: &Messages,
+        tenant: &str,
+        limits: &Limits,
+        walk: impl Fn(&mut Verifier<'_>, u32) -> T + Send,
+        mut push: impl FnMut(usize, &Walked<'_, T>) + Send,
+    ) -> (u64, PyRecordBatch) {
+        let generation = self.state().newest();
+        let errors = py.detach(|| {
+            let mut errors = Refusals::new("message");
+            let mut number = 0;
+            self.with_matcher(|matcher| {
+                matcher.walk_batch(&generation, tenant, messages.or_empty(), limits, walk, |outcome| {
+                    match outcome {
+                        Ok(walked) => push(number, &walked),
+                        Err(error) => errors.push_read(number, &messages.explain(number, error)),
+                    }
+                    number += 1;
+                });
+            });
+            errors.finish()
+        });
+        (generation.number, errors.into())
     }
 
     /// Works with a matcher that nobody else has. A lock that is held is not waited for: a new

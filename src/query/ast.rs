@@ -67,6 +67,20 @@ pub enum Operator {
     GreaterOrEqual,
 }
 
+impl Operator {
+    /// As it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Operator::Equal => "=",
+            Operator::NotEqual => "!=",
+            Operator::Less => "<",
+            Operator::LessOrEqual => "<=",
+            Operator::Greater => ">",
+            Operator::GreaterOrEqual => ">=",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Literal {
     Text(String),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::ast::{Axis, Expr, Literal, Name, NameTest, Node, Operator, Path, Predicate, Query, Step, Test};
+use super::ast::{Axis, Expr, Literal, Name, NameTest, Node, Path, Predicate, Query, Step, Test};
 
 pub fn write(query: &Query, out: &mut String) {
     expr(&query.expr, false, out);
@@ -47,7 +47,7 @@ fn tested(nodes: &Path, test: &Test, out: &mut String) {
         Test::Exists => path(nodes, out),
         Test::Compare(operator, literal) => {
             path(nodes, out);
-            out.push_str(symbol(*operator));
+            out.push_str(operator.symbol());
             match literal {
                 Literal::Text(value) => quoted(value, out),
                 Literal::Number(value) => number(*value, out),
@@ -121,17 +121,6 @@ fn namespace(uri: &str, out: &mut String) {
     out.push_str("Q{");
     out.push_str(uri);
     out.push('}');
-}
-
-fn symbol(operator: Operator) -> &'static str {
-    match operator {
-        Operator::Equal => "=",
-        Operator::NotEqual => "!=",
-        Operator::Less => "<",
-        Operator::LessOrEqual => "<=",
-        Operator::Greater => ">",
-        Operator::GreaterOrEqual => ">=",
-    }
 }
 
 /// A literal holds one kind of quote at most: XPath 1.0 has no way to write both.
