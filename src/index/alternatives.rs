@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::index::range::{Range, sortable};
 use crate::index::rows::MOST;
+use crate::index::shape::{MOST_COUNTED, Under};
 
 /// The alternatives of all queries of a segment while it is built, in one array.
 #[derive(Default)]
@@ -15,12 +16,14 @@ pub struct Alternatives {
 
 #[derive(Clone, Copy)]
 pub enum Part {
-    /// A condition, and a bit for each anchor that its line passes through.
-    Positive(u32, u32),
+    /// A condition, and how its line lies to the anchors.
+    Positive(u32, Under),
     Negative(u32),
     Anchor(u32),
-    /// A range with its bound, and a bit for each anchor that its line passes through.
-    Range(Range, f64, u32),
+    /// A range with its bound, and how its line lies to the anchors.
+    Range(Range, f64, Under),
+    /// The place of an anchor among the alternative's, and the position counted there.
+    Counted(u32, u32),
 }
 
 impl Alternatives {
@@ -33,7 +36,7 @@ impl Alternatives {
         self.exact.push(exact);
     }
 
-    pub fn positive(&mut self, condition: u32, under: u32) {
+    pub fn positive(&mut self, condition: u32, under: Under) {
         self.parts.push(Part::Positive(condition, under));
     }
 
@@ -45,8 +48,15 @@ impl Alternatives {
         self.parts.push(Part::Anchor(anchor));
     }
 
-    pub fn range(&mut self, range: Range, bound: f64, under: u32) {
+    pub fn range(&mut self, range: Range, bound: f64, under: Under) {
         self.parts.push(Part::Range(range, bound, under));
+    }
+
+    pub fn counted(&mut self, anchor: u32, position: u32) {
+        match position {
+            0..=MOST_COUNTED => self.parts.push(Part::Counted(anchor, position)),
+            _ => self.weaken(),
+        }
     }
 
     /// Leaves something of the alternative that was begun last to verification.
@@ -68,7 +78,7 @@ impl Alternatives {
         let (mut lists, mut ranges) = ([0; 2], 0);
         for part in self.parts(alternative) {
             match part {
-                Part::Anchor(_) => return false,
+                Part::Anchor(_) | Part::Counted(..) => return false,
                 Part::Positive(..) => lists[0] += 1,
                 Part::Negative(_) => lists[1] += 1,
                 Part::Range(..) => ranges += 1,

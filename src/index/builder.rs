@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::index::alternatives::Alternatives;
 use crate::index::constants::{Constant, Constants};
 use crate::index::range::Range;
+use crate::index::shape::Under;
 use crate::index::trie::{ANY, Labels, NONE, Trie};
 use crate::index::twig::Twigs;
 use crate::query::QueryId;
@@ -32,7 +33,7 @@ const PRIOR_EQUAL: f32 = 0.01;
 const PRIOR_UNEQUAL: f32 = 0.4;
 
 /// Up to so many bounds of a subject become conditions.
-const FEW_BOUNDS: usize = 32;
+const FEW_BOUNDS: usize = 128;
 
 /// An entry while a segment is built.
 struct Entry {
@@ -189,11 +190,11 @@ impl Builder {
     fn alternative(&mut self, parts: &Decomposition<'_>, alternative: &Alternative) {
         self.alternatives.begin(alternative.exact);
         for (lines, negated) in [(&alternative.positive, false), (&alternative.negative, true)] {
-            for &line in lines {
-                let line = &parts.lines[line as usize];
-                let passes = |(bit, &anchor)| (parts.passes(line.node, anchor) as u32) << bit;
-                let under = alternative.anchors.iter().take(32).enumerate().map(passes).sum();
-                self.line(line, negated, under);
+            for &at in lines {
+                let line = &parts.lines[at as usize];
+                let reaches = alternative.anchors.iter().map(|&anchor| parts.reach(line.node, anchor));
+                let counted = alternative.counted.as_ref().is_some_and(|counted| counted.lines.contains(&at));
+                self.line(line, negated, Under::new(reaches, counted));
             }
         }
         for &anchor in &alternative.anchors {
@@ -202,11 +203,15 @@ impl Builder {
             let anchor = *self.anchors.entry(node).or_insert(next);
             self.alternatives.anchor(anchor);
         }
+        if let Some(counted) = &alternative.counted
+            && let Some(place) = alternative.anchors.iter().position(|&anchor| anchor == counted.anchor)
+        {
+            self.alternatives.counted(place as u32, counted.position);
+        }
     }
 
-    /// Adds a line or its negation to the alternative that was begun last, with a bit for each
-    /// anchor it passes through.
-    fn line(&mut self, line: &Line<'_>, negated: bool, under: u32) {
+    /// Adds a line or its negation to the alternative that was begun last.
+    fn line(&mut self, line: &Line<'_>, negated: bool, under: Under) {
         if let Check::Range(operator, constant) = line.check {
             let slot = self.slot(line);
             match Range::new(slot, operator, constant, negated) {

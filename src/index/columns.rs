@@ -5,6 +5,8 @@
 
 use bytemuck::Pod;
 
+use crate::index::shape::Shape;
+
 macro_rules! columns {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
         #[derive(Default)]
@@ -98,9 +100,16 @@ columns! {
     entry_unequal: u32,
     unequal: [u32; 2],
 
-    /// A bit per condition: whether rows are filed under it.
+    // Rows filed under condition c; see `rows`. All but `filed` are empty where there are none.
+    /// A bit per condition: whether few simple rows are filed under it, and whether many or other rows are.
+    few: u64,
     filed: u64,
-    /// Rows filed under condition c: `program[condition_rows[c]..condition_rows[c + 1]]`.
+    /// Simple rows: `narrow[condition_narrow[c]..condition_narrow[c + 1]]`, and so `wide`.
+    condition_narrow: u32,
+    narrow: [u32; 4],
+    condition_wide: u32,
+    wide: [u32; 8],
+    /// Other rows: `program[condition_rows[c]..condition_rows[c + 1]]`.
     condition_rows: u32,
 
     // Rows filed under a range: the thresholds of each side of a slot, ascending.
@@ -112,6 +121,8 @@ columns! {
     program: u32,
     /// The numbers that groups compare slots with.
     constant: f64,
+    /// The shapes of simple rows, by query, from the first that has no other rows.
+    shape: Shape,
 
     query_id: [u8; 16],
     /// Where the query's twig starts in `twig`, or `NONE` if rows are always exact.
@@ -155,6 +166,16 @@ impl View<'_> {
 
     pub fn queries(&self) -> usize {
         self.query_id.len()
+    }
+
+    /// The first query that is filed just once.
+    pub fn first_single(&self) -> usize {
+        self.exact() + self.multi()
+    }
+
+    /// The shape of a query's simple row.
+    pub fn shape_of(&self, query: u32) -> Shape {
+        self.shape[query as usize - self.first_single()]
     }
 }
 

@@ -10,6 +10,7 @@ pub mod range;
 pub mod rows;
 pub mod sample;
 pub mod segment;
+pub mod shape;
 pub mod snapshot;
 pub mod trie;
 pub mod twig;

@@ -15,23 +15,22 @@
 //!
 //! The constants of the first range, then of the others, stand in `constant`.
 //!
-//! Most rows are *simple*: a few positives and anchors and nothing else. They come in two sizes, one
-//! positive and one anchor or three of each, and stand row by row, which keeps a short list in one
-//! cache line. What a row does not need is filled up with a condition that always holds and an
-//! anchor that is never bound twice, so that testing a row takes no branch:
+//! Most rows are *simple*: a few positives and anchors and nothing else, under a condition. They
+//! stand row by row in tables of their own, *narrow* ones with one positive and one anchor, *wide*
+//! ones with three of each. What a row does not need is filled up with a condition that always holds
+//! and an anchor that is never bound twice, so that testing a row takes no branch:
 //!
 //! ```text
-//! SIMPLE | size<<30 | rows
-//! positive…, anchor…, under, query        per row
+//! positive…, anchor…, access test, query
 //! ```
 //!
-//! `under` says which lines pass through which anchors: bit 4 × anchor + line, where line 0 is the
-//! access test and line i + 1 the positive i.
+//! How its lines lie to its anchors is kept apart, in the query's `Shape`: few rows need it.
 
 use crate::index::alternatives::{Alternatives, Part};
 use crate::index::columns::Columns;
 use crate::index::frequency::Frequencies;
 use crate::index::range::{Range, number_of, sortable};
+use crate::index::shape::{MOST_SIMPLE, Shape, Under};
 use crate::index::trie::NONE;
 
 /// Always verify.
@@ -39,40 +38,13 @@ pub const VERIFY: u32 = 1;
 /// The rows' queries have other rows too: report a query once.
 pub const MULTI: u32 = 2;
 
-/// Marks the header of a group of simple rows, and of the larger size.
-pub const SIMPLE: u32 = 1 << 31;
-pub const LARGE: u32 = 1 << 30;
-/// The most positives and the most anchors of a simple row.
-pub const SIMPLE_MOST: usize = 3;
+/// Conditions with up to so many simple rows have them copied into caches, next to those of the
+/// conditions that are found together with them.
+const FEW: usize = 64;
 
 pub const HEADER: usize = 4;
 /// More tests of a kind than a header can count are left to verification.
 pub const MOST: usize = 255;
-
-/// The header of a group of simple rows, read.
-pub struct Simple {
-    /// Positives and anchors of a row.
-    pub size: usize,
-    pub rows: usize,
-}
-
-impl Simple {
-    #[inline(always)]
-    pub fn of(header: u32) -> Simple {
-        let size = if header & LARGE != 0 { SIMPLE_MOST } else { 1 };
-        Simple { size, rows: (header & !(SIMPLE | LARGE)) as usize }
-    }
-
-    fn size(positives: usize, anchors: usize) -> usize {
-        if positives.max(anchors) <= 1 { 1 } else { SIMPLE_MOST }
-    }
-
-    /// Words of a row.
-    #[inline(always)]
-    pub fn width(&self) -> usize {
-        2 * self.size + 2
-    }
-}
 
 /// An alternative that is to be filed.
 pub struct Planned {
@@ -94,8 +66,8 @@ enum Access {
 /// A row on its way to its group. Its lists stand in `Rows`; this is what is sorted.
 struct Row {
     access: Access,
-    /// What a header says; the size of a simple row.
-    shape: u32,
+    /// What a header says; of a simple row, whether it is wide.
+    form: u32,
     flags: u32,
     /// The first range, or `NONE`, and an integer that orders rows as a number passes them.
     first: (u32, u64),
@@ -119,11 +91,15 @@ struct Rows<'a> {
     /// What simple rows are filled up with.
     always_holds: u32,
     never_twice: u32,
-    /// Conditions with the anchors they are under.
-    positives: Vec<(u32, u32)>,
+    /// Conditions, and how their lines lie to the anchors.
+    positives: Vec<(u32, Under)>,
     negatives: Vec<u32>,
     anchors: Vec<u32>,
     ranges: Vec<(Range, f64)>,
+    /// An anchor's place and the position counted there.
+    counted: Option<(u32, u32)>,
+    shapes: Vec<Shape>,
+    first_single: u32,
 }
 
 impl Rows<'_> {
@@ -133,10 +109,7 @@ impl Rows<'_> {
             return;
         }
         let (access, access_under) = self.take_access(planned.tenant);
-        let exact = self.alternatives.is_exact(planned.alternative) && self.trim();
-        if !exact {
-            self.anchors.clear();
-        }
+        let fits = self.trim();
         // Rare tests first: most rows fail their first test.
         let frequencies = self.frequencies;
         self.positives.sort_unstable_by(|&(a, _), &(b, _)| {
@@ -144,39 +117,34 @@ impl Rows<'_> {
         });
         let share = |(range, constant): &(Range, f64)| frequencies.of_range(*range, *constant);
         self.ranges.sort_unstable_by(|a, b| share(a).total_cmp(&share(b)).then(a.0.cmp(&b.0)));
+        let exact = self.alternatives.is_exact(planned.alternative) && fits;
+        if exact && !planned.multi && self.is_simple(access) {
+            self.push_simple(access, access_under, planned.query);
+            return;
+        }
+        // Only a shape says what is counted.
+        let exact = exact && self.counted.is_none();
+        if !exact {
+            self.anchors.clear();
+        }
         let flags = if exact { 0 } else { VERIFY } | if planned.multi { MULTI } else { 0 };
-        let simple = flags == 0
-            && self.negatives.is_empty()
-            && self.ranges.is_empty()
-            && self.positives.len() <= SIMPLE_MOST
-            && self.anchors.len() <= SIMPLE_MOST
-            // A range is not among the conditions found below an element.
-            && (self.anchors.is_empty() || matches!(access, Access::Condition(_)));
-        let shape = if simple {
-            Simple::size(self.positives.len(), self.anchors.len())
-        } else {
-            self.positives.len()
-                | self.negatives.len() << 8
-                | self.anchors.len() << 16
-                | self.ranges.len() << 24
-        };
+        let form = self.positives.len()
+            | self.negatives.len() << 8
+            | self.anchors.len() << 16
+            | self.ranges.len() << 24;
         self.rows.push(Row {
             access,
-            shape: shape as u32,
+            form: form as u32,
             flags,
             first: self.ranges.first().map_or((NONE, 0), |&(range, constant)| {
                 let order = sortable(constant);
                 (range.0, if range.negated() { !order } else { order })
             }),
             query: planned.query,
-            simple,
+            simple: false,
             ids: self.ids.len() as u32,
             constants: self.constants.len() as u32,
         });
-        if simple {
-            self.push_simple(access_under);
-            return;
-        }
         self.ids.extend(self.positives.iter().map(|(condition, _)| condition));
         self.ids.extend(&self.negatives);
         self.ids.extend(&self.anchors);
@@ -184,18 +152,37 @@ impl Rows<'_> {
         self.constants.extend(self.ranges.iter().map(|(_, constant)| constant));
     }
 
-    /// The ids of a simple row, filled up to its size.
-    fn push_simple(&mut self, access_under: u32) {
-        let size = Simple::size(self.positives.len(), self.anchors.len());
+    /// Whether a few positives and anchors are all there is beside the access test.
+    fn is_simple(&self, access: Access) -> bool {
+        matches!(access, Access::Condition(_))
+            && self.negatives.is_empty()
+            && self.ranges.is_empty()
+            && self.positives.len() <= MOST_SIMPLE
+            && self.anchors.len() <= MOST_SIMPLE
+    }
+
+    /// A simple row, filled up to its size.
+    fn push_simple(&mut self, access: Access, access_under: Under, query: u32) {
+        let wide = self.positives.len().max(self.anchors.len()) > 1;
+        let size = if wide { MOST_SIMPLE } else { 1 };
+        self.rows.push(Row {
+            access,
+            form: wide as u32,
+            flags: 0,
+            first: (NONE, 0),
+            query,
+            simple: true,
+            ids: self.ids.len() as u32,
+            constants: self.constants.len() as u32,
+        });
         let positives = self.positives.iter().map(|(condition, _)| *condition);
         self.ids.extend(positives.chain(std::iter::repeat(self.always_holds)).take(size));
         let anchors = self.anchors.iter().copied();
         self.ids.extend(anchors.chain(std::iter::repeat(self.never_twice)).take(size));
         let lines = std::iter::once(access_under).chain(self.positives.iter().map(|(_, under)| *under));
-        let spread = |(line, under): (usize, u32)| -> u32 {
-            (0..SIMPLE_MOST).map(|anchor| (under >> anchor & 1) << (4 * anchor + line)).sum()
-        };
-        self.ids.push(lines.enumerate().map(spread).sum());
+        let place = (query - self.first_single) as usize;
+        self.shapes.resize(self.shapes.len().max(place + 1), Shape::default());
+        self.shapes[place] = Shape::new(lines, self.counted);
     }
 
     /// Drops tests that a header cannot count; false if there were any.
@@ -217,6 +204,7 @@ impl Rows<'_> {
         self.negatives.clear();
         self.anchors.clear();
         self.ranges.clear();
+        self.counted = None;
         for part in self.alternatives.parts(alternative) {
             match *part {
                 Part::Positive(condition, under) => {
@@ -231,6 +219,7 @@ impl Rows<'_> {
                 }
                 // The same path twice makes two anchors: each has lines of its own.
                 Part::Anchor(anchor) => self.anchors.push(anchor),
+                Part::Counted(anchor, position) => self.counted = Some((anchor, position)),
                 // Nothing compares with what is not a number.
                 Part::Range(range, constant, _) if constant.is_nan() => {
                     if !range.negated() {
@@ -244,7 +233,7 @@ impl Rows<'_> {
     }
 
     /// Takes the rarest necessary test out of the lists, with the anchors it is under.
-    fn take_access(&mut self, tenant: u32) -> (Access, u32) {
+    fn take_access(&mut self, tenant: u32) -> (Access, Under) {
         let frequencies = self.frequencies;
         let condition = self
             .positives
@@ -262,9 +251,9 @@ impl Rows<'_> {
             }
             (_, Some((_, at))) => {
                 let (range, constant) = self.ranges.remove(at);
-                (Access::Range(range, sortable(constant)), 0)
+                (Access::Range(range, sortable(constant)), Under::default())
             }
-            _ => (Access::Always(tenant), 0),
+            _ => (Access::Always(tenant), Under::default()),
         }
     }
 }
@@ -277,31 +266,39 @@ pub fn freeze(
     tenants: usize,
     columns: &mut Columns,
 ) {
+    let view = columns.view();
     let mut rows = Rows {
         alternatives,
         frequencies,
         rows: Vec::new(),
         ids: Vec::new(),
         constants: Vec::new(),
-        always_holds: columns.view().conditions() as u32,
-        never_twice: columns.view().anchors() as u32,
+        always_holds: view.conditions() as u32,
+        never_twice: view.anchors() as u32,
         positives: Vec::new(),
         negatives: Vec::new(),
         anchors: Vec::new(),
         ranges: Vec::new(),
+        counted: None,
+        shapes: Vec::new(),
+        first_single: view.first_single() as u32,
     };
     planned.for_each(|planned| rows.add(&planned));
     rows.rows
-        .sort_unstable_by_key(|row| (row.access, !row.simple, row.shape, row.flags, row.first, row.query));
-    let view = columns.view();
+        .sort_unstable_by_key(|row| (!row.simple, row.access, row.form, row.flags, row.first, row.query));
     let (conditions, sides) = (view.conditions(), view.slots() * 2);
     // One bit more, for the condition that always holds; nothing is filed under it.
     columns.filed = vec![0; (conditions + 1).div_ceil(64)];
-    columns.condition_rows = vec![NONE; conditions + 1];
     columns.range_start = vec![0; sides + 1];
     columns.always = vec![NONE; tenants + 1];
-    let Rows { rows, ids, constants, .. } = rows;
-    for filed in rows.chunk_by(|a, b| a.access == b.access) {
+    let Rows { rows, ids, constants, shapes, .. } = rows;
+    columns.shape = shapes;
+    let (simple, others) = rows.split_at(rows.partition_point(|row| row.simple));
+    push_simple(simple, &ids, conditions, columns);
+    if others.iter().any(|row| matches!(row.access, Access::Condition(_))) {
+        columns.condition_rows = vec![NONE; conditions + 1];
+    }
+    for filed in others.chunk_by(|a, b| a.access == b.access) {
         let at = columns.program.len() as u32;
         match filed[0].access {
             Access::Condition(condition) => {
@@ -315,16 +312,43 @@ pub fn freeze(
             }
             Access::Always(tenant) => columns.always[tenant as usize] = at,
         }
-        let kind = |row: &Row| (row.simple, row.shape, row.flags, row.first.0);
+        let kind = |row: &Row| (row.form, row.flags, row.first.0);
         for group in filed.chunk_by(|a, b| kind(a) == kind(b)) {
-            match group[0].simple {
-                true => push_simple(group, &ids, &mut columns.program),
-                false => push_group(group, &ids, &constants, columns),
+            push_group(group, &ids, &constants, columns);
+        }
+    }
+    assert!(columns.program.len() < NONE as usize, "a segment's rows fit 16 GiB: load in several parts");
+    finish(columns);
+}
+
+/// Lays out the simple rows.
+fn push_simple(rows: &[Row], ids: &[u32], conditions: usize, columns: &mut Columns) {
+    if rows.is_empty() {
+        return;
+    }
+    columns.few = vec![0; columns.filed.len()];
+    columns.condition_narrow = vec![NONE; conditions + 1];
+    columns.condition_wide = vec![NONE; conditions + 1];
+    for filed in rows.chunk_by(|a, b| a.access == b.access) {
+        let Access::Condition(condition) = filed[0].access else {
+            unreachable!("simple rows are filed under conditions");
+        };
+        let bits = if filed.len() <= FEW { &mut columns.few } else { &mut columns.filed };
+        bits[condition as usize / 64] |= 1 << (condition % 64);
+        columns.condition_narrow[condition as usize] = columns.narrow.len() as u32;
+        columns.condition_wide[condition as usize] = columns.wide.len() as u32;
+        for row in filed {
+            let ids = &ids[row.ids as usize..];
+            match row.form {
+                0 => columns.narrow.push([ids[0], ids[1], condition, row.query]),
+                _ => {
+                    columns.wide.push([ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], condition, row.query])
+                }
             }
         }
     }
-    assert!(columns.program.len() < LARGE as usize, "a segment's rows fit 4 GiB: load in several parts");
-    finish(columns);
+    fill_backwards(&mut columns.condition_narrow, columns.narrow.len() as u32);
+    fill_backwards(&mut columns.condition_wide, columns.wide.len() as u32);
 }
 
 /// Fills the gaps in the tables of starts.
@@ -351,22 +375,13 @@ fn fill_backwards(starts: &mut [u32], end: u32) {
     }
 }
 
-fn push_simple(group: &[Row], ids: &[u32], program: &mut Vec<u32>) {
-    let size = group[0].shape as usize;
-    program.push(SIMPLE | if size > 1 { LARGE } else { 0 } | group.len() as u32);
-    for row in group {
-        program.extend_from_slice(&ids[row.ids as usize..row.ids as usize + 2 * size + 1]);
-        program.push(row.query);
-    }
-}
-
 fn push_group(group: &[Row], ids: &[u32], constants: &[f64], columns: &mut Columns) {
-    let Row { shape, flags, first, .. } = group[0];
-    let count = |shift: u32| (shape >> shift & 0xFF) as usize;
+    let Row { form, flags, first, .. } = group[0];
+    let count = |shift: u32| (form >> shift & 0xFF) as usize;
     let ranges = count(24);
     let width = count(0) + count(8) + count(16) + ranges.saturating_sub(1);
     let program = &mut columns.program;
-    program.extend([group.len() as u32, shape, flags, columns.constant.len() as u32]);
+    program.extend([group.len() as u32, form, flags, columns.constant.len() as u32]);
     if ranges > 0 {
         program.push(first.0);
     }

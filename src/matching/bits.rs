@@ -123,14 +123,6 @@ pub struct MaskList {
 }
 
 impl MaskList {
-    /// Stands for a list that is still to be made.
-    pub const UNKNOWN: MaskList = MaskList { start: u32::MAX, words: 0, summary: 0 };
-
-    #[inline(always)]
-    pub fn is_unknown(self) -> bool {
-        self.start == u32::MAX
-    }
-
     #[inline(always)]
     pub fn is_empty(self) -> bool {
         self.words == 0

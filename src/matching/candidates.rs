@@ -3,9 +3,10 @@
 
 use crate::index::columns::View;
 use crate::index::range::Range;
-use crate::index::rows::{HEADER, LARGE, MULTI, SIMPLE, SIMPLE_MOST, Simple, VERIFY};
-use crate::index::trie::NONE;
+use crate::index::rows::{HEADER, MULTI, VERIFY};
+use crate::index::shape::MOST_SIMPLE;
 use crate::matching::bits::ones;
+use crate::matching::blocks::{Block, Blocks};
 use crate::matching::findings::Findings;
 use crate::matching::settle::Unsettled;
 
@@ -20,31 +21,28 @@ pub struct Work {
     pub verified: u64,
 }
 
-/// Matches that are handed over at once.
+/// Rows that passed and wait to be handed over.
 pub const OUTBOX: usize = 1024;
 
-/// Remembers which queries with several rows were reported.
-pub struct Reported {
-    stamps: Vec<u32>,
-    stamp: u32,
-    first: u32,
-}
+/// Which queries of a message were met already: rows are copied, and may be met in several blocks.
+pub struct Met(Vec<u64>);
 
-impl Reported {
-    pub fn new(view: View<'_>) -> Reported {
-        Reported { stamps: vec![0; view.multi()], stamp: 0, first: view.exact() as u32 }
+impl Met {
+    pub fn new(view: View<'_>) -> Met {
+        Met(vec![0; view.queries().div_ceil(64)])
     }
 
-    fn reset(&mut self) {
-        self.stamp = self.stamp.wrapping_add(1);
-        if self.stamp == 0 {
-            self.stamps.fill(0);
-            self.stamp = 1;
-        }
-    }
-
+    #[inline(always)]
     fn is_new(&mut self, query: u32) -> bool {
-        std::mem::replace(&mut self.stamps[(query - self.first) as usize], self.stamp) != self.stamp
+        let (word, bit) = (&mut self.0[query as usize / 64], 1 << (query % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
+    #[inline(always)]
+    fn forget(&mut self, query: u32) {
+        self.0[query as usize / 64] = 0;
     }
 }
 
@@ -53,11 +51,11 @@ pub trait Judge {
     /// Whether a query matches, whatever the cost.
     fn verify(&mut self, query: u32) -> bool;
 
-    /// Announces an anchor of a row that will be settled; all are announced before the first.
-    fn expect(&mut self, anchor: u32);
+    /// Announces a row that will be settled; all are announced before the first.
+    fn expect(&mut self, row: &Unsettled);
 
     /// Whether a row's lines hold together; `None` if only `verify` can tell.
-    fn settle(&mut self, row: &Unsettled<'_>) -> Option<bool>;
+    fn settle(&mut self, row: &Unsettled) -> Option<bool>;
 }
 
 /// Collects the matching queries of one segment.
@@ -66,14 +64,12 @@ pub struct Collector<'a, J: Judge> {
     pub findings: &'a Findings,
     /// A bit per query that was removed; empty if none was.
     pub dead: &'a [u64],
-    pub reported: &'a mut Reported,
-    /// Scratch: conditions with rows filed under them, and their lists.
+    pub met: &'a mut Met,
+    /// Scratch: conditions whose rows are not in blocks; rows to settle.
     pub opened: &'a mut Vec<u32>,
-    pub lists: &'a mut Vec<(u32, u32, u32)>,
-    /// Scratch: places of simple rows to settle, with what they are filed under.
-    pub unsettled: &'a mut Vec<(u32, u32)>,
+    pub unsettled: &'a mut Vec<Unsettled>,
     pub judge: J,
-    /// Matches on their way to `matches`: a place to write to without asking whether there is room.
+    /// Queries on their way to `matches`: a place to write to without asking whether there is room.
     pub outbox: [u32; OUTBOX],
     pub filled: usize,
     /// Added to each query's number.
@@ -83,8 +79,9 @@ pub struct Collector<'a, J: Judge> {
 }
 
 impl<J: Judge> Collector<'_, J> {
-    pub fn collect(&mut self, tenant: u32) {
-        self.reported.reset();
+    /// Collects what the conditions say that hold, and the rows filed under them: those in blocks,
+    /// and the others.
+    pub fn collect(&mut self, tenant: u32, blocks: &Blocks, found: &[Block]) {
         let first = self.matches.len();
         let exact = self.view.exact();
         for (word, bits) in self.findings.conditions.words() {
@@ -96,33 +93,41 @@ impl<J: Judge> Collector<'_, J> {
             }
             self.opened.extend(ones(bits & self.view.filed[word]).map(|bit| first as u32 + bit));
         }
+        let first_met = self.matches.len();
+        for &block in found {
+            self.rows::<1, 4>(blocks.narrow(block));
+            self.rows::<MOST_SIMPLE, 8>(blocks.wide(block));
+        }
         self.open();
         for &slot in self.findings.touched() {
             self.thresholds(slot as usize * 2);
             self.thresholds(slot as usize * 2 + 1);
         }
-        self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1], NONE);
+        self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1]);
         self.flush();
         self.settle();
+        for at in first_met..self.matches.len() {
+            self.met.forget(self.matches[at] - self.base);
+        }
         self.bury(first);
     }
 
-    /// Tests the rows filed under the conditions that were found. Where they start is looked up for
-    /// all of them first, and the first word of each list with it: the program is larger than what
-    /// is near the processor, and this way it waits for many lists at once.
+    /// Tests the rows that are filed under conditions that were found, and in no block.
     fn open(&mut self) {
+        let view = self.view;
         let opened = std::mem::take(self.opened);
-        let mut lists = std::mem::take(self.lists);
-        lists.extend(opened.iter().map(|&condition| {
-            let start = self.view.condition_rows[condition as usize];
-            (start, self.view.condition_rows[condition as usize + 1], self.view.program[start as usize])
-        }));
-        for (&condition, &(start, end, _)) in opened.iter().zip(&lists) {
-            self.groups(start, end, condition);
+        for condition in opened.iter().map(|&condition| condition as usize) {
+            let in_block = view.few.get(condition / 64).is_none_or(|bits| bits >> (condition % 64) & 1 != 0);
+            if !in_block {
+                self.rows::<1, 4>(view.narrow_rows(condition));
+                self.rows::<MOST_SIMPLE, 8>(view.wide_rows(condition));
+            }
+            if !view.condition_rows.is_empty() {
+                self.groups(view.condition_rows[condition], view.condition_rows[condition + 1]);
+            }
         }
-        (*self.opened, *self.lists) = (opened, lists);
+        *self.opened = opened;
         self.opened.clear();
-        self.lists.clear();
     }
 
     /// The rows filed under ranges that a side of a slot passes.
@@ -132,95 +137,65 @@ impl<J: Judge> Collector<'_, J> {
         let number = self.findings.side(side);
         let passed = start + view.threshold[start..end].partition_point(|&threshold| number > threshold);
         if passed > start {
-            self.groups(view.threshold_rows[start], view.threshold_rows[passed], NONE);
+            self.groups(view.threshold_rows[start], view.threshold_rows[passed]);
         }
     }
 
-    /// Tests the rows of a stretch of the program, filed under a condition or under `NONE`.
-    fn groups(&mut self, start: u32, end: u32, access: u32) {
-        let mut at = start as usize;
-        while at < end as usize {
-            let header = self.view.program[at];
-            if header & SIMPLE == 0 {
-                at = self.group(at);
-                continue;
-            }
-            let simple = Simple::of(header);
-            let next = at + 1 + simple.rows * simple.width();
-            let rows = &self.view.program[at + 1..next];
-            match simple.size {
-                1 => self.simple::<1, 4>(rows, at + 1, access),
-                _ => self.simple::<SIMPLE_MOST, 8>(rows, at + 1, access),
-            }
-            self.work.candidates += simple.rows as u64;
-            at = next;
-        }
-    }
-
-    /// Simple rows with N positives and N anchors, W words each, at a place of the program. Whether
-    /// a row passes cannot be foretold, so nothing branches on it: each writes its outcome, and only
-    /// how far the list has grown depends on it.
+    /// Tests simple rows with N positives and N anchors. Whether a row passes cannot be foretold, so
+    /// nothing branches on it: each writes its outcome, and only how far the list has grown depends
+    /// on it.
     #[inline]
-    fn simple<const N: usize, const W: usize>(&mut self, rows: &[u32], at: usize, access: u32) {
+    fn rows<const N: usize, const W: usize>(&mut self, rows: &[[u32; W]]) {
         let (conditions, twice) = (&self.findings.conditions, &self.findings.twice);
+        self.work.candidates += rows.len() as u64;
         let mut filled = self.filled;
-        let mut place = at as u32 | if N > 1 { LARGE } else { 0 };
-        for row in rows.as_chunks::<W>().0 {
+        for row in rows {
             if filled == OUTBOX {
-                self.matches.extend_from_slice(&self.outbox);
+                self.filled = filled;
+                self.flush();
                 filled = 0;
             }
             let holds = row[..N].iter().fold(true, |holds, &condition| holds & conditions.get(condition));
             let several = row[N..2 * N].iter().fold(false, |several, &anchor| several | twice.get(anchor));
-            self.outbox[filled] = self.base + row[W - 1];
+            self.outbox[filled] = row[W - 1];
             filled += (holds & !several) as usize;
             if holds & several {
-                self.unsettled.push((place, access));
+                self.unsettled.push(Unsettled::of::<N, W>(row));
             }
-            place += W as u32;
         }
         self.filled = filled;
     }
 
+    /// Hands over what passed.
     fn flush(&mut self) {
-        self.matches.extend_from_slice(&self.outbox[..self.filled]);
+        for &query in &self.outbox[..self.filled] {
+            if self.met.is_new(query) {
+                self.matches.push(self.base + query);
+            }
+        }
         self.filled = 0;
     }
 
-    /// Settles or verifies the simple rows that were put off.
+    /// Settles or verifies the rows that were put off.
     fn settle(&mut self) {
-        let (view, findings) = (self.view, self.findings);
-        let put_off = std::mem::take(self.unsettled);
-        for &(place, _) in &put_off {
-            let row = SimpleRow::at(view, place);
-            let several = row.anchors.iter().filter(|&&anchor| findings.twice.get(anchor));
-            several.for_each(|&anchor| self.judge.expect(anchor));
-        }
-        for &(place, access) in &put_off {
-            let row = SimpleRow::at(view, place);
-            let mut lines = [access; 1 + SIMPLE_MOST];
-            lines[1..1 + row.positives.len()].copy_from_slice(row.positives);
-            let several = |(at, &anchor): (usize, &u32)| (findings.twice.get(anchor) as u32) << at;
-            let unsettled = Unsettled {
-                lines,
-                under: row.under,
-                anchors: row.anchors,
-                several: row.anchors.iter().enumerate().map(several).sum(),
-            };
+        let mut unsettled = std::mem::take(self.unsettled);
+        unsettled.retain(|row| self.met.is_new(row.query));
+        // Apart from what follows, so that the processor waits for many shapes at once.
+        unsettled.iter_mut().for_each(|row| row.look(self.view, &self.findings.twice));
+        unsettled.iter().for_each(|row| self.judge.expect(row));
+        for row in &unsettled {
             self.work.settled += 1;
-            let matches = match self.judge.settle(&unsettled) {
-                Some(settled) => settled,
-                None => {
-                    self.work.verified += 1;
-                    self.judge.verify(row.query)
-                }
-            };
+            let matches = self.judge.settle(row).unwrap_or_else(|| {
+                self.work.verified += 1;
+                self.judge.verify(row.query)
+            });
             if matches {
                 self.matches.push(self.base + row.query);
             }
         }
-        *self.unsettled = put_off;
-        self.unsettled.clear();
+        unsettled.iter().for_each(|row| self.met.forget(row.query));
+        unsettled.clear();
+        *self.unsettled = unsettled;
     }
 
     /// Drops removed queries from the matches since `first`.
@@ -236,6 +211,14 @@ impl<J: Judge> Collector<'_, J> {
             kept += !dead as usize;
         }
         self.matches.truncate(kept);
+    }
+
+    /// Tests the groups in a stretch of the program.
+    fn groups(&mut self, start: u32, end: u32) {
+        let mut at = start as usize;
+        while at < end as usize {
+            at = self.group(at);
+        }
     }
 
     /// Tests the rows of a group and returns where the next group starts.
@@ -287,29 +270,8 @@ impl<J: Judge> Collector<'_, J> {
                 return;
             }
         }
-        if group.flags & MULTI == 0 || self.reported.is_new(query) {
+        if group.flags & MULTI == 0 || self.met.is_new(query) {
             self.matches.push(self.base + query);
-        }
-    }
-}
-
-/// A simple row, by its place in the program; a place marked `LARGE` has one of the larger size.
-struct SimpleRow<'a> {
-    positives: &'a [u32],
-    anchors: &'a [u32],
-    under: u32,
-    query: u32,
-}
-
-impl<'a> SimpleRow<'a> {
-    fn at(view: View<'a>, place: u32) -> SimpleRow<'a> {
-        let size = if place & LARGE != 0 { SIMPLE_MOST } else { 1 };
-        let row = &view.program[(place & !LARGE) as usize..][..2 * size + 2];
-        SimpleRow {
-            positives: &row[..size],
-            anchors: &row[size..2 * size],
-            under: row[2 * size],
-            query: row[2 * size + 1],
         }
     }
 }

@@ -9,7 +9,7 @@ mod values;
 
 use rustc_hash::FxHashMap;
 
-use values::{Class, Probe};
+use values::{Answer, Class, Probe};
 
 use crate::document::Document;
 use crate::ids::{ElementId, NameId};
@@ -17,6 +17,7 @@ use crate::index::columns::View;
 use crate::index::trie::NONE;
 use crate::matching::automaton::NameLabels;
 use crate::matching::bits::{Bits, MaskList, MaskPool, Masks};
+use crate::matching::blocks::{Block, Blocks};
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 
@@ -43,6 +44,7 @@ struct Accept {
     nodes: Stretch,
     conditions: MaskList,
     anchors: MaskList,
+    block: Block,
     /// A stretch of `probes`, by subject.
     probes: Stretch,
 }
@@ -60,15 +62,19 @@ pub struct Dfa {
     loop_steps: FxHashMap<u64, Stretch>,
     probes: Vec<Probe>,
     turns: Vec<f64>,
-    /// Per probe and class of values, the conditions that hold.
-    values: FxHashMap<(u32, Class), MaskList>,
+    /// What classes of values say, by probe.
+    values: FxHashMap<(u32, Class), u32>,
+    answers: Vec<Answer>,
     sets: Vec<u32>,
     masks: MaskPool,
+    blocks: Blocks,
 
-    /// The classes of values met in a document, and what they say; what is there at all. By element.
+    /// The blocks of rows that a document needs.
+    wanted: Vec<Block>,
+    /// The classes of values met in a document, and their answers; what is there at all. By element.
     met: Vec<(ElementId, u32, Class)>,
-    tested: Vec<(ElementId, MaskList)>,
-    present: Vec<(ElementId, MaskList)>,
+    tested: Vec<(ElementId, u32)>,
+    present: Vec<(ElementId, u32)>,
     /// Scratch: the states of a document's elements; nodes being gathered; marks on trie nodes.
     path: Vec<u32>,
     nodes: Vec<u32>,
@@ -96,8 +102,11 @@ impl Dfa {
             probes: Vec::new(),
             turns: Vec::new(),
             values: FxHashMap::default(),
+            answers: Vec::new(),
             sets: Vec::new(),
             masks: MaskPool::default(),
+            blocks: Blocks::default(),
+            wanted: Vec::new(),
             met: Vec::new(),
             tested: Vec::new(),
             present: Vec::new(),
@@ -119,6 +128,8 @@ impl Dfa {
             self.state_ids.len() + self.transitions.len() + self.loop_steps.len() + self.values.len() * 2;
         let sets = self.accept_ids.len() + self.loop_ids.len();
         self.sets.len() * 4
+            + self.answers.len() * size_of::<Answer>()
+            + self.blocks.bytes()
             + self.turns.len() * 8
             + self.masks.bytes()
             + maps * MAP_ENTRY
@@ -151,8 +162,10 @@ impl Dfa {
         self.probes.clear();
         self.turns.clear();
         self.values.clear();
+        self.answers.clear();
         self.sets.clear();
         self.masks.clear();
+        self.blocks.clear();
         self.visits.clear();
     }
 
@@ -171,10 +184,12 @@ impl Dfa {
         self.document = self.document.wrapping_add(2);
         if self.document == 0 {
             self.visits.fill(0);
+            self.answers.iter_mut().for_each(|answer| answer.given = 0);
             self.document = 2;
         }
         let start = self.start(view, root);
         self.path.clear();
+        self.wanted.clear();
         self.met.clear();
         self.tested.clear();
         self.present.clear();
@@ -211,6 +226,9 @@ impl Dfa {
         if *visit < self.document {
             *visit = self.document;
             findings.conditions.or(self.masks.get(accept.conditions));
+            if !accept.block.is_empty() {
+                self.wanted.push(accept.block);
+            }
             if !accept.anchors.is_empty() {
                 findings.once.count(&mut findings.twice, self.masks.get(accept.anchors));
             }
@@ -220,35 +238,32 @@ impl Dfa {
         }
     }
 
-    /// Notes conditions that hold because a subject is there at all.
-    #[inline]
-    fn present(&mut self, element: ElementId, list: MaskList, findings: &mut Findings) {
-        findings.conditions.or(self.masks.get(list));
-        self.present.push((element, list));
+    /// The rows that the document matched last asks for.
+    pub fn wanted(&self) -> (&Blocks, &[Block]) {
+        (&self.blocks, &self.wanted)
     }
 
-    /// The accept set of an element of the document matched last.
-    pub fn accept_of(&self, element: ElementId) -> u32 {
-        self.states[self.path[element.index()] as usize].accept
+    /// The anchors that an element of the document matched last binds.
+    pub fn anchors_of(&self, element: ElementId) -> Masks<'_> {
+        self.masks.get(self.accept_of(element).anchors)
     }
 
-    /// The anchors that elements with an accept set bind.
-    pub fn anchors_of(&self, accept: u32) -> Masks<'_> {
-        self.masks.get(self.accepts[accept as usize].anchors)
+    /// The conditions found at it, but for those about values.
+    pub fn conditions_of(&self, element: ElementId) -> Masks<'_> {
+        self.masks.get(self.accept_of(element).conditions)
     }
 
-    /// Sets the conditions that were found at a range of elements of that document.
-    pub fn found_below(&self, start: ElementId, end: ElementId, bits: &mut Bits) {
-        for index in start.index()..end.index() {
-            let accept = self.states[self.path[index] as usize].accept;
-            bits.or(self.masks.get(self.accepts[accept as usize].conditions));
-        }
-        for found in [&self.present, &self.tested] {
-            let first = found.partition_point(|(element, _)| *element < start);
-            for (_, list) in found[first..].iter().take_while(|(element, _)| *element < end) {
-                bits.or(self.masks.get(*list));
-            }
-        }
+    fn accept_of(&self, element: ElementId) -> &Accept {
+        &self.accepts[self.states[self.path[element.index()] as usize].accept as usize]
+    }
+
+    /// The conditions about values that were found in that document, the last element first.
+    pub fn values_found(&self) -> impl Iterator<Item = (ElementId, Masks<'_>)> {
+        self.tested
+            .iter()
+            .rev()
+            .chain(self.present.iter().rev())
+            .map(|&(element, answer)| (element, self.masks.get(self.answers[answer as usize].conditions)))
     }
 
     /// The state of the document node.
@@ -366,10 +381,11 @@ impl Dfa {
             }
             entries.extend(view.entries(node).map(|entry| (view.entry_subject[entry], entry as u32)));
         }
+        let block = self.blocks.store(view, &self.conditions);
         let conditions = self.masks.store(&mut self.conditions);
         let anchors = self.masks.store(&mut self.anchors);
         let probes = self.probes(view, entries);
-        self.accepts.push(Accept { nodes, conditions, anchors, probes });
+        self.accepts.push(Accept { nodes, conditions, anchors, block, probes });
         self.visits.push(0);
         id
     }

@@ -4,7 +4,7 @@ use crate::index::builder::{SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT
 use crate::index::columns::View;
 use crate::index::generation::Generation;
 use crate::index::range::Range;
-use crate::index::rows::{HEADER, SIMPLE, Simple};
+use crate::index::rows::HEADER;
 use crate::index::trie::{ANY, NONE};
 use crate::matching::names::Names;
 use crate::query::ast::{Axis, Literal, NameTest, Query};
@@ -115,8 +115,15 @@ impl Search<'_> {
         if condition == NONE {
             return false;
         }
-        let rows = &self.view.condition_rows[condition as usize..condition as usize + 2];
-        condition == query && (query as usize) < self.view.exact() || self.among(rows[0], rows[1], query)
+        let at = condition as usize;
+        let simple = !self.view.few.is_empty() && {
+            let narrow = self.view.narrow_rows(at).iter().map(|row| row[3]);
+            let wide = self.view.wide_rows(at).iter().map(|row| row[7]);
+            narrow.chain(wide).any(|of| of == query)
+        };
+        let exact = condition == query && (query as usize) < self.view.exact();
+        let other = |starts: &[u32]| self.among(starts[0], starts[1], query);
+        exact || simple || self.view.condition_rows.get(at..at + 2).is_some_and(other)
     }
 
     /// Whether a query has a row in a stretch of the program.
@@ -124,16 +131,6 @@ impl Search<'_> {
         let mut at = start as usize;
         while at < end as usize {
             let program = &self.view.program[at..];
-            if program[0] & SIMPLE != 0 {
-                let simple = Simple::of(program[0]);
-                let width = simple.width();
-                let rows = &program[1..1 + simple.rows * width];
-                if rows.chunks_exact(width).any(|row| row[width - 1] == query) {
-                    return true;
-                }
-                at += 1 + rows.len();
-                continue;
-            }
             let rows = program[0] as usize;
             let count = |shift: u32| (program[1] >> shift & 0xFF) as usize;
             let ranges = count(24);

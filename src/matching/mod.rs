@@ -2,6 +2,7 @@
 
 pub mod automaton;
 pub mod bits;
+pub mod blocks;
 pub mod by_name;
 pub mod candidates;
 pub mod dfa;
@@ -21,8 +22,9 @@ use crate::error::ReadError;
 use crate::index::columns::View;
 use crate::index::generation::{Generation, Part};
 use crate::index::segment::Segment;
+use crate::matching::blocks::{Block, Blocks};
 use crate::matching::by_name::ByName;
-use crate::matching::candidates::{Collector, Judge, OUTBOX, Reported, Work};
+use crate::matching::candidates::{Collector, Judge, Met, OUTBOX, Work};
 use crate::matching::dfa::Dfa;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
@@ -45,9 +47,10 @@ pub struct Matcher {
     nfa: Nfa,
     ranks: Ranks,
     by_name: ByName,
+    /// The rows of a message that was matched without a cache.
+    blocks: Blocks,
     opened: Vec<u32>,
-    lists: Vec<(u32, u32, u32)>,
-    unsettled: Vec<(u32, u32)>,
+    unsettled: Vec<Unsettled>,
 }
 
 /// What a matcher keeps of one segment.
@@ -56,7 +59,7 @@ struct Remembered {
     names: Names,
     dfa: Dfa,
     findings: Findings,
-    reported: Reported,
+    met: Met,
     memo: Memo,
     compiled: Compiled,
     settler: Settler,
@@ -66,13 +69,13 @@ impl Remembered {
     fn new(segment: Arc<Segment>) -> Remembered {
         let view = segment.view();
         let (names, dfa, findings) = (Names::new(view), Dfa::new(view), Findings::new(view));
-        let (reported, settler) = (Reported::new(view), Settler::new(view));
+        let (met, settler) = (Met::new(view), Settler::new(view));
         Remembered {
             segment,
             names,
             dfa,
             findings,
-            reported,
+            met,
             memo: Memo::default(),
             compiled: Compiled::default(),
             settler,
@@ -116,8 +119,8 @@ impl Matcher {
             nfa: Nfa::default(),
             ranks: Ranks::default(),
             by_name: ByName::default(),
+            blocks: Blocks::default(),
             opened: Vec::new(),
-            lists: Vec::new(),
             unsettled: Vec::new(),
         }
     }
@@ -227,7 +230,7 @@ impl Matcher {
             held = 0;
         }
         for Active { at, part, view, tenant, base } in active {
-            let Remembered { names, dfa, findings, reported, memo, settler, .. } = &mut self.segments[*at];
+            let Remembered { names, dfa, findings, met, memo, settler, .. } = &mut self.segments[*at];
             if names.update(self.reader.vocabulary()) {
                 held -= dfa.bytes();
                 dfa.clear();
@@ -241,6 +244,15 @@ impl Matcher {
                 self.nfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings);
             }
             held = held - before + dfa.bytes();
+            let unremembered: Block;
+            let (blocks, wanted) = match found {
+                Ok(()) => dfa.wanted(),
+                Err(_) => {
+                    self.blocks.clear();
+                    unremembered = self.blocks.store(*view, &findings.conditions);
+                    (&self.blocks, std::slice::from_ref(&unremembered))
+                }
+            };
             findings.hold_always();
             let judge = OnDocument {
                 view: *view,
@@ -252,9 +264,8 @@ impl Matcher {
                 view: *view,
                 findings,
                 dead: part.dead_queries(),
-                reported,
+                met,
                 opened: &mut self.opened,
-                lists: &mut self.lists,
                 unsettled: &mut self.unsettled,
                 judge,
                 outbox: [0; OUTBOX],
@@ -263,7 +274,7 @@ impl Matcher {
                 matches: &mut matches.queries,
                 work: &mut matches.work,
             };
-            collector.collect(*tenant);
+            collector.collect(*tenant, blocks, wanted);
             settler.reset();
             findings.clear();
             memo.clear();
@@ -298,11 +309,11 @@ impl Judge for OnDocument<'_> {
         self.verifier.matches(self.view.query_twig[query as usize])
     }
 
-    fn expect(&mut self, anchor: u32) {
-        self.settler.expect(anchor);
+    fn expect(&mut self, row: &Unsettled) {
+        self.settler.expect(row);
     }
 
-    fn settle(&mut self, row: &Unsettled<'_>) -> Option<bool> {
+    fn settle(&mut self, row: &Unsettled) -> Option<bool> {
         self.settler.settle(row, self.found?)
     }
 }

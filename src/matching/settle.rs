@@ -1,53 +1,89 @@
 //! Candidates whose anchors bound several elements, settled from what the automaton found.
 //!
-//! Verifying such a candidate on the document would mostly confirm it. But as long as the elements
-//! of an anchor do not lie inside one another, whatever a line through the anchor reached below
-//! one of them it reached *through* it. So the lines of a row hold together at an element if the
-//! conditions found in its sub-tree say so, and those are gathered once per element, for all rows.
+//! Verifying such a candidate on the document would mostly confirm it. But where each condition was
+//! found is known, and a line that was found somewhere says which element of an anchor it came by:
+//! as long as the elements of the anchor do not lie inside one another, the one above it; else the
+//! one as far above it as the line is long. So a row holds if all its lines came by the same one.
 
 use std::ops::Range;
 
 use crate::document::Document;
 use crate::ids::ElementId;
 use crate::index::columns::View;
-use crate::index::rows::SIMPLE_MOST;
-use crate::matching::bits::{Bits, ones};
+use crate::index::shape::{MOST_SIMPLE, Shape};
+use crate::index::trie::NONE;
+use crate::matching::bits::{Bits, Masks, ones};
 use crate::matching::dfa::Dfa;
+use crate::query::decompose::Reach;
 
-/// More elements than this and candidates are verified one by one: it bounds memory.
-const MOST_BLOCKS: usize = 64;
-const NONE: u32 = u32::MAX;
+/// Past so many elements looked at for a message, or places noted, candidates are verified one by
+/// one instead: it bounds time and memory.
+const MOST_LOOKS: usize = 1 << 16;
+const MOST_PLACES: usize = 1 << 18;
 
 /// A row to settle.
-pub struct Unsettled<'r> {
+pub struct Unsettled {
     /// Conditions, that of the access test first.
-    pub lines: [u32; 1 + SIMPLE_MOST],
-    /// The lines of each anchor: bit 4 × anchor + line.
-    pub under: u32,
-    pub anchors: &'r [u32],
+    lines: [u32; 1 + MOST_SIMPLE],
+    anchors: [u32; MOST_SIMPLE],
+    pub query: u32,
     /// A bit per anchor that bound several elements.
-    pub several: u32,
+    several: u32,
+    shape: Shape,
 }
 
-impl Unsettled<'_> {
-    /// A bit per line that passes through an anchor.
-    #[inline(always)]
-    fn lines_of(&self, anchor: u32) -> u32 {
-        self.under >> (4 * anchor) & 0xF
+impl Unsettled {
+    /// A simple row with N positives and N anchors.
+    pub fn of<const N: usize, const W: usize>(row: &[u32; W]) -> Unsettled {
+        let (mut lines, mut anchors) = ([NONE; 1 + MOST_SIMPLE], [NONE; MOST_SIMPLE]);
+        lines[0] = row[2 * N];
+        lines[1..=N].copy_from_slice(&row[..N]);
+        anchors[..N].copy_from_slice(&row[N..2 * N]);
+        Unsettled { lines, anchors, query: row[W - 1], several: 0, shape: Shape::default() }
+    }
+
+    /// Fills in what is only known when the whole message was looked at.
+    pub fn look(&mut self, view: View<'_>, twice: &Bits) {
+        let several = |(at, &anchor): (usize, &u32)| ((anchor != NONE && twice.get(anchor)) as u32) << at;
+        self.several = self.anchors.iter().enumerate().map(several).sum();
+        self.shape = view.shape_of(self.query);
+    }
+
+    /// The line to begin with, if there is one anchor to look at and a line tells by its places
+    /// which of the anchor's elements it came by.
+    #[inline]
+    fn lead(&self) -> Option<Lead> {
+        if !self.several.is_power_of_two() || self.shape.counted().is_some() {
+            return None;
+        }
+        let anchor = self.several.trailing_zeros();
+        (0..=MOST_SIMPLE as u32).find_map(|line| match self.shape.reach(anchor, line) {
+            Some(Reach::Exactly(steps)) => Some(Lead { anchor, line, steps }),
+            _ => None,
+        })
     }
 
     /// The anchors among `several` that lie directly below one with these lines.
-    fn below(&self, several: u32, lines: u32) -> u32 {
+    fn below(&self, lines: u32) -> u32 {
         let inside = |anchor: u32, lines: u32| {
-            let own = self.lines_of(anchor);
+            let own = self.shape.lines_of(anchor);
             own & lines == own && own != lines
         };
-        let below = ones(several as u64).filter(|&anchor| inside(anchor, lines));
         let topmost = |&anchor: &u32| {
-            !ones(several as u64).any(|other| inside(other, lines) && inside(anchor, self.lines_of(other)))
+            let above = |other| inside(other, lines) && inside(anchor, self.shape.lines_of(other));
+            !ones(self.several as u64).any(above)
         };
+        let below = ones(self.several as u64).filter(|&anchor| inside(anchor, lines));
         below.filter(topmost).map(|anchor| 1 << anchor).sum()
     }
+}
+
+/// A line that leads to the elements of an anchor: so many steps above its places.
+#[derive(Clone, Copy)]
+struct Lead {
+    anchor: u32,
+    line: u32,
+    steps: u32,
 }
 
 /// What a document is, and what was found in it.
@@ -57,141 +93,193 @@ pub struct Found<'a> {
     pub dfa: &'a Dfa,
 }
 
-/// The elements of an anchor: a stretch of `Settler::elements`.
-#[derive(Clone, Copy)]
-struct Bound {
-    start: u32,
-    end: u32,
-    /// Some lie inside others.
-    nested: bool,
+/// The elements where each of some conditions or anchors was found, in document order.
+struct Places {
+    expected: Bits,
+    heads: Vec<u32>,
+    /// An element and the next link.
+    links: Vec<(ElementId, u32)>,
+}
+
+impl Places {
+    fn new(count: usize) -> Places {
+        Places { expected: Bits::new(count), heads: vec![NONE; count], links: Vec::new() }
+    }
+
+    fn reset(&mut self) {
+        self.expected.iter().for_each(|of| self.heads[of as usize] = NONE);
+        self.expected.clear();
+        self.links.clear();
+    }
+
+    /// Notes an element for all that are expected. Elements come in reverse.
+    fn add(&mut self, element: ElementId, found: Masks<'_>) {
+        for (&word, &mask) in found.words.iter().zip(found.masks) {
+            for bit in ones(mask & self.expected.word(word)) {
+                let head = &mut self.heads[(word * 64 + bit) as usize];
+                self.links.push((element, *head));
+                *head = self.links.len() as u32 - 1;
+            }
+        }
+    }
+
+    #[inline]
+    fn of(&self, of: u32) -> impl Iterator<Item = ElementId> {
+        let mut at = self.heads[of as usize];
+        std::iter::from_fn(move || {
+            let &(element, next) = self.links.get(at as usize)?;
+            at = next;
+            Some(element)
+        })
+    }
 }
 
 /// Scratch of one segment, for one document at a time.
 pub struct Settler {
     /// Whether what follows is about the document at hand.
-    ready: bool,
-    /// Elements by their accept set.
-    alike: Vec<(u32, ElementId)>,
-    /// Anchors that rows to settle have: only their elements are gathered.
-    expected: Bits,
-    /// Per anchor, a list through `links` of its stretches of `alike`; then its elements, once they
-    /// were asked for.
-    heads: Vec<u32>,
-    links: Vec<(Range<u32>, u32)>,
-    bound: Vec<Option<Bound>>,
-    touched: Vec<u32>,
-    elements: Vec<ElementId>,
-    /// Per element, what was found in its sub-tree: a place in `found`, or `NONE`.
-    blocks: Vec<u32>,
-    found: Vec<Bits>,
-    used: usize,
-    conditions: usize,
+    conditions_ready: bool,
+    anchors_ready: bool,
+    conditions: Places,
+    anchors: Places,
+    looks: usize,
 }
 
 impl Settler {
     pub fn new(view: View<'_>) -> Settler {
         Settler {
-            ready: false,
-            alike: Vec::new(),
-            expected: Bits::new(view.anchors()),
-            heads: vec![NONE; view.anchors()],
-            links: Vec::new(),
-            bound: vec![None; view.anchors()],
-            touched: Vec::new(),
-            elements: Vec::new(),
-            blocks: Vec::new(),
-            found: Vec::new(),
-            used: 0,
-            conditions: view.conditions() + 1,
+            conditions_ready: false,
+            anchors_ready: false,
+            conditions: Places::new(view.conditions() + 1),
+            anchors: Places::new(view.anchors() + 1),
+            looks: 0,
         }
     }
 
     /// Forgets the last document.
     pub fn reset(&mut self) {
-        self.ready = false;
-        for anchor in self.touched.drain(..) {
-            self.bound[anchor as usize] = None;
-            self.heads[anchor as usize] = NONE;
+        self.conditions_ready = false;
+        self.anchors_ready = false;
+        self.looks = 0;
+        self.conditions.reset();
+        self.anchors.reset();
+    }
+
+    /// Announces a row; all are announced before the first is settled.
+    pub fn expect(&mut self, row: &Unsettled) {
+        let led = row.lead().is_some();
+        for anchor in ones(row.several as u64) {
+            let (mut clear, mut lines) = (led, row.shape.lines_of(anchor));
+            while lines != 0 {
+                let line = lines.trailing_zeros();
+                lines &= lines - 1;
+                self.conditions.expected.set(row.lines[line as usize]);
+                clear &= row.shape.reach(anchor, line) != Some(Reach::Unclear);
+            }
+            if !clear {
+                self.anchors.expected.set(row.anchors[anchor as usize]);
+            }
         }
-        self.links.clear();
-        self.expected.clear();
-        self.elements.clear();
-        self.found[..self.used].iter_mut().for_each(Bits::clear);
-        self.used = 0;
     }
 
-    /// Announces an anchor of a row that will be settled.
-    #[inline]
-    pub fn expect(&mut self, anchor: u32) {
-        self.expected.set(anchor);
-        self.ready = false;
-    }
-
-    /// Whether the lines of a row hold together; `None` if only the document can tell.
-    pub fn settle(&mut self, row: &Unsettled<'_>, found: Found<'_>) -> Option<bool> {
-        if !self.ready {
-            self.prepare(found);
+    /// Whether the lines of a row hold together; `None` if the document itself must be asked.
+    pub fn settle(&mut self, row: &Unsettled, found: Found<'_>) -> Option<bool> {
+        if !self.conditions_ready {
+            self.find_conditions(found);
+        }
+        self.look(1)?;
+        if let Some(lead) = row.lead() {
+            return self.led(row, lead, found);
         }
         let whole = ElementId(0)..ElementId::from(found.document.elements.len());
-        if row.several.is_power_of_two() {
-            let anchor = row.several.trailing_zeros();
-            return self.some(row, anchor, row.lines_of(anchor), 0, &whole, found);
-        }
         // More lines than there are: every anchor lies below.
-        let top = row.below(row.several, 0x1F);
-        let mut settled = true;
-        for anchor in ones(top as u64) {
-            settled = settled && self.tree(row, anchor, &whole, found)?;
+        for anchor in ones(row.below(0x1F) as u64) {
+            if !self.tree(row, anchor, &whole, found)? {
+                return Some(false);
+            }
         }
-        Some(settled)
+        Some(true)
+    }
+
+    /// Settles a row from the places of its leading line.
+    fn led(&mut self, row: &Unsettled, lead: Lead, found: Found<'_>) -> Option<bool> {
+        let Lead { anchor, line, steps } = lead;
+        let others = row.shape.lines_of(anchor) & !(1 << line);
+        let mut at = self.conditions.heads[row.lines[line as usize] as usize];
+        while let Some(&(end, next)) = self.conditions.links.get(at as usize) {
+            at = next;
+            let element = ancestor(found.document, end, steps);
+            if self.lines(row, anchor, others, element, found)? {
+                return Some(true);
+            }
+        }
+        Some(false)
     }
 
     /// Whether some element of an anchor has all that the row asks below the anchor, with other
     /// anchors below it.
     fn tree(
         &mut self,
-        row: &Unsettled<'_>,
+        row: &Unsettled,
         anchor: u32,
         range: &Range<ElementId>,
         found: Found<'_>,
     ) -> Option<bool> {
-        let lines = row.lines_of(anchor);
-        if ones(row.several as u64).any(|other| other != anchor && row.lines_of(other) == lines) {
+        let lines = row.shape.lines_of(anchor);
+        if ones(row.several as u64).any(|other| other != anchor && row.shape.lines_of(other) == lines) {
             return None;
         }
-        let below = row.below(row.several, lines);
-        let own = ones(below as u64).fold(lines, |own, other| own & !row.lines_of(other));
-        self.some(row, anchor, own, below, range, found)
+        let below = row.below(lines);
+        if below != 0 && self.is_nested(row.anchors[anchor as usize], found)? {
+            return None;
+        }
+        self.some(row, anchor, below, range, found)
     }
 
-    /// Whether some element of an anchor in a range has the lines `own` below it, and what the
-    /// anchors `below` ask.
+    /// Whether some element of an anchor in a range has its lines below it, and what the anchors
+    /// `below` ask.
     fn some(
         &mut self,
-        row: &Unsettled<'_>,
+        row: &Unsettled,
         anchor: u32,
-        own: u32,
         below: u32,
         range: &Range<ElementId>,
         found: Found<'_>,
     ) -> Option<bool> {
-        let bound = self.bound(row.anchors[anchor as usize], found);
-        if bound.nested {
-            return None;
+        if !self.anchors_ready {
+            self.find_anchors(found);
         }
-        for at in bound.start..bound.end {
-            let element = self.elements[at as usize];
+        let counted = row.shape.counted().filter(|counted| counted.anchor == anchor);
+        let counted_lines = counted.map_or(0, |counted| counted.lines) & row.shape.lines_of(anchor);
+        let lines = row.shape.lines_of(anchor) & !counted_lines;
+        let own = ones(below as u64).fold(lines, |own, other| own & !row.shape.lines_of(other));
+        // How many were counted below each parent.
+        let mut counts: Vec<(ElementId, u32)> = Vec::new();
+        let mut at = self.anchors.heads[row.anchors[anchor as usize] as usize];
+        while let Some(&(element, next)) = self.anchors.links.get(at as usize) {
+            at = next;
+            self.look(1)?;
             if !range.contains(&element) {
                 continue;
             }
-            let block = self.block(element, found)?;
-            let below_it = &self.found[block];
-            let mut holds = ones(own as u64).all(|line| below_it.get(row.lines[line as usize]));
-            if below != 0 {
-                let inside = element..found.document.element(element).end;
-                for other in ones(below as u64) {
-                    holds = holds && self.tree(row, other, &inside, found)?;
+            if let Some(counted) = counted {
+                if !self.lines(row, anchor, counted_lines, element, found)? {
+                    continue;
                 }
+                let parent = found.document.element(element).parent;
+                let place = counts.iter().position(|(of, _)| *of == parent).unwrap_or_else(|| {
+                    counts.push((parent, 0));
+                    counts.len() - 1
+                });
+                self.look(counts.len())?;
+                counts[place].1 += 1;
+                if counts[place].1 != counted.position {
+                    continue;
+                }
+            }
+            let mut holds = self.lines(row, anchor, own, element, found)?;
+            let inside = element..found.document.element(element).end;
+            for other in ones(below as u64) {
+                holds = holds && self.tree(row, other, &inside, found)?;
             }
             if holds {
                 return Some(true);
@@ -200,71 +288,118 @@ impl Settler {
         Some(false)
     }
 
-    /// The elements of an anchor, in document order.
-    fn bound(&mut self, anchor: u32, found: Found<'_>) -> Bound {
-        if let Some(bound) = self.bound[anchor as usize] {
-            return bound;
-        }
-        let start = self.elements.len();
-        let mut at = self.heads[anchor as usize];
-        while at != NONE {
-            let (alike, next) = self.links[at as usize].clone();
-            let alike = &self.alike[alike.start as usize..alike.end as usize];
-            self.elements.extend(alike.iter().map(|(_, element)| element));
-            at = next;
-        }
-        self.elements[start..].sort_unstable();
-        let elements = &self.elements[start..];
-        let nested = elements.windows(2).any(|pair| pair[1] < found.document.element(pair[0]).end);
-        let bound = Bound { start: start as u32, end: self.elements.len() as u32, nested };
-        self.bound[anchor as usize] = Some(bound);
-        bound
-    }
-
-    /// What was found in an element's sub-tree.
-    fn block(&mut self, element: ElementId, found: Found<'_>) -> Option<usize> {
-        let known = self.blocks[element.index()];
-        if known != NONE {
-            return Some(known as usize);
-        }
-        if self.used == MOST_BLOCKS {
-            return None;
-        }
-        if self.used == self.found.len() {
-            self.found.push(Bits::new(self.conditions));
-        }
-        let end = found.document.element(element).end;
-        found.dfa.found_below(element, end, &mut self.found[self.used]);
-        self.blocks[element.index()] = self.used as u32;
-        self.used += 1;
-        Some(self.used - 1)
-    }
-
-    /// Sorts the document's elements by what they bind, for most are like another, and lists those
-    /// of the anchors that are expected.
-    fn prepare(&mut self, Found { document, dfa }: Found<'_>) {
-        self.ready = true;
-        self.blocks.clear();
-        self.blocks.resize(document.elements.len(), NONE);
-        self.alike.clear();
-        let elements = (0..document.elements.len()).map(ElementId::from);
-        self.alike.extend(elements.map(|element| (dfa.accept_of(element), element)));
-        self.alike.sort_unstable();
-        let mut start = 0;
-        for alike in self.alike.chunk_by(|a, b| a.0 == b.0) {
-            let stretch = start..start + alike.len() as u32;
-            start = stretch.end;
-            let masks = dfa.anchors_of(alike[0].0);
-            for (&word, &mask) in masks.words.iter().zip(masks.masks) {
-                for bit in ones(mask & self.expected.word(word)) {
-                    let head = &mut self.heads[(word * 64 + bit) as usize];
-                    if *head == NONE {
-                        self.touched.push(word * 64 + bit);
-                    }
-                    self.links.push((stretch.clone(), *head));
-                    *head = self.links.len() as u32 - 1;
+    /// Whether all of some lines came by an element of an anchor.
+    fn lines(
+        &mut self,
+        row: &Unsettled,
+        anchor: u32,
+        lines: u32,
+        element: ElementId,
+        found: Found<'_>,
+    ) -> Option<bool> {
+        for line in ones(lines as u64) {
+            let mut reach = row.shape.reach(anchor, line)?;
+            if reach == Reach::Unclear {
+                if self.is_nested(row.anchors[anchor as usize], found)? {
+                    return None;
                 }
+                reach = Reach::AtLeast(0);
+            }
+            if !self.came_by(row.lines[line as usize], reach, element, found.document)? {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    /// Whether a condition was found where a line that came by an element ends.
+    fn came_by(
+        &mut self,
+        condition: u32,
+        reach: Reach,
+        element: ElementId,
+        document: &Document,
+    ) -> Option<bool> {
+        let of = document.element(element);
+        let mut at = self.conditions.heads[condition as usize];
+        let mut looks = 0;
+        while let Some(&(end, next)) = self.conditions.links.get(at as usize) {
+            at = next;
+            looks += 1;
+            let holds = match reach {
+                Reach::Exactly(steps) => ancestor(document, end, steps) == element,
+                Reach::AtLeast(steps) => {
+                    let inside = element <= end && end < of.end;
+                    inside && document.element(end).depth - of.depth >= steps
+                }
+                Reach::Unclear => unreachable!("asked for elements that do not lie in one another"),
+            };
+            if holds {
+                return Some(true);
+            }
+        }
+        self.look(looks)?;
+        Some(false)
+    }
+
+    /// Counts work; `None` when it has become too much.
+    #[inline]
+    fn look(&mut self, looks: usize) -> Option<()> {
+        self.looks = self.looks.saturating_add(looks);
+        (self.looks <= MOST_LOOKS).then_some(())
+    }
+
+    /// Whether elements of an anchor lie inside one another.
+    fn is_nested(&mut self, anchor: u32, found: Found<'_>) -> Option<bool> {
+        if !self.anchors_ready {
+            self.find_anchors(found);
+        }
+        let (mut end, mut looks) = (ElementId(0), 0);
+        let nested = self.anchors.of(anchor).any(|element| {
+            let inside = element < end;
+            end = found.document.element(element).end;
+            looks += 1;
+            inside
+        });
+        self.look(looks)?;
+        Some(nested)
+    }
+
+    /// Finds the places of the conditions that are expected.
+    fn find_conditions(&mut self, Found { document, dfa }: Found<'_>) {
+        self.conditions_ready = true;
+        for element in (0..document.elements.len()).rev().map(ElementId::from) {
+            self.conditions.add(element, dfa.conditions_of(element));
+            if self.conditions.links.len() > MOST_PLACES {
+                self.looks = MOST_LOOKS;
+                return;
+            }
+        }
+        dfa.values_found().for_each(|(element, found)| self.conditions.add(element, found));
+    }
+
+    /// Finds the elements of the anchors that are expected.
+    fn find_anchors(&mut self, Found { document, dfa }: Found<'_>) {
+        self.anchors_ready = true;
+        for element in (0..document.elements.len()).rev().map(ElementId::from) {
+            self.anchors.add(element, dfa.anchors_of(element));
+            if self.anchors.links.len() > MOST_PLACES {
+                self.looks = MOST_LOOKS;
+                return;
             }
         }
     }
+}
+
+/// The element so many steps above another.
+#[inline]
+fn ancestor(document: &Document, element: ElementId, steps: u32) -> ElementId {
+    let mut at = element;
+    for _ in 0..steps {
+        if at.is_none() {
+            break;
+        }
+        at = document.element(at).parent;
+    }
+    at
 }

@@ -73,8 +73,29 @@ pub struct Alternative {
     pub negative: Vec<u32>,
     /// Twig nodes where lines branch; below a unique element, branching is harmless.
     pub anchors: Vec<TwigNode>,
+    /// What is counted at one of the anchors, if anything is.
+    pub counted: Option<Counted>,
     /// Whether nothing but the anchors stands between the lines and the query.
     pub exact: bool,
+}
+
+/// A position that counts what the predicates before it left: in `b[c][2]`, the second `b` with a `c`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Counted {
+    pub anchor: TwigNode,
+    pub position: u32,
+    /// The lines of the predicates before it.
+    pub lines: Vec<u32>,
+}
+
+/// How far below an anchor's element a line that passes through it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    Exactly(u32),
+    /// The first step below the anchor is by `//`, and no other.
+    AtLeast(u32),
+    /// There is a `//` further down: which elements lie between matters.
+    Unclear,
 }
 
 /// The boolean tree in postfix order.
@@ -199,6 +220,11 @@ impl<'q> Decomposition<'q> {
                     push_new(&mut partial.alternative.anchors, anchor);
                 }
                 partial.alternative.exact &= other.alternative.exact;
+                match (&partial.alternative.counted, &other.alternative.counted) {
+                    (Some(_), Some(_)) => partial.alternative.exact = false,
+                    (None, Some(counted)) => partial.alternative.counted = Some(counted.clone()),
+                    _ => {}
+                }
                 partial.branches += other.branches;
                 partial.rooted |= other.rooted;
                 if partial.branches > 1 {
@@ -215,7 +241,8 @@ impl<'q> Decomposition<'q> {
     /// several elements: `//b[not(@x)]` holds of one `b` though another has an `x`.
     fn negate(&mut self, inner: Vec<Partial>, context: TwigNode) -> Vec<Partial> {
         let plain = |partial: &Partial| {
-            partial.alternative.exact && partial.alternative.anchors.iter().all(|&anchor| anchor == context)
+            let Alternative { exact, counted, anchors, .. } = &partial.alternative;
+            *exact && counted.is_none() && anchors.iter().all(|&anchor| anchor == context)
         };
         if !self.is_unique(context) || !inner.iter().all(plain) {
             return vec![Partial::truth(false)];
@@ -342,10 +369,43 @@ impl<'q> Decomposition<'q> {
                     let check = Check::Position(*position);
                     vec![Partial::line(self.line(Line { node, subject: Subject::Position, check }))]
                 }
-                // A later one counts what the predicates before it left.
-                Predicate::Position(Some(_)) => vec![Partial::truth(false)],
+                Predicate::Position(Some(position)) => {
+                    all = self.counted(all, step, node, *position);
+                    continue;
+                }
             };
             all = self.both(all, next, node);
+        }
+        all
+    }
+
+    /// A position after other predicates: it counts what they left.
+    fn counted(&mut self, left: Vec<Partial>, step: &'q Step, node: TwigNode, position: u32) -> Vec<Partial> {
+        let countable = matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_)))
+            && left.iter().all(|Partial { alternative, .. }| {
+                let plain =
+                    alternative.negative.is_empty() && alternative.anchors.iter().all(|&at| at == node);
+                alternative.exact && alternative.counted.is_none() && plain
+            });
+        if left.len() != 1 || !countable {
+            return self.both(left, vec![Partial::truth(false)], node);
+        }
+        if self.is_unique(node) {
+            return if position == 1 { left } else { Vec::new() };
+        }
+        let lines = left[0].alternative.positive.clone();
+        // Nothing is counted past its place among all siblings of the name.
+        let place = match position {
+            1 => Partial::truth(true),
+            _ => {
+                let check = Check::Range(Operator::GreaterOrEqual, position as f64);
+                Partial::line(self.line(Line { node, subject: Subject::Position, check }))
+            }
+        };
+        let mut all = self.both(left, vec![place], node);
+        for partial in &mut all {
+            push_new(&mut partial.alternative.anchors, node);
+            partial.alternative.counted = Some(Counted { anchor: node, position, lines: lines.clone() });
         }
         all
     }
@@ -365,16 +425,24 @@ impl<'q> Decomposition<'q> {
         lifted
     }
 
-    /// Whether the path to `node` passes through `anchor`, or ends there.
-    pub fn passes(&self, node: TwigNode, anchor: TwigNode) -> bool {
-        let mut at = node;
-        while at != DOCUMENT {
-            if at == anchor {
-                return true;
+    /// How far below `anchor` the path to `node` ends; `None` if it does not pass through it.
+    pub fn reach(&self, node: TwigNode, anchor: TwigNode) -> Option<Reach> {
+        let (mut at, mut steps, mut deep, mut clear) = (node, 0, false, true);
+        while at != anchor {
+            if at == DOCUMENT {
+                return None;
             }
-            at = self.nodes[at as usize].parent;
+            let step = &self.nodes[at as usize];
+            clear &= !deep;
+            deep = step.axis == Axis::Descendant;
+            steps += 1;
+            at = step.parent;
         }
-        false
+        Some(match (clear, deep) {
+            (false, _) => Reach::Unclear,
+            (true, true) => Reach::AtLeast(steps),
+            (true, false) => Reach::Exactly(steps),
+        })
     }
 
     fn node(&mut self, parent: TwigNode, axis: Axis, test: &'q NameTest) -> TwigNode {

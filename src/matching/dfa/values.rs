@@ -9,6 +9,7 @@ use crate::index::builder::{
 use crate::index::columns::View;
 use crate::index::trie::{ANY, NONE};
 use crate::matching::bits::MaskList;
+use crate::matching::blocks::Block;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::query::number::number;
@@ -26,6 +27,14 @@ impl Class {
     pub(super) const NOTHING: Class = Class { text: NONE, number: NONE, place: NONE };
 }
 
+/// What a probe says of a class of values.
+pub(super) struct Answer {
+    pub(super) conditions: MaskList,
+    pub(super) block: Block,
+    /// The document it was last given in.
+    pub(super) given: u32,
+}
+
 /// Flag of a probe: some entry is tested for inequality.
 const PROBE_UNEQUAL: u8 = 1 << 7;
 
@@ -34,7 +43,8 @@ const PROBE_UNEQUAL: u8 = 1 << 7;
 pub(super) struct Probe {
     pub(super) subject: u32,
     pub(super) flags: u8,
-    pub(super) exists: MaskList,
+    /// The answer that holds of every value, or `NONE`.
+    pub(super) exists: u32,
     /// Slots to gather numbers for; entries to test for equality. Stretches of the pool.
     pub(super) slots: Stretch,
     pub(super) entries: Stretch,
@@ -94,13 +104,11 @@ impl Dfa {
                 SUBJECT_VALUE => self.test(view, probe, element, document.string_value(element), findings),
                 SUBJECT_POSITION => {
                     let rank = ranks.of(document, element).named;
-                    let class = self.classify(view, probe, rank as f64, NONE);
-                    self.compare(probe, element, class);
+                    self.test_number(view, probe, element, rank as f64, NONE, findings);
                 }
                 _ => {
                     let rank = ranks.of(document, element).any;
-                    let class = self.classify(view, probe, rank as f64, NONE);
-                    self.compare(probe, element, class);
+                    self.test_number(view, probe, element, rank as f64, NONE, findings);
                 }
             }
         }
@@ -117,20 +125,33 @@ impl Dfa {
         findings: &mut Findings,
     ) {
         let Probe { flags, exists, slots, turns, .. } = self.probes[probe];
-        if !exists.is_empty() {
-            self.present(element, exists, findings);
+        if exists != NONE {
+            self.present.push((element, exists));
+            self.give(exists, findings);
         }
-        let mut class = Class::NOTHING;
-        if flags & ENTRY_TEXT != 0 {
-            class.text = view.text_constant(value);
-        }
-        if flags & ENTRY_NUMBER != 0 || slots.len > 0 || turns.len > 0 {
-            let number = number(value);
-            if !number.is_nan() {
-                class = self.classify(view, probe, number, class.text);
-                for at in slots.start..slots.start + slots.len {
-                    findings.gather(self.sets[at as usize], number);
-                }
+        let text = if flags & ENTRY_TEXT != 0 { view.text_constant(value) } else { NONE };
+        let is_numeric = flags & ENTRY_NUMBER != 0 || slots.len > 0 || turns.len > 0;
+        let number = if is_numeric { number(value) } else { f64::NAN };
+        self.test_number(view, probe, element, number, text, findings);
+    }
+
+    /// Tests a number of a probe's subject, and the text constant that it equals, if any.
+    #[inline]
+    fn test_number(
+        &mut self,
+        view: View<'_>,
+        probe: usize,
+        element: ElementId,
+        number: f64,
+        text: u32,
+        findings: &mut Findings,
+    ) {
+        let mut class = Class { text, ..Class::NOTHING };
+        if !number.is_nan() {
+            class = self.classify(view, probe, number, text);
+            let slots = self.probes[probe].slots;
+            for at in slots.start..slots.start + slots.len {
+                findings.gather(self.sets[at as usize], number);
             }
         }
         self.compare(probe, element, class);
@@ -172,28 +193,39 @@ impl Dfa {
         let met = std::mem::take(&mut self.met);
         for &(element, probe, class) in &met {
             let known = self.values.get(&(probe, class)).copied();
-            self.tested.push((element, known.unwrap_or(MaskList::UNKNOWN)));
+            self.tested.push((element, known.unwrap_or(NONE)));
         }
         for (at, &(_, probe, class)) in met.iter().enumerate() {
-            let mut list = self.tested[at].1;
-            if list.is_unknown() {
+            if self.tested[at].1 == NONE {
                 if self.bytes() > capacity {
                     return Err(Full);
                 }
-                list = self.learn(view, probe as usize, class);
-                self.tested[at].1 = list;
+                self.tested[at].1 = self.learn(view, probe as usize, class);
             }
-            findings.conditions.or(self.masks.get(list));
+            self.give(self.tested[at].1, findings);
         }
         self.met = met;
         Ok(())
     }
 
+    /// Notes what an answer says; a second time in the same document it says nothing new.
+    #[inline]
+    fn give(&mut self, answer: u32, findings: &mut Findings) {
+        let answer = &mut self.answers[answer as usize];
+        if answer.given != self.document {
+            answer.given = self.document;
+            findings.conditions.or(self.masks.get(answer.conditions));
+            if !answer.block.is_empty() {
+                self.wanted.push(answer.block);
+            }
+        }
+    }
+
     #[cold]
-    fn learn(&mut self, view: View<'_>, probe: usize, class: Class) -> MaskList {
+    fn learn(&mut self, view: View<'_>, probe: usize, class: Class) -> u32 {
         // The same class may have been met twice.
-        if let Some(&list) = self.values.get(&(probe as u32, class)) {
-            return list;
+        if let Some(&answer) = self.values.get(&(probe as u32, class)) {
+            return answer;
         }
         let Stretch { start, len } = self.probes[probe].entries;
         for at in start..start + len {
@@ -217,9 +249,17 @@ impl Dfa {
                 passed.for_each(|condition| self.conditions.set(condition));
             }
         }
-        let list = self.masks.store(&mut self.conditions);
-        self.values.insert((probe as u32, class), list);
-        list
+        let answer = self.answer(view);
+        self.values.insert((probe as u32, class), answer);
+        answer
+    }
+
+    /// The answer that says `conditions`.
+    fn answer(&mut self, view: View<'_>) -> u32 {
+        let block = self.blocks.store(view, &self.conditions);
+        let conditions = self.masks.store(&mut self.conditions);
+        self.answers.push(Answer { conditions, block, given: 0 });
+        self.answers.len() as u32 - 1
     }
 
     /// A number with a place among a probe's turns: a turn, or one between two.
@@ -242,13 +282,14 @@ impl Dfa {
         entries.sort_unstable();
         let start = self.probes.len() as u32;
         for of_subject in entries.chunk_by(|a, b| a.0 == b.0) {
-            let mut flags = 0;
+            let (mut flags, mut exists) = (0, false);
             let slots_start = self.sets.len() as u32;
             for &(_, entry) in of_subject {
                 let entry = entry as usize;
                 flags |= view.entry_flags[entry];
                 if view.entry_exists[entry] != NONE {
                     self.conditions.set(view.entry_exists[entry]);
+                    exists = true;
                 }
                 if view.entry_slot[entry] != NONE {
                     self.sets.push(view.entry_slot[entry]);
@@ -267,7 +308,7 @@ impl Dfa {
                 }
             }
             self.turns[turns_start..].sort_unstable_by(f64::total_cmp);
-            let exists = self.masks.store(&mut self.conditions);
+            let exists = if exists { self.answer(view) } else { NONE };
             self.probes.push(Probe {
                 subject: of_subject[0].0,
                 flags,

@@ -1,0 +1,81 @@
+//! Copies of simple rows, next to each other where they are wanted together.
+//!
+//! A message finds conditions in bunches: all those that an element of some path meets, all those
+//! that a value passes. Each condition has few rows, and in the segment they lie apart. A *block*
+//! holds the rows of a whole bunch, so that testing them reads memory from one end to the other.
+
+use crate::index::columns::View;
+use crate::matching::bits::{Bits, ones};
+
+pub type Narrow = [u32; 4];
+pub type Wide = [u32; 8];
+
+/// Stretches of a pool.
+#[derive(Clone, Copy, Default)]
+pub struct Block {
+    narrow: (u32, u32),
+    wide: (u32, u32),
+}
+
+impl Block {
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.narrow.0 == self.narrow.1 && self.wide.0 == self.wide.1
+    }
+}
+
+#[derive(Default)]
+pub struct Blocks {
+    narrow: Vec<Narrow>,
+    wide: Vec<Wide>,
+}
+
+impl Blocks {
+    /// Copies the rows filed under conditions that have few.
+    pub fn store(&mut self, view: View<'_>, conditions: &Bits) -> Block {
+        let (narrow, wide) = (self.narrow.len() as u32, self.wide.len() as u32);
+        if !view.few.is_empty() {
+            for (word, bits) in conditions.words() {
+                for bit in ones(bits & view.few[word]) {
+                    let condition = word * 64 + bit as usize;
+                    self.narrow.extend_from_slice(view.narrow_rows(condition));
+                    self.wide.extend_from_slice(view.wide_rows(condition));
+                }
+            }
+        }
+        Block { narrow: (narrow, self.narrow.len() as u32), wide: (wide, self.wide.len() as u32) }
+    }
+
+    #[inline(always)]
+    pub fn narrow(&self, block: Block) -> &[Narrow] {
+        &self.narrow[block.narrow.0 as usize..block.narrow.1 as usize]
+    }
+
+    #[inline(always)]
+    pub fn wide(&self, block: Block) -> &[Wide] {
+        &self.wide[block.wide.0 as usize..block.wide.1 as usize]
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.narrow.as_slice()) + size_of_val(self.wide.as_slice())
+    }
+
+    pub fn clear(&mut self) {
+        self.narrow.clear();
+        self.wide.clear();
+    }
+}
+
+impl<'a> View<'a> {
+    #[inline]
+    pub fn narrow_rows(&self, condition: usize) -> &'a [Narrow] {
+        let starts = &self.condition_narrow[condition..condition + 2];
+        &self.narrow[starts[0] as usize..starts[1] as usize]
+    }
+
+    #[inline]
+    pub fn wide_rows(&self, condition: usize) -> &'a [Wide] {
+        let starts = &self.condition_wide[condition..condition + 2];
+        &self.wide[starts[0] as usize..starts[1] as usize]
+    }
+}
