@@ -92,8 +92,11 @@ columns! {
     text_table: u32,
     number: f64,
     number_table: u32,
-    /// Open addressing over (entry, constant, condition).
-    equal_table: [u32; 3],
+    /// Equality tests of subjects below nodes of a label: open addressing over (label, subject,
+    /// constant, list). List l is `equal[equal_start[l]..equal_start[l + 1]]`, as (entry, condition).
+    equal_table: [u32; 4],
+    equal_start: u32,
+    equal: [u32; 2],
 
     /// Inequality tests of entry e, as (constant, condition): `entry_unequal[e]..entry_unequal[e + 1]`.
     /// Empty if there are none.

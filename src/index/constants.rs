@@ -95,19 +95,42 @@ fn table(count: usize, hash: impl Fn(usize) -> u64) -> Vec<u32> {
     table
 }
 
-/// Lays out the equality tests (entry, constant, condition).
-pub fn freeze_equal(seed: u64, tests: &[[u32; 3]], columns: &mut Columns) {
+/// An equality test while it is laid out, in the order it will have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EqualTest {
+    /// The label of the node and what is looked at below it.
+    pub label: u32,
+    pub subject: u32,
+    pub constant: u32,
+    pub entry: u32,
+    pub condition: u32,
+}
+
+impl EqualTest {
+    fn key(&self) -> [u32; 3] {
+        [self.label, self.subject, self.constant]
+    }
+}
+
+/// Lays out the equality tests: those that one value can pass at elements of a name side by side.
+pub fn freeze_equal(seed: u64, tests: &mut [EqualTest], columns: &mut Columns) {
     if tests.is_empty() {
         return;
     }
-    let mut table = vec![[NONE; 3]; (tests.len() * 2).next_power_of_two()];
-    for test in tests {
-        let mut at = hash_word(seed, equal_key(test[0], test[1])) as usize & (table.len() - 1);
-        while table[at][0] != NONE {
+    tests.sort_unstable();
+    let lists = tests.chunk_by(|a, b| a.key() == b.key()).count();
+    let mut table = vec![[NONE; 4]; (lists * 2).next_power_of_two()];
+    for (number, list) in tests.chunk_by(|a, b| a.key() == b.key()).enumerate() {
+        let [label, subject, constant] = list[0].key();
+        let mut at = hash_key(seed, list[0].key()) as usize & (table.len() - 1);
+        while table[at][3] != NONE {
             at = (at + 1) & (table.len() - 1);
         }
-        table[at] = *test;
+        table[at] = [label, subject, constant, number as u32];
+        columns.equal_start.push(columns.equal.len() as u32);
+        columns.equal.extend(list.iter().map(|test| [test.entry, test.condition]));
     }
+    columns.equal_start.push(columns.equal.len() as u32);
     columns.equal_table = table;
 }
 
@@ -125,10 +148,6 @@ pub fn freeze_unequal(tests: &[[u32; 3]], entries: usize, columns: &mut Columns)
         starts[entry + 1] += starts[entry];
     }
     columns.entry_unequal = starts;
-}
-
-fn equal_key(entry: u32, constant: u32) -> u64 {
-    (entry as u64) << 32 | constant as u64
 }
 
 impl View<'_> {
@@ -183,24 +202,35 @@ impl View<'_> {
         }
     }
 
-    /// The condition "the entry's subject equals the constant", or `NONE`.
+    /// The equality tests of a subject with a constant below nodes of a label, as (entry,
+    /// condition) by entry.
     #[inline]
-    pub fn equal_condition(&self, entry: u32, constant: u32) -> u32 {
+    pub fn equal(&self, label: u32, subject: u32, constant: u32) -> &[[u32; 2]] {
         if self.equal_table.is_empty() {
-            return NONE;
+            return &[];
         }
+        let key = [label, subject, constant];
         let mask = self.equal_table.len() - 1;
-        let mut at = hash_word(self.hash_seed[0], equal_key(entry, constant)) as usize & mask;
+        let mut at = hash_key(self.hash_seed[0], key) as usize & mask;
         loop {
-            let [found, of, condition] = self.equal_table[at];
-            if found == entry && of == constant {
-                return condition;
+            let [of_label, of_subject, of_constant, list] = self.equal_table[at];
+            if list == NONE {
+                return &[];
             }
-            if found == NONE {
-                return NONE;
+            if [of_label, of_subject, of_constant] == key {
+                let ends = &self.equal_start[list as usize..list as usize + 2];
+                return &self.equal[ends[0] as usize..ends[1] as usize];
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// The condition "the subject of a node's entry equals the constant", or `NONE`.
+    #[inline]
+    pub fn equal_condition(&self, node: u32, entry: u32, constant: u32) -> u32 {
+        let (label, subject) = (self.node_label[node as usize], self.entry_subject[entry as usize]);
+        let tests = self.equal(label, subject, constant);
+        tests.binary_search_by_key(&entry, |test| test[0]).map_or(NONE, |at| tests[at][1])
     }
 }
 
@@ -217,6 +247,11 @@ fn fold(a: u64, b: u64) -> u64 {
 #[inline]
 pub fn hash_word(seed: u64, word: u64) -> u64 {
     fold(word ^ seed, MULTIPLIER ^ seed.rotate_left(32))
+}
+
+#[inline]
+fn hash_key(seed: u64, [label, subject, constant]: [u32; 3]) -> u64 {
+    hash_word(hash_word(seed, (label as u64) << 32 | subject as u64), constant as u64)
 }
 
 #[inline]

@@ -17,6 +17,11 @@ pub struct NameLabels {
 
 impl View<'_> {
     #[inline]
+    pub fn has_children(&self, node: u32) -> bool {
+        self.node_children[node as usize] < self.node_descendants[node as usize]
+    }
+
+    #[inline]
     pub fn has_descendants(&self, node: u32) -> bool {
         self.node_descendants[node as usize] < self.node_children[node as usize + 1]
     }

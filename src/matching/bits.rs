@@ -18,6 +18,12 @@ impl Bits {
         self.words[bit as usize / 64] >> (bit % 64) & 1 != 0
     }
 
+    /// All words.
+    #[inline(always)]
+    pub fn all(&self) -> &[u64] {
+        &self.words
+    }
+
     /// The word at a place.
     #[inline(always)]
     pub fn word(&self, word: u32) -> u64 {

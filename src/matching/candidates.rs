@@ -22,7 +22,7 @@ pub struct Work {
 }
 
 /// Rows that passed and wait to be handed over.
-pub const OUTBOX: usize = 1024;
+pub const OUTBOX: usize = 512;
 
 /// Which queries of a message were met already: rows are copied, and may be met in several blocks.
 pub struct Met(Vec<u64>);
@@ -72,6 +72,7 @@ pub struct Collector<'a, J: Judge> {
     /// Queries on their way to `matches`: a place to write to without asking whether there is room.
     pub outbox: [u32; OUTBOX],
     pub filled: usize,
+    pub put_off: [u32; OUTBOX],
     /// Added to each query's number.
     pub base: u32,
     pub matches: &'a mut Vec<u32>,
@@ -142,37 +143,40 @@ impl<J: Judge> Collector<'_, J> {
     }
 
     /// Tests simple rows with N positives and N anchors. Whether a row passes cannot be foretold, so
-    /// nothing branches on it: each writes its outcome, and only how far the list has grown depends
-    /// on it.
+    /// nothing branches on it: each writes its outcome, and only how far the lists have grown
+    /// depends on it.
     #[inline]
     fn rows<const N: usize, const W: usize>(&mut self, rows: &[[u32; W]]) {
-        let (conditions, twice) = (&self.findings.conditions, &self.findings.twice);
         self.work.candidates += rows.len() as u64;
-        let mut filled = self.filled;
-        for row in rows {
-            if filled == OUTBOX {
-                self.filled = filled;
+        let (conditions, twice) = (self.findings.conditions.all(), self.findings.twice.all());
+        for rows in rows.chunks(OUTBOX) {
+            if self.filled + rows.len() > OUTBOX {
                 self.flush();
-                filled = 0;
             }
-            let holds = row[..N].iter().fold(true, |holds, &condition| holds & conditions.get(condition));
-            let several = row[N..2 * N].iter().fold(false, |several, &anchor| several | twice.get(anchor));
-            self.outbox[filled] = row[W - 1];
-            filled += (holds & !several) as usize;
-            if holds & several {
-                self.unsettled.push(Unsettled::of::<N, W>(row));
+            let (mut filled, mut put_off) = (self.filled, 0);
+            for (at, row) in rows.iter().enumerate() {
+                let holds = row[..N].iter().fold(1, |holds, &condition| holds & bit(conditions, condition));
+                let several = row[N..2 * N].iter().fold(0, |several, &anchor| several | bit(twice, anchor));
+                self.outbox[filled] = row[W - 1];
+                filled += (holds & !several & 1) as usize;
+                self.put_off[put_off] = at as u32;
+                put_off += (holds & several & 1) as usize;
             }
+            self.filled = filled;
+            let put_off = self.put_off[..put_off].iter().map(|&at| Unsettled::of::<N, W>(&rows[at as usize]));
+            self.unsettled.extend(put_off);
         }
-        self.filled = filled;
     }
 
     /// Hands over what passed.
     fn flush(&mut self) {
+        let mut end = self.matches.len();
+        self.matches.resize(end + self.filled, 0);
         for &query in &self.outbox[..self.filled] {
-            if self.met.is_new(query) {
-                self.matches.push(self.base + query);
-            }
+            self.matches[end] = self.base + query;
+            end += self.met.is_new(query) as usize;
         }
+        self.matches.truncate(end);
         self.filled = 0;
     }
 
@@ -352,6 +356,12 @@ impl Group<'_> {
     fn query(&self, row: usize) -> u32 {
         self.column(self.width(), row)
     }
+}
+
+/// A bit of a bitmap, as the lowest of a word whose others mean nothing.
+#[inline(always)]
+fn bit(words: &[u64], bit: u32) -> u64 {
+    words[bit as usize / 64] >> (bit % 64)
 }
 
 #[inline(always)]

@@ -5,14 +5,17 @@
 //! *loops*, which only ever grow on the way down). The cache holds what the automaton said and can
 //! be dropped at any time; see `nfa` for the same without it.
 
+mod known;
 mod values;
 
 use rustc_hash::FxHashMap;
 
+use known::Known;
 use values::{Answer, Class, Probe};
 
 use crate::document::Document;
 use crate::ids::{ElementId, NameId};
+use crate::index::builder::SUBJECT_POSITION_ANY;
 use crate::index::columns::View;
 use crate::index::trie::NONE;
 use crate::matching::automaton::NameLabels;
@@ -42,11 +45,14 @@ struct Stretch {
 #[derive(Clone, Copy)]
 struct Accept {
     nodes: Stretch,
+    /// How many of them, the first, lead on by `/`.
+    inner: u32,
     conditions: MaskList,
     anchors: MaskList,
     block: Block,
-    /// A stretch of `probes`, by subject.
+    /// A stretch of `probes`, by subject: attributes first, so many.
     probes: Stretch,
+    attributes: u32,
 }
 
 pub struct Dfa {
@@ -61,6 +67,10 @@ pub struct Dfa {
     /// Nodes that a set of loops leads to by a name.
     loop_steps: FxHashMap<u64, Stretch>,
     probes: Vec<Probe>,
+    /// Their subjects, which are looked through often.
+    subjects: Vec<u32>,
+    /// A label and its entries, a stretch of the pool.
+    labelled: Vec<(u32, Stretch)>,
     turns: Vec<f64>,
     /// What classes of values say, by probe.
     values: FxHashMap<(u32, Class), u32>,
@@ -71,6 +81,7 @@ pub struct Dfa {
 
     /// The blocks of rows that a document needs.
     wanted: Vec<Block>,
+    known: Known,
     /// The classes of values met in a document, and their answers; what is there at all. By element.
     met: Vec<(ElementId, u32, Class)>,
     tested: Vec<(ElementId, u32)>,
@@ -100,6 +111,8 @@ impl Dfa {
             loop_ids: FxHashMap::default(),
             loop_steps: FxHashMap::default(),
             probes: Vec::new(),
+            subjects: Vec::new(),
+            labelled: Vec::new(),
             turns: Vec::new(),
             values: FxHashMap::default(),
             answers: Vec::new(),
@@ -107,6 +120,7 @@ impl Dfa {
             masks: MaskPool::default(),
             blocks: Blocks::default(),
             wanted: Vec::new(),
+            known: Known::default(),
             met: Vec::new(),
             tested: Vec::new(),
             present: Vec::new(),
@@ -131,12 +145,13 @@ impl Dfa {
             + self.answers.len() * size_of::<Answer>()
             + self.blocks.bytes()
             + self.turns.len() * 8
+            + self.labelled.len() * 12
             + self.masks.bytes()
             + maps * MAP_ENTRY
             + sets * (MAP_ENTRY + 24)
             + self.states.len() * size_of::<State>()
             + self.accepts.len() * (size_of::<Accept>() + 4)
-            + self.probes.len() * size_of::<Probe>()
+            + self.probes.len() * (size_of::<Probe>() + 4)
     }
 
     pub fn states(&self) -> usize {
@@ -160,6 +175,8 @@ impl Dfa {
         self.loop_ids.clear();
         self.loop_steps.clear();
         self.probes.clear();
+        self.subjects.clear();
+        self.labelled.clear();
         self.turns.clear();
         self.values.clear();
         self.answers.clear();
@@ -288,8 +305,8 @@ impl Dfa {
         let descendants = self.loop_step(view, loops, name, labels);
         self.nodes.clear();
         self.nodes.extend_from_slice(slice(&self.sets, descendants));
-        let Stretch { start, len } = self.accepts[accept as usize].nodes;
-        for at in start..start + len {
+        let Accept { nodes, inner, .. } = self.accepts[accept as usize];
+        for at in nodes.start..nodes.start + inner {
             view.push_children(self.sets[at as usize], labels, &mut self.nodes);
         }
         let accept = self.accept(view);
@@ -368,6 +385,7 @@ impl Dfa {
         }
         let id = self.accepts.len() as u32;
         candidates.push(id);
+        let inner = partition(&mut self.nodes, |node| view.has_children(node)) as u32;
         let nodes = self.store_nodes();
         let mut entries = Vec::new();
         for &node in &self.nodes {
@@ -379,13 +397,16 @@ impl Dfa {
             if anchor != NONE {
                 self.anchors.set(anchor);
             }
-            entries.extend(view.entries(node).map(|entry| (view.entry_subject[entry], entry as u32)));
+            let label = view.node_label[node as usize];
+            entries.extend(view.entries(node).map(|entry| (view.entry_subject[entry], label, entry as u32)));
         }
         let block = self.blocks.store(view, &self.conditions);
         let conditions = self.masks.store(&mut self.conditions);
         let anchors = self.masks.store(&mut self.anchors);
         let probes = self.probes(view, entries);
-        self.accepts.push(Accept { nodes, conditions, anchors, block, probes });
+        let subjects = slice(&self.subjects, probes);
+        let attributes = subjects.partition_point(|&subject| subject < SUBJECT_POSITION_ANY) as u32;
+        self.accepts.push(Accept { nodes, inner, conditions, anchors, block, probes, attributes });
         self.visits.push(0);
         id
     }
@@ -394,6 +415,18 @@ impl Dfa {
 #[inline(always)]
 fn slice(sets: &[u32], stretch: Stretch) -> &[u32] {
     &sets[stretch.start as usize..(stretch.start + stretch.len) as usize]
+}
+
+/// Puts the nodes that pass first, and counts them.
+fn partition(nodes: &mut [u32], passes: impl Fn(u32) -> bool) -> usize {
+    let mut count = 0;
+    for at in 0..nodes.len() {
+        if passes(nodes[at]) {
+            nodes.swap(count, at);
+            count += 1;
+        }
+    }
+    count
 }
 
 /// A hash that does not depend on the order of a set's members, which saves sorting them.

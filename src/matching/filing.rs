@@ -68,7 +68,7 @@ impl Search<'_> {
             Check::Exists => self.under_condition(self.view.entry_exists[entry], query),
             Check::Equal(literal) => {
                 let constant = self.constant(literal);
-                self.under_condition(self.view.equal_condition(entry as u32, constant), query)
+                self.under_condition(self.view.equal_condition(node, entry as u32, constant), query)
             }
             Check::Unequal(literal) => {
                 let constant = self.constant(literal);
@@ -77,7 +77,7 @@ impl Search<'_> {
             }
             Check::Position(position) => {
                 let constant = self.view.number_constant(position as f64);
-                self.under_condition(self.view.equal_condition(entry as u32, constant), query)
+                self.under_condition(self.view.equal_condition(node, entry as u32, constant), query)
             }
             Check::Range(operator, constant) => {
                 let slot = self.view.entry_slot[entry];

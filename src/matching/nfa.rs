@@ -61,7 +61,7 @@ impl Nfa {
                     findings.bind_anchor(anchor);
                 }
                 for entry in view.entries(node) {
-                    look(view, entry, id, document, names, ranks, findings);
+                    look(view, (node, entry), id, document, names, ranks, findings);
                 }
             }
             self.open.push((id, self.nodes.len()));
@@ -73,14 +73,14 @@ impl Nfa {
 /// Looks at an entry's subject below an element.
 fn look(
     view: View<'_>,
-    entry: usize,
+    (node, entry): (u32, usize),
     element: ElementId,
     document: &Document,
     names: &Names,
     ranks: &mut Ranks,
     findings: &mut Findings,
 ) {
-    let mut value = |bytes: &[u8]| test(view, entry, bytes, findings);
+    let mut value = |bytes: &[u8]| test(view, node, entry, bytes, findings);
     match view.entry_subject[entry] {
         SUBJECT_TEXT => document.texts_of(element).for_each(|text| value(text.content.of(&document.text))),
         SUBJECT_VALUE => value(document.string_value(element)),
@@ -98,7 +98,7 @@ fn look(
 }
 
 /// Tests one value of an entry's subject.
-fn test(view: View<'_>, entry: usize, value: &[u8], findings: &mut Findings) {
+fn test(view: View<'_>, node: u32, entry: usize, value: &[u8], findings: &mut Findings) {
     let exists = view.entry_exists[entry];
     if exists != NONE {
         findings.conditions.set(exists);
@@ -109,7 +109,7 @@ fn test(view: View<'_>, entry: usize, value: &[u8], findings: &mut Findings) {
     let numeric = if flags & ENTRY_NUMBER != 0 { view.number_constant(number(value)) } else { NONE };
     for constant in [text, numeric] {
         if constant != NONE {
-            let condition = view.equal_condition(entry as u32, constant);
+            let condition = view.equal_condition(node, entry as u32, constant);
             if condition != NONE {
                 findings.conditions.set(condition);
             }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Builder, Condition, FEW_BOUNDS, Planned};
 use crate::index::columns::{Columns, View};
-use crate::index::constants::{Constant, freeze_equal, freeze_unequal};
+use crate::index::constants::{Constant, EqualTest, freeze_equal, freeze_unequal};
 use crate::index::frequency::{Frequencies, Measured, PRIOR_RANGE};
 use crate::index::range::number_of;
 use crate::index::rows;
@@ -212,6 +212,10 @@ impl Builder {
             }
         }
         let entries = self.freeze_entries(&renumbered, conditions, nodes, columns);
+        let mut labels = vec![0; entries.len()];
+        for (entry, &number) in self.entries.iter().zip(&entries) {
+            labels[number as usize] = columns.node_label[renumbered[entry.node as usize] as usize];
+        }
         let constants = std::mem::take(&mut self.constants);
         // Sorted: the same subscriptions give the same bytes, whatever a hash map's order.
         let frozen = |tests: &FxHashMap<(u32, Constant), u32>| {
@@ -222,10 +226,14 @@ impl Builder {
             tests.sort_unstable();
             tests
         };
-        let tests = frozen(&self.equal);
+        let test = |[entry, constant, condition]: [u32; 3]| {
+            let (label, subject) = (labels[entry as usize], columns.entry_subject[entry as usize]);
+            EqualTest { label, subject, constant, entry, condition }
+        };
+        let mut tests: Vec<EqualTest> = frozen(&self.equal).into_iter().map(test).collect();
         freeze_unequal(&frozen(&self.unequal), self.entries.len(), columns);
         constants.freeze(columns);
-        freeze_equal(columns.hash_seed[0], &tests, columns);
+        freeze_equal(columns.hash_seed[0], &mut tests, columns);
     }
 
     /// Lays out entries by node and returns the new number of each.

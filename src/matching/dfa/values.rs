@@ -1,18 +1,16 @@
 //! The values below an element: attributes, text, positions, looked up by their class.
 
-use super::{Dfa, Full, Stretch};
+use super::known::Value;
+use super::{Accept, Dfa, Full, Stretch, slice};
 use crate::document::Document;
 use crate::ids::ElementId;
-use crate::index::builder::{
-    ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE,
-};
+use crate::index::builder::{ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_TEXT, SUBJECT_VALUE};
 use crate::index::columns::View;
 use crate::index::trie::{ANY, NONE};
 use crate::matching::bits::MaskList;
 use crate::matching::blocks::Block;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
-use crate::query::number::number;
 
 /// What all values of a kind have in common, as far as a probe can tell them apart: the constants
 /// they equal, and their place among the probe's turns. There are few of these, however many values.
@@ -41,13 +39,14 @@ const PROBE_UNEQUAL: u8 = 1 << 7;
 /// What is looked at below such an element: one subject, for all the nodes at once.
 #[derive(Clone, Copy)]
 pub(super) struct Probe {
-    pub(super) subject: u32,
     pub(super) flags: u8,
     /// The answer that holds of every value, or `NONE`.
     pub(super) exists: u32,
-    /// Slots to gather numbers for; entries to test for equality. Stretches of the pool.
+    /// Slots to gather numbers for; entries with inequalities or bounds. Stretches of the pool.
     pub(super) slots: Stretch,
-    pub(super) entries: Stretch,
+    pub(super) others: Stretch,
+    /// Entries to test for equality: a stretch of `labelled`.
+    pub(super) labelled: Stretch,
     /// The numbers at which what bounds say changes: a stretch of `turns`.
     pub(super) turns: Stretch,
 }
@@ -65,37 +64,29 @@ impl Dfa {
         ranks: &mut Ranks,
         findings: &mut Findings,
     ) {
-        let Stretch { start, len } = self.accepts[accept as usize].probes;
-        let (start, end) = (start as usize, (start + len) as usize);
-        let first_attribute = start + (self.probes[start].subject == ANY) as usize;
-        // Labels come first, the other subjects last.
-        let others = (first_attribute..end)
-            .rev()
-            .take_while(|&probe| self.probes[probe].subject >= SUBJECT_POSITION_ANY)
-            .last()
-            .unwrap_or(end);
+        let Accept { probes, attributes, .. } = self.accepts[accept as usize];
+        let (start, end) = (probes.start as usize, (probes.start + probes.len) as usize);
+        let others = start + attributes as usize;
         if start < others {
+            // The label of `*` is the least.
+            let any = (self.subjects[start] == ANY) as usize;
             for attribute in document.attributes_of(element) {
                 let value = document.value(attribute);
-                if first_attribute > start {
+                if any == 1 {
                     self.test(view, start, element, value, findings);
                 }
                 let labels = names.of(attribute.name);
                 for label in [labels.name, labels.namespace] {
-                    if label == NONE {
-                        continue;
-                    }
-                    for probe in first_attribute..others {
-                        if self.probes[probe].subject == label {
-                            self.test(view, probe, element, value, findings);
-                            break;
-                        }
+                    let named = start + any;
+                    let of_label = |&subject: &u32| label != NONE && subject == label;
+                    if let Some(at) = self.subjects[named..others].iter().position(of_label) {
+                        self.test(view, named + at, element, value, findings);
                     }
                 }
             }
         }
         for probe in others..end {
-            match self.probes[probe].subject {
+            match self.subjects[probe] {
                 SUBJECT_TEXT => {
                     for text in document.texts_of(element) {
                         self.test(view, probe, element, text.content.of(&document.text), findings);
@@ -104,11 +95,11 @@ impl Dfa {
                 SUBJECT_VALUE => self.test(view, probe, element, document.string_value(element), findings),
                 SUBJECT_POSITION => {
                     let rank = ranks.of(document, element).named;
-                    self.test_number(view, probe, element, rank as f64, NONE, findings);
+                    self.test_rank(view, probe, element, rank, findings);
                 }
                 _ => {
                     let rank = ranks.of(document, element).any;
-                    self.test_number(view, probe, element, rank as f64, NONE, findings);
+                    self.test_rank(view, probe, element, rank, findings);
                 }
             }
         }
@@ -124,54 +115,51 @@ impl Dfa {
         value: &[u8],
         findings: &mut Findings,
     ) {
-        let Probe { flags, exists, slots, turns, .. } = self.probes[probe];
+        let Probe { exists, flags, slots, turns, .. } = self.probes[probe];
         if exists != NONE {
             self.present.push((element, exists));
             self.give(exists, findings);
         }
-        let text = if flags & ENTRY_TEXT != 0 { view.text_constant(value) } else { NONE };
         let is_numeric = flags & ENTRY_NUMBER != 0 || slots.len > 0 || turns.len > 0;
-        let number = if is_numeric { number(value) } else { f64::NAN };
-        self.test_number(view, probe, element, number, text, findings);
+        let value = self.known.value(view, value, is_numeric);
+        self.test_known(probe, element, value, findings);
     }
-
-    /// Tests a number of a probe's subject, and the text constant that it equals, if any.
+    /// Tests a rank.
     #[inline]
-    fn test_number(
+    fn test_rank(
         &mut self,
         view: View<'_>,
         probe: usize,
         element: ElementId,
-        number: f64,
-        text: u32,
+        rank: u32,
         findings: &mut Findings,
     ) {
-        let mut class = Class { text, ..Class::NOTHING };
-        if !number.is_nan() {
-            class = self.classify(view, probe, number, text);
-            let slots = self.probes[probe].slots;
-            for at in slots.start..slots.start + slots.len {
-                findings.gather(self.sets[at as usize], number);
-            }
-        }
-        self.compare(probe, element, class);
+        let number = rank as f64;
+        let value = Value { text: NONE, constant: view.number_constant(number), number };
+        self.test_known(probe, element, value, findings);
     }
 
-    /// Where a number stands among a probe's constants and turns.
+    /// Tests a value, now that it is known what it is.
     #[inline]
-    fn classify(&self, view: View<'_>, probe: usize, number: f64, text: u32) -> Class {
-        let Probe { flags, turns, .. } = self.probes[probe];
-        let mut class = Class { text, ..Class::NOTHING };
-        if flags & ENTRY_NUMBER != 0 {
-            class.number = view.number_constant(number);
+    fn test_known(&mut self, probe: usize, element: ElementId, value: Value, findings: &mut Findings) {
+        let Probe { flags, slots, turns, .. } = self.probes[probe];
+        let mut class = Class::NOTHING;
+        if flags & ENTRY_TEXT != 0 {
+            class.text = value.text;
         }
-        if turns.len > 0 {
+        if flags & ENTRY_NUMBER != 0 {
+            class.number = value.constant;
+        }
+        if turns.len > 0 && !value.number.is_nan() {
             let turns = &self.turns[turns.start as usize..(turns.start + turns.len) as usize];
-            let below = turns.partition_point(|&turn| turn < number);
-            let on = turns.get(below).is_some_and(|&turn| turn == number);
+            let below = turns.partition_point(|&turn| turn < value.number);
+            let on = turns.get(below).is_some_and(|&turn| turn == value.number);
             class.place = (below * 2 + on as usize) as u32;
         }
-        class
+        for at in slots.start..slots.start + slots.len {
+            findings.gather(self.sets[at as usize], value.number);
+        }
+        self.compare(probe, element, class);
     }
 
     /// Puts off what a value's class says: see `resolve`.
@@ -227,26 +215,28 @@ impl Dfa {
         if let Some(&answer) = self.values.get(&(probe as u32, class)) {
             return answer;
         }
-        let Stretch { start, len } = self.probes[probe].entries;
-        for at in start..start + len {
-            let entry = self.sets[at as usize];
-            for constant in [class.text, class.number] {
-                if constant != NONE {
-                    let condition = view.equal_condition(entry, constant);
-                    if condition != NONE {
-                        self.conditions.set(condition);
-                    }
+        let Probe { labelled, others, .. } = self.probes[probe];
+        let subject = self.subjects[probe];
+        for constant in [class.text, class.number] {
+            if constant != NONE {
+                for at in labelled.start..labelled.start + labelled.len {
+                    let (label, entries) = self.labelled[at as usize];
+                    let tests = view.equal(label, subject, constant);
+                    let conditions = &mut self.conditions;
+                    intersect(slice(&self.sets, entries), tests, |condition| conditions.set(condition));
                 }
             }
-            for &[constant, condition] in view.unequal(entry as usize) {
+        }
+        for at in others.start..others.start + others.len {
+            let entry = self.sets[at as usize] as usize;
+            for &[constant, condition] in view.unequal(entry) {
                 if constant != class.text && constant != class.number {
                     self.conditions.set(condition);
                 }
             }
             if class.place != NONE {
                 let number = self.number_at(probe, class.place);
-                let passed = view.passed_bounds(entry as usize, number);
-                passed.for_each(|condition| self.conditions.set(condition));
+                view.passed_bounds(entry, number).for_each(|condition| self.conditions.set(condition));
             }
         }
         let answer = self.answer(view);
@@ -277,14 +267,14 @@ impl Dfa {
         }
     }
 
-    /// One probe per subject of the entries.
-    pub(super) fn probes(&mut self, view: View<'_>, mut entries: Vec<(u32, u32)>) -> Stretch {
+    /// One probe per subject of the entries, given as (subject, label, entry).
+    pub(super) fn probes(&mut self, view: View<'_>, mut entries: Vec<(u32, u32, u32)>) -> Stretch {
         entries.sort_unstable();
         let start = self.probes.len() as u32;
         for of_subject in entries.chunk_by(|a, b| a.0 == b.0) {
             let (mut flags, mut exists) = (0, false);
             let slots_start = self.sets.len() as u32;
-            for &(_, entry) in of_subject {
+            for &(_, _, entry) in of_subject {
                 let entry = entry as usize;
                 flags |= view.entry_flags[entry];
                 if view.entry_exists[entry] != NONE {
@@ -295,29 +285,61 @@ impl Dfa {
                     self.sets.push(view.entry_slot[entry]);
                 }
             }
-            let entries_start = self.sets.len() as u32;
+            let others_start = self.sets.len() as u32;
             let turns_start = self.turns.len();
-            for &(_, entry) in of_subject {
-                let (bounds, unequal) = (view.has_bounds(entry as usize), view.unequal(entry as usize));
-                if !unequal.is_empty() {
+            for &(_, _, entry) in of_subject {
+                let unequal = !view.unequal(entry as usize).is_empty();
+                if unequal {
                     flags |= PROBE_UNEQUAL;
                 }
-                if view.entry_flags[entry as usize] != 0 || bounds {
+                if unequal || view.has_bounds(entry as usize) {
                     self.sets.push(entry);
                     view.turns(entry as usize, &mut self.turns);
                 }
             }
+            let others_end = self.sets.len() as u32;
+            let labelled_start = self.labelled.len() as u32;
+            for of_label in of_subject.chunk_by(|a, b| a.1 == b.1) {
+                let start = self.sets.len() as u32;
+                let tested = |entry: &u32| view.entry_flags[*entry as usize] != 0;
+                self.sets.extend(of_label.iter().map(|&(_, _, entry)| entry).filter(tested));
+                let entries = Stretch { start, len: self.sets.len() as u32 - start };
+                if entries.len > 0 {
+                    self.labelled.push((of_label[0].1, entries));
+                }
+            }
             self.turns[turns_start..].sort_unstable_by(f64::total_cmp);
             let exists = if exists { self.answer(view) } else { NONE };
+            self.subjects.push(of_subject[0].0);
+            let stretch = |start: u32, end: u32| Stretch { start, len: end - start };
             self.probes.push(Probe {
-                subject: of_subject[0].0,
                 flags,
                 exists,
-                slots: Stretch { start: slots_start, len: entries_start - slots_start },
-                entries: Stretch { start: entries_start, len: self.sets.len() as u32 - entries_start },
-                turns: Stretch { start: turns_start as u32, len: (self.turns.len() - turns_start) as u32 },
+                slots: stretch(slots_start, others_start),
+                others: stretch(others_start, others_end),
+                labelled: stretch(labelled_start, self.labelled.len() as u32),
+                turns: stretch(turns_start as u32, self.turns.len() as u32),
             });
         }
         Stretch { start, len: self.probes.len() as u32 - start }
+    }
+}
+
+/// The conditions of those tests (entry, condition) whose entry is among the entries; both ascend.
+fn intersect(entries: &[u32], tests: &[[u32; 2]], mut found: impl FnMut(u32)) {
+    let mut rest = entries;
+    for &[entry, condition] in tests {
+        // What lies before is passed in growing strides: either list may be far the longer.
+        let mut stride = 1;
+        while stride < rest.len() && rest[stride - 1] < entry {
+            stride *= 2;
+        }
+        let within = &rest[..stride.min(rest.len())];
+        rest = &rest[within.partition_point(|&other| other < entry)..];
+        match rest.first() {
+            None => return,
+            Some(&first) if first == entry => found(condition),
+            Some(_) => {}
+        }
     }
 }
