@@ -222,7 +222,7 @@ class Catalog:
             shared = {(row["tenant"], row["prefix_map"]) for _, row, _ in asked if row["prefix_map"]}
             maps = changing.maps_of(writing.connection, shared)
             keys = dict.fromkeys((row["tenant"], row["id"]) for _, row, _ in asked)
-            plan = Plan(writing, changing.found(writing.connection, [*keys]))
+            plan = Plan(writing, changing.found(writing.connection, keys))
             for place, row, state in asked:
                 try:
                     rows.check(row, maps)

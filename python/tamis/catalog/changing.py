@@ -1,6 +1,6 @@
 """How rows change: one plan for one subscription or for many, and the same for prefix maps."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
@@ -16,16 +16,24 @@ KEYS = 5_000
 """So many rows are looked up by one statement; SQLite allows 32,766 parameters."""
 
 
-def found(connection: Connection, keys: Sequence[Key]) -> dict[Key, Row]:
+def found(connection: Connection, keys: Iterable[Key]) -> dict[Key, Row]:
     """The subscriptions under some keys."""
-    by_key = tuple_(subscriptions.c.tenant, subscriptions.c.id)
     result: dict[Key, Row] = {}
-    for at in range(0, len(keys), KEYS):
-        for row in connection.execute(
-            select(subscriptions).where(by_key.in_(keys[at : at + KEYS]))
-        ).mappings():
+    for tenant, ids in _by_tenant(keys):
+        some = select(subscriptions).where(subscriptions.c.tenant == tenant, subscriptions.c.id.in_(ids))
+        for row in connection.execute(some).mappings():
             result[row["tenant"], row["id"]] = dict(row)
     return result
+
+
+def _by_tenant(keys: Iterable[Key]) -> Iterator[tuple[str, list[str]]]:
+    """Keys as a tenant and some of its ids: a list of pairs is compared one by one, by PostgreSQL."""
+    ids: dict[str, list[str]] = {}
+    for tenant, id in keys:
+        ids.setdefault(tenant, []).append(id)
+    for tenant, all_ids in ids.items():
+        for at in range(0, len(all_ids), KEYS):
+            yield tenant, all_ids[at : at + KEYS]
 
 
 def maps_of(connection: Connection, keys: Iterable[Key]) -> dict[Key, str]:
@@ -95,10 +103,9 @@ class Plan:
         connection = self._writing.connection
         if connection.execute(select(retired.c.id).limit(1)).first() is None:
             return {}
-        by_key = tuple_(retired.c.tenant, retired.c.id)
         last: dict[Key, int] = {}
-        for at in range(0, len(keys), KEYS):
-            again = delete(retired).where(by_key.in_(keys[at : at + KEYS]))
+        for tenant, ids in _by_tenant(keys):
+            again = delete(retired).where(retired.c.tenant == tenant, retired.c.id.in_(ids))
             for row in connection.execute(again.returning(retired)):
                 last[row.tenant, row.id] = row.revision
         return last
