@@ -54,7 +54,7 @@ def changes_since(connection: Connection, since: int | None) -> Changes:
     if since is not None and not compacted <= since <= version:
         since = None
     removed: list[int] = []
-    if since is not None:
+    if since is not None and since < version:
         logged = select(removals.c.number).distinct().where(removals.c.version > since)
         removed = list(connection.execute(logged.order_by(removals.c.number)).scalars())
     return Changes(identity, version, since, removed, _added(connection, since))

@@ -1,0 +1,232 @@
+"""Where generations are published: a directory, or whatever file system a URL names."""
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyarrow import fs
+
+from tamis.errors import StoreError
+from tamis.files import DRAFT, Lock, drafted
+from tamis.manifest import File, Manifest, no_generation
+
+Result = TypeVar("Result")
+
+YOUNG = 3600.0
+"""Seconds for which a file that no generation names is left alone: its generation may be on its way."""
+
+LOCK = ".store.lock"
+
+
+class Store:
+    """Generations as files, shared between hosts. Files are added and removed, never rewritten.
+
+    A directory has a lock between processes. Another file system has none: publish to it, and sweep
+    it, from one process at a time.
+    """
+
+    def __init__(self, url: str | os.PathLike[str]) -> None:
+        """A directory, or a URL that `pyarrow.fs` knows: file, hdfs, s3, gs, abfs …"""
+        self.url = os.fspath(url)
+        if "://" in self.url:
+            try:
+                self._files, self._root = fs.FileSystem.from_uri(self.url)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise StoreError("store-url", f"{self.url}: {error}") from error
+        else:
+            self._files, self._root = fs.LocalFileSystem(), str(Path(self.url).absolute())
+        local = isinstance(self._files, fs.LocalFileSystem)
+        self.directory = Path(self._root) if local else None
+        """Where the files are, if that is a directory of this host."""
+
+    def newest(self) -> int | None:
+        """The number of the newest generation; None if there is none."""
+        return max(self._numbers(self._list()), default=None)
+
+    def manifest(self, number: int) -> Manifest:
+        """What a generation consists of."""
+        return Manifest.parse(self._read(number), f"{self.url}/{Manifest.name(number)}")
+
+    def publish(self, directory: str | os.PathLike[str], number: int) -> None:
+        """Publish a generation that stands in a directory: what is missing, and its manifest last."""
+        source = Store(directory)
+        if source.directory == self.directory:
+            source._read(number)
+            return
+        with self._locked():
+            text = source._read(number)
+            if number in self._numbers(self._list()):
+                if self._read(number) != text:
+                    reason = f"{self.url} has another generation {number}: publish from one place only"
+                    raise StoreError("generation-taken", reason)
+                return
+            self._take(source, number, text)
+
+    def fetch(self, number: int, cache: str | os.PathLike[str] | None = None) -> Path:
+        """The directory to open a generation in: a cache of this host, which is given what it lacks.
+
+        A store that is a directory itself is opened in place, unless a cache is given.
+        """
+        if cache is None:
+            if self.directory is None:
+                reason = f"{self.url} cannot be mapped: name a directory of this host for a cache"
+                raise StoreError("cache-needed", reason)
+            self._read(number)
+            return self.directory
+        there = Store(cache)
+        if there.directory is None:
+            raise StoreError("store-url", f"{there.url}: a cache is a directory of this host")
+        if there.directory != self.directory:
+            with there._locked():
+                # A cache may hold the generation of this number from another store.
+                text = self._read(number)
+                if not there._has(number, text):
+                    there._take(self, number, text)
+        return there.directory
+
+    def sweep(self, keep: Iterable[int], *, young: float = YOUNG) -> list[str]:
+        """Remove generations but those to keep and the newest, then files of none; what was removed.
+
+        Who has mapped a file keeps it. Files of no generation stay while they are younger than
+        `young` seconds.
+        """
+        with self._locked():
+            found = self._list()
+            numbers = set(self._numbers(found))
+            kept = numbers & {*keep, max(numbers, default=0)}
+            gone = [Manifest.name(number) for number in sorted(numbers - kept)]
+            for name in gone:
+                self._delete(name)
+            named = {Manifest.name(number) for number in kept}
+            for number in kept:
+                named |= set(self.manifest(number).files)
+            limit = time.time() - young
+            freed = {name for name in found if name not in named and not name.endswith(".lock")}
+            dead = {Manifest.kernel_name(number) for number in numbers - kept}
+            for name in sorted(freed - set(gone)):
+                if name in dead or found[name][1] <= limit:
+                    self._delete(name)
+                    gone.append(name)
+            return gone
+
+    def _take(self, source: "Store", number: int, text: bytes) -> None:
+        """Have a generation of another store here too."""
+        manifest = Manifest.parse(text, f"{source.url}/{Manifest.name(number)}")
+        present = self._list()
+        for name, file in manifest.files.items():
+            known = present.get(name)
+            # The kernel's list has no hash for a name: what is there may be of an unfinished attempt.
+            if known is None or known[0] != file.size or name == Manifest.kernel_name(number):
+                self._copy(source, name, file)
+        self._put(Manifest.name(number), text)
+
+    def _copy(self, source: "Store", name: str, file: File) -> None:
+        if self.directory is not None:
+            with drafted(self.directory / name) as draft:
+                linked = source.directory is not None and _linked(source.directory / name, draft)
+                if not linked:
+                    with source._opened(name) as given, draft.open("wb") as taken:
+                        shutil.copyfileobj(given, taken, 1 << 20)
+                # What is only linked is not read: it would be all there is to do.
+                if draft.stat().st_size != file.size or not (linked or File.of(draft) == file):
+                    raise StoreError("store-damaged", f"{source.url}/{name} is not what its generation says")
+        else:
+            with source._opened(name) as given:
+                self._upload(name, given)
+
+    def _put(self, name: str, content: bytes) -> None:
+        if self.directory is not None:
+            with drafted(self.directory / name) as draft:
+                draft.write_bytes(content)
+        else:
+            self._upload(name, pa.BufferReader(content))
+
+    def _upload(self, name: str, given: Any) -> None:
+        """A file becomes visible whole: by a rename, since a stream that breaks is closed all the same."""
+        draft = f"{self._root}/{DRAFT}{uuid.uuid4().hex}"
+
+        def upload() -> None:
+            self._files.create_dir(self._root, recursive=True)
+            with self._files.open_output_stream(draft) as taken:
+                shutil.copyfileobj(given, taken, 1 << 20)
+            self._files.move(draft, f"{self._root}/{name}")
+
+        self._told(upload)
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[Any]:
+        with self._told(
+            lambda: self._files.open_input_stream(f"{self._root}/{name}", compression=None)
+        ) as file:
+            yield file
+
+    def _read(self, number: int) -> bytes:
+        """The text of a generation's manifest."""
+        try:
+            with self._opened(Manifest.name(number)) as file:
+                text: bytes = file.read()
+                return text
+        except FileNotFoundError as error:
+            raise no_generation(number, self.url) from error
+
+    def _has(self, number: int, text: bytes) -> bool:
+        return number in self._numbers(self._list()) and self._read(number) == text
+
+    def _list(self) -> dict[str, tuple[int, float]]:
+        """The files: size, and time of the last change."""
+        chosen = fs.FileSelector(self._root, allow_not_found=True)
+        found = self._told(lambda: self._files.get_file_info(chosen))
+        files = (info for info in found if info.type == fs.FileType.File)
+        return {info.base_name: (info.size or 0, (info.mtime_ns or 0) / 1e9) for info in files}
+
+    def _numbers(self, names: Iterable[str]) -> list[int]:
+        return [number for name in names if (number := Manifest.number_in(name)) is not None]
+
+    def _delete(self, name: str) -> None:
+        try:
+            self._files.delete_file(f"{self._root}/{name}")
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise self._unreachable(error) from error
+
+    def _told(self, work: Callable[[], Result]) -> Result:
+        """A file system's errors as ours; what is not there is for the caller."""
+        try:
+            return work()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: OSError) -> StoreError:
+        return StoreError("store-unreachable", f"{self.url}: {error}; is it there, and may we write to it?")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        if self.directory is None:
+            yield
+            return
+        lock = Lock(self.directory / LOCK)
+        self._told(lock.acquire)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def _linked(source: Path, name: Path) -> bool:
+    """Give a file a second name, where source and name are on one disk; its content never changes."""
+    try:
+        name.hardlink_to(source)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return False
+    return True
