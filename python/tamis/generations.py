@@ -178,7 +178,7 @@ def _load(index: Index, batch: pa.RecordBatch) -> None:
 
 
 def _plain(batch: pa.RecordBatch) -> "pa.Array[Any]":
-    """Queries that need no prefixes, so that one load does for all: a canonical text has its names expanded."""
+    """Queries that need no prefixes, so that one load does for all: in canonical texts names are expanded."""
     prefixes = batch.column("prefixes")
     maps = {text: json.loads(str(text)) for text in prefixes.unique().to_pylist()}
     if not any(maps.values()):

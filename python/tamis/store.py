@@ -91,28 +91,28 @@ class Store:
         return there.directory
 
     def sweep(self, keep: Iterable[int], *, young: float = YOUNG) -> list[str]:
-        """Remove generations but those to keep and the newest, then files of none; what was removed.
+        """Remove generations but those to keep and the newest, with their files; what was removed.
 
-        Who has mapped a file keeps it. Files of no generation stay while they are younger than
-        `young` seconds.
+        Who has mapped a file keeps it. Files that no generation ever named go too, once they are
+        older than `young` seconds.
         """
         with self._locked():
             found = self._list()
             numbers = set(self._numbers(found))
             kept = numbers & {*keep, max(numbers, default=0)}
+            needed = {
+                name for number in kept for name in (Manifest.name(number), *self.manifest(number).files)
+            }
+            dropped = {name for number in numbers - kept for name in self.manifest(number).files}
             gone = [Manifest.name(number) for number in sorted(numbers - kept)]
+            limit = time.time() - young
+            for name, (_, changed) in sorted(found.items()):
+                spare = name not in needed and name not in gone and not name.endswith(".lock")
+                if spare and (name in dropped or changed <= limit):
+                    gone.append(name)
+            # The manifests first: a generation whose manifest is there is whole.
             for name in gone:
                 self._delete(name)
-            named = {Manifest.name(number) for number in kept}
-            for number in kept:
-                named |= set(self.manifest(number).files)
-            limit = time.time() - young
-            freed = {name for name in found if name not in named and not name.endswith(".lock")}
-            dead = {Manifest.kernel_name(number) for number in numbers - kept}
-            for name in sorted(freed - set(gone)):
-                if name in dead or found[name][1] <= limit:
-                    self._delete(name)
-                    gone.append(name)
             return gone
 
     def _take(self, source: "Store", number: int, text: bytes) -> None:

@@ -228,7 +228,8 @@ def import_(options: argparse.Namespace) -> int:
     added = changed = unchanged = refused = 0
     # Open the file first: a wrong name must not make a catalog.
     with _opened(options.file) as file, _catalog(options) as catalog, bar("importing") as report:
-        for batch in catalog.import_(lines.read(_counted(file, report))):
+        size = options.file.stat().st_size if options.file.is_file() else 0
+        for batch in catalog.import_(lines.read(_counted(file, size, report))):
             added += batch.added
             changed += batch.changed
             unchanged += batch.unchanged
@@ -253,14 +254,13 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield file
 
 
-def _counted(file: BinaryIO, report: Report) -> Iterator[bytes]:
-    """The lines of a file, while a bar tells how far it is read; the bar counts bytes if it can."""
-    total = os.fstat(file.fileno()).st_size if file.seekable() else 0
+def _counted(file: BinaryIO, size: int, report: Report) -> Iterator[bytes]:
+    """The lines of a file, while a bar tells how many bytes of it are read."""
     done = 0
     for at, line in enumerate(file):
         done += len(line)
         if at % REPORT_LINES == 0:
-            report(done, max(total, done))
+            report(done, max(size, done))
         yield line
 
 
