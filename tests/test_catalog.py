@@ -12,11 +12,12 @@ import pytest
 import sqlalchemy as sa
 
 import tamis
+from generations import unexpected
 from servers import Postgres, free_port
 from tamis import subscription_lines as lines
 from tamis.catalog import Catalog, database, schema
 from tamis.errors import CatalogError
-from tamis.subscription import Imported, NewSubscription, PrefixMap, State
+from tamis.subscription import Imported, NewSubscription, PrefixMap, Refusal, State
 
 
 @pytest.fixture
@@ -29,13 +30,13 @@ def asked(id: str | None = None, query: str = "//a", **more: object) -> NewSubsc
     return dataclasses.replace(NewSubscription("bob", query, id), **more)  # type: ignore[arg-type]
 
 
-def imported(catalog: Catalog, *items: Mapping[str, object] | str) -> Imported:
-    """Import lines, in one batch."""
+def imported(catalog: Catalog, *items: Mapping[str, object] | str) -> tuple[Imported, list[Refusal]]:
+    """Import lines: how many, and the refused."""
     texts = [item if isinstance(item, str) else json.dumps(item) for item in items]
-    batches = list(catalog.import_(lines.read(texts)))
-    refusals = tuple(refusal for batch in batches for refusal in batch.refusals)
-    added, changed = sum(batch.added for batch in batches), sum(batch.changed for batch in batches)
-    return Imported(added, changed, sum(batch.unchanged for batch in batches), refusals)
+    refusals: list[Refusal] = []
+    done = catalog.import_(lines.read(texts), refusals.append)
+    assert done.refused == len(refusals)
+    return done, refusals
 
 
 def followed(catalog: Catalog, since: int | None) -> tuple[list[int], dict[int, str], int]:
@@ -138,7 +139,7 @@ def test_an_id_that_comes_again_goes_on_counting_revisions(catalog: Catalog) -> 
     assert again.revision == 3
     assert again.number > before.number
     catalog.remove("x")
-    assert imported(catalog, {"id": "x", "subscriber": "bob", "query": "//a"}).added == 1
+    assert imported(catalog, {"id": "x", "subscriber": "bob", "query": "//a"})[0].added == 1
     assert catalog.get("x").revision == 4
     with pytest.raises(CatalogError) as caught:
         catalog.get("y")
@@ -181,7 +182,7 @@ def test_a_prefix_map_stays_if_a_user_would_be_refused(catalog: Catalog) -> None
             refused()
         assert caught.value.code == "prefix-map-used"
     assert catalog.version == version
-    assert imported(catalog, {"prefix_map": "m", "prefixes": {}}).refusals[0].code == "prefix-map-used"
+    assert imported(catalog, {"prefix_map": "m", "prefixes": {}})[1][0].code == "prefix-map-used"
     catalog.remove("x")
     assert catalog.remove_prefixes("m")
     assert not catalog.remove_prefixes("m")
@@ -206,7 +207,7 @@ def test_lists_are_filtered_and_paged(catalog: Catalog) -> None:
 
 
 def test_an_import_sets_refused_lines_aside(catalog: Catalog) -> None:
-    outcome = imported(
+    done, refusals = imported(
         catalog,
         {"id": "a", "subscriber": "bob", "query": "//a"},
         {"id": "b", "subscriber": "bob", "query": "//a[b AND c]"},
@@ -222,8 +223,8 @@ def test_an_import_sets_refused_lines_aside(catalog: Catalog) -> None:
         '{"subscriber": "bob", "query": "\\ud800"}',
         "[" * 100_000,
     )
-    assert outcome.added == 3
-    assert [(refusal.place, refusal.code, refusal.column) for refusal in outcome.refusals] == [
+    assert done.added == 3
+    assert [(refusal.place, refusal.code, refusal.column) for refusal in refusals] == [
         (2, "syntax", 7),
         (3, "bad-json", 2),
         (5, "bad-line", None),
@@ -245,14 +246,14 @@ def test_importing_again_changes_nothing(catalog: Catalog) -> None:
         {"subscriber": "bob", "query": "//c", "namespaces": {"p": "urn:2"}},
         {"subscriber": "bob", "query": "//c", "namespaces": {"p": "urn:2"}},
     ]
-    assert imported(catalog, *given) == Imported(added=4, unchanged=1)
+    assert imported(catalog, *given)[0] == Imported(added=4, unchanged=1)
     version, before = catalog.version, catalog.list()
-    assert imported(catalog, *given) == Imported(unchanged=5)
+    assert imported(catalog, *given)[0] == Imported(unchanged=5)
     assert (catalog.version, catalog.list()) == (version, before)
     # Without a state, it stays as it is.
     catalog.pause("a")
-    assert imported(catalog, *given) == Imported(unchanged=5)
-    assert imported(catalog, given[1] | {"state": "active"}, given[2] | {"query": "//d"}).changed == 2
+    assert imported(catalog, *given)[0] == Imported(unchanged=5)
+    assert imported(catalog, given[1] | {"state": "active"}, given[2] | {"query": "//d"})[0].changed == 2
     assert catalog.get("a").revision == 1
     assert catalog.get("b", tenant="t").revision == 2
 
@@ -263,7 +264,7 @@ def test_the_last_of_several_lines_for_one_id_stays(catalog: Catalog) -> None:
     imported(catalog, line | {"state": "paused"}, line | {"query": "//b", "state": "active"})
     assert followed(catalog, 1)[0] == [1]
     assert list(followed(catalog, 1)[1].values()) == ["//b"]
-    assert imported(catalog, line, line | {"query": "//b"}).changed == 2
+    assert imported(catalog, line, line | {"query": "//b"})[0].changed == 2
     assert catalog.get("a").revision == 2
 
 
@@ -273,7 +274,7 @@ def test_an_export_imports_as_the_same(catalog: Catalog, tmp_path: Path) -> None
     catalog.add(asked("é", '//p:a[. = "\u2028"]', namespaces={"p": "urn:2"}, state=State.PAUSED))
     exported = [lines.write(item) for item in catalog.export()]
     with Catalog(f"{tmp_path}/other.db") as other:
-        assert imported(other, *exported) == Imported(added=3)
+        assert imported(other, *exported)[0] == Imported(added=3)
         assert [lines.write(item) for item in other.export()] == exported
         assert [lines.write(item) for item in other.export(tenant="t")] == [exported[0], exported[2]]
 
@@ -459,6 +460,5 @@ def test_a_killed_import_is_there_by_whole_batches(catalog_url: str, tmp_path: P
             assert there == changes.version * 10_000
         assert 0 < there < count
         with path.open("rb") as file:
-            batches = list(catalog.import_(lines.read(file)))
-        assert sum(batch.unchanged for batch in batches) == there
-        assert sum(batch.added for batch in batches) == count - there
+            done = catalog.import_(lines.read(file), unexpected)
+        assert done == Imported(added=count - there, unchanged=there)

@@ -109,7 +109,7 @@ class Model:
         for id, (query, active) in final.items():
             self.put(id, query)
             self.present[id].active = active
-        list(self.catalog.import_(lines.read(given)))
+        self.catalog.import_(lines.read(given), lambda refusal: None)
 
     def map(self) -> None:
         self.prefixes += 1

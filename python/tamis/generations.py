@@ -46,7 +46,7 @@ class Publisher:
 
     def __init__(self, catalog: Catalog, store: Store, directory: str | os.PathLike[str]) -> None:
         self._catalog = catalog
-        self._store = store
+        self.store = store
         self._directory = Path(directory).absolute()
         self._lock = Lock(self._directory / ".publisher.lock")
         if not self._lock.try_acquire():
@@ -85,13 +85,13 @@ class Publisher:
 
     def _opened(self) -> _Base | None:
         """The newest generation, of the directory or of the store; None if there is none."""
-        ours, theirs = Store(self._directory).newest(), self._store.newest()
+        ours, theirs = Store(self._directory).newest(), self.store.newest()
         if theirs is not None and (ours is None or theirs >= ours):
-            self._store.fetch(theirs, self._directory)
+            self.store.fetch(theirs, self._directory)
             ours = theirs
         elif ours is not None:
             # Made, but not published: whoever made it was stopped in between.
-            self._store.publish(self._directory, ours)
+            self.store.publish(self._directory, ours)
         if ours is None:
             return None
         manifest = Manifest.read(self._directory, ours)
@@ -140,17 +140,17 @@ class Publisher:
 
     def _published(self, before: int, number: int) -> bool:
         """Publish a generation of the directory; false if somebody else published since the one before."""
-        if self._store.directory != self._directory:
-            theirs = self._store.newest()
+        if self.store.directory != self._directory:
+            theirs = self.store.newest()
             if theirs is not None and theirs > before and number > before:
                 (self._directory / Manifest.name(number)).unlink()
                 return False
-        self._store.publish(self._directory, number)
+        self.store.publish(self._directory, number)
         return True
 
     def _tidy(self, manifest: Manifest, version: int) -> None:
         """Keep no more than is needed to go on."""
-        if self._store.directory != self._directory:
+        if self.store.directory != self._directory:
             Store(self._directory).sweep([manifest.number], young=0)
         if version > KEPT_VERSIONS:
             self._catalog.compact(version - KEPT_VERSIONS)

@@ -74,9 +74,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of some lines of an import."""
+    """What became of the lines of an import: how many of each."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
-    refusals: tuple[Refusal, ...] = ()
+    refused: int = 0

@@ -225,19 +225,16 @@ def _table(found: Sequence[Subscription]) -> Table:
 
 def import_(options: argparse.Namespace) -> int:
     """`tamis subscriptions import FILE`."""
-    added = changed = unchanged = refused = 0
+
+    def refused(refusal: Refusal) -> None:
+        print(f"{options.file}:{_told(refusal)}", file=sys.stderr)
+
     # Open the file first: a wrong name must not make a catalog.
     with _opened(options.file) as file, _catalog(options) as catalog, bar("importing") as report:
         size = options.file.stat().st_size if options.file.is_file() else 0
-        for batch in catalog.import_(lines.read(_counted(file, size, report))):
-            added += batch.added
-            changed += batch.changed
-            unchanged += batch.unchanged
-            refused += len(batch.refusals)
-            for refusal in batch.refusals:
-                print(f"{options.file}:{_told(refusal)}", file=sys.stderr)
-    print(f"{added} added, {changed} changed, {unchanged} as before, {refused} refused")
-    return 2 if refused and options.strict else 0
+        done = catalog.import_(lines.read(_counted(file, size, report)), refused)
+    print(f"{done.added} added, {done.changed} changed, {done.unchanged} as before, {done.refused} refused")
+    return 2 if done.refused and options.strict else 0
 
 
 def _told(refusal: Refusal) -> str:

@@ -1,9 +1,8 @@
 """The catalog: its verbs, each of them one transaction."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from types import TracebackType
 from typing import Self
 
@@ -13,13 +12,11 @@ from tamis.catalog import changing, rows
 from tamis.catalog.changes import Changes, changes_since
 from tamis.catalog.changing import Plan
 from tamis.catalog.database import Database, Writing, identity_and_version
+from tamis.catalog.importing import import_lines
 from tamis.catalog.schema import prefix_maps, subscriptions
-from tamis.errors import CatalogError, QueryError
+from tamis.errors import CatalogError
 from tamis.subscription import Imported, Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
 from tamis.subscription_lines import Line
-
-BATCH = 10_000
-"""So many lines of an import go in together."""
 
 PAGE = 1_000
 """So many subscriptions are held at once by an export."""
@@ -179,18 +176,14 @@ class Catalog:
             lambda connection: [rows.subscription_of(row) for row in connection.execute(page).mappings()]
         )
 
-    def import_(self, given: Iterable[tuple[int, Line]]) -> Iterator[Imported]:
-        """Have subscriptions and prefix maps be as given, in batches: what became of each batch.
+    def import_(self, given: Iterable[tuple[int, Line]], refused: Callable[[Refusal], None]) -> Imported:
+        """Have subscriptions and prefix maps be as given, in batches; how many of them changed.
 
-        Nothing happens before the outcome is iterated over. Lines that are refused come back and
-        hold up no others. What is there already, with the same content, does not change: to import
-        the same again is to do nothing. A subscription without an id gets one made of its content.
+        Lines that are refused are handed to `refused` and hold up no others. What is there already,
+        with the same content, does not change: to import the same again is to do nothing. A
+        subscription without an id gets one made of its content.
         """
-        for batch in _batches(given):
-            if isinstance(batch[0][1], PrefixMap):
-                yield self._import_map(batch[0][0], batch[0][1])
-            else:
-                yield self._import_batch(batch)
+        return import_lines(self._database, given, refused)
 
     def export(self, *, tenant: str | None = None) -> Iterator[PrefixMap | Subscription]:
         """The catalog in one state, as `import_` takes it: prefix maps first, then subscriptions."""
@@ -203,49 +196,6 @@ class Catalog:
             streamed = connection.execution_options(stream_results=True).execute(chosen)
             for row in streamed.yield_per(PAGE).mappings():
                 yield rows.subscription_of(row)
-
-    def _import_batch(self, batch: Sequence[tuple[int, Line]]) -> Imported:
-        refusals: list[Refusal] = []
-        asked: list[tuple[int, rows.Row, State | None]] = []
-        for place, line in batch:
-            if isinstance(line, Refusal):
-                refusals.append(line)
-            elif isinstance(line, NewSubscription):
-                try:
-                    asked.append((place, rows.row_of(line), line.state))
-                except CatalogError as error:
-                    refusals.append(Refusal(place, error.code, error.reason))
-
-        def work(writing: Writing) -> Imported:
-            refused = list(refusals)
-            counts = dict.fromkeys(("added", "changed", "unchanged"), 0)
-            shared = {(row["tenant"], row["prefix_map"]) for _, row, _ in asked if row["prefix_map"]}
-            maps = changing.maps_of(writing.connection, shared)
-            keys = dict.fromkeys((row["tenant"], row["id"]) for _, row, _ in asked)
-            plan = Plan(writing, changing.found(writing.connection, keys))
-            for place, row, state in asked:
-                try:
-                    rows.check(row, maps)
-                except QueryError as error:
-                    refused.append(Refusal(place, error.code, error.reason, error.column))
-                except CatalogError as error:
-                    refused.append(Refusal(place, error.code, error.reason))
-                else:
-                    counts[plan.put(row, state)] += 1
-            plan.carry_out()
-            refused.sort(key=lambda refusal: refusal.place)
-            return Imported(counts["added"], counts["changed"], counts["unchanged"], tuple(refused))
-
-        return self._database.write(work)
-
-    def _import_map(self, place: int, given: PrefixMap) -> Imported:
-        try:
-            outcome = self._database.write(lambda writing: changing.put_map(writing, given))
-        except CatalogError as error:
-            if error.code.startswith("catalog-"):
-                raise
-            return Imported(refusals=(Refusal(place, error.code, error.reason),))
-        return Imported(outcome == "added", outcome == "changed", outcome == "unchanged")
 
     # Prefix maps.
 
@@ -291,18 +241,3 @@ class Catalog:
     def compact(self, version: int) -> None:
         """Forget how to get from versions before this one to the newest, other than from nothing."""
         self._database.compact(version)
-
-
-def _batches(given: Iterable[tuple[int, Line]]) -> Iterator[Sequence[tuple[int, Line]]]:
-    """Lines by the batch; a prefix map stands alone, since the lines after it may refer to it."""
-    remaining = iter(given)
-    while batch := list(islice(remaining, BATCH)):
-        start = 0
-        for at, (_, line) in enumerate(batch):
-            if isinstance(line, PrefixMap):
-                if start < at:
-                    yield batch[start:at]
-                yield batch[at : at + 1]
-                start = at + 1
-        if start < len(batch):
-            yield batch[start:]
