@@ -136,7 +136,8 @@ class Publisher:
         files = {name: known.get(name) or File.of(self._directory / name) for name in names}
         manifest = Manifest(number, changes.catalog, changes.version, subscriptions, removed, files)
         manifest.write(self._directory)
-        return _Base(manifest, index)
+        # What was compiled here is in memory; the files are mapped, as everybody else does.
+        return _Base(manifest, Index.open(self._directory, number))
 
     def _published(self, before: int, number: int) -> bool:
         """Publish a generation of the directory; false if somebody else published since the one before."""
