@@ -1,7 +1,6 @@
 """Real servers for tests: each is started by the tests that need it, and stopped afterwards."""
 
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -54,10 +53,10 @@ class Postgres:
         self._data = folder / "data"
         self._programs = _postgres_programs()
         # PostgreSQL refuses to run as root.
-        self._user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+        self._user = "postgres" if os.geteuid() == 0 else None
         self.port = free_port()
         self._databases = 0
-        if os.geteuid() == 0:
+        if self._user is not None:
             shutil.chown(folder, self._user)
         options = ["--auth=trust", "--username=tamis", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         self._run("initdb", f"--pgdata={self._data}", *options)
@@ -88,11 +87,12 @@ class Postgres:
         return f"postgresql://tamis@127.0.0.1:{self.port}/{name}"
 
     def _run(self, program: str, *arguments: str) -> None:
-        user = self._user if os.geteuid() == 0 else None
         command = [str(self._programs / program), *arguments]
         # Its files and not a pipe: a server that goes on would keep a pipe open.
         with (self._folder / "commands").open("ab") as output:
-            done = subprocess.run(command, user=user, stdout=output, stderr=output, cwd="/", check=False)
+            done = subprocess.run(
+                command, user=self._user, stdout=output, stderr=output, cwd="/", check=False
+            )
         if done.returncode:
             told = "".join(path.read_text() for path in sorted(self._folder.glob("[cl]o*")))
             pytest.fail(f"{program}: {told[-2000:]}")

@@ -7,8 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tamis.errors import StoreError
+
 DRAFT = ".draft-"
 """How the names of unfinished files begin."""
+
+
+@contextmanager
+def told(place: object) -> Iterator[None]:
+    """A file system's errors as ours."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"{place}: {error}; is it there, may we write to it, and is there room?"
+        raise StoreError("store-unreachable", reason) from error
 
 
 @contextmanager
@@ -73,9 +85,3 @@ class Lock:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
-
-    def __enter__(self) -> None:
-        self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()

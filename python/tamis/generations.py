@@ -16,7 +16,7 @@ from tamis import numbered
 from tamis.catalog import Catalog, Changes
 from tamis.engine import Index, check
 from tamis.errors import QueryError, StoreError
-from tamis.files import Lock
+from tamis.files import Lock, told
 from tamis.manifest import File, Manifest, kernel_files, renumber
 from tamis.store import Store
 
@@ -26,7 +26,7 @@ LOAD_ROWS = 1_000_000
 """So many subscriptions are compiled into one segment, and held in memory, at once."""
 
 KEPT_VERSIONS = 10_000
-"""So far back can another publisher be without starting from nothing."""
+"""So far back, at least, can another publisher be without starting from nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,9 @@ class Publisher:
         self.store = store
         self._directory = Path(directory).absolute()
         self._lock = Lock(self._directory / ".publisher.lock")
-        if not self._lock.try_acquire():
+        with told(self._directory):
+            free = self._lock.try_acquire()
+        if not free:
             reason = f"another process publishes from {self._directory}; stop it, or take another directory"
             raise StoreError("publisher-busy", reason)
         self._base: _Base | None = None
@@ -77,10 +79,11 @@ class Publisher:
                 if self._base is not None and changes.since == changes.version:
                     return self._base.manifest.number
                 before = -1 if self._base is None else self._base.manifest.number
-                made = self._made(changes)
+                with told(self._directory):
+                    made = self._made(changes)
             if self._published(before, made.manifest.number):
+                self._tidy(made.manifest.number, self._version, changes.version)
                 self._base, self._version = made, changes.version
-                self._tidy(made.manifest, changes.version)
                 return made.manifest.number
 
     def _opened(self) -> _Base | None:
@@ -149,11 +152,11 @@ class Publisher:
         self.store.publish(self._directory, number)
         return True
 
-    def _tidy(self, manifest: Manifest, version: int) -> None:
-        """Keep no more than is needed to go on."""
+    def _tidy(self, number: int, before: int, version: int) -> None:
+        """Keep no more than is needed to go on; of the catalog's log, now and then."""
         if self.store.directory != self._directory:
-            Store(self._directory).sweep([manifest.number], young=0)
-        if version > KEPT_VERSIONS:
+            Store(self._directory).sweep([number], young=0)
+        if version // KEPT_VERSIONS > max(before, 0) // KEPT_VERSIONS:
             self._catalog.compact(version - KEPT_VERSIONS)
 
 

@@ -90,7 +90,8 @@ class Manifest:
         try:
             text = path.read_bytes()
         except FileNotFoundError as error:
-            raise no_generation(number, str(directory)) from error
+            reason = f"there is no generation {number} in {directory}"
+            raise StoreError("no-generation", reason) from error
         return Manifest.parse(text, str(path))
 
     def write(self, directory: Path) -> None:
@@ -117,8 +118,3 @@ def renumber(directory: Path, number: int) -> int:
     with drafted(directory / Manifest.kernel_name(number + 1)) as draft:
         draft.write_text(text.replace(f"generation {number}\n", f"generation {number + 1}\n", 1), "utf-8")
     return number + 1
-
-
-def no_generation(number: int, place: str) -> StoreError:
-    """There is no such generation."""
-    return StoreError("no-generation", f"there is no generation {number} in {place}")

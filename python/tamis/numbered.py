@@ -1,5 +1,6 @@
 """Subscriptions by number: whose delivery it is when a target matched. Mapped, and looked up by the batch."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,10 +32,10 @@ class Subscriptions:
         self._batches = [(_numbers(batch), batch) for batch in batches]
 
     @classmethod
-    def open(cls, directory: Path, number: int) -> "Subscriptions":
+    def open(cls, directory: str | os.PathLike[str], number: int) -> "Subscriptions":
         """Those of a generation in a directory. Files are mapped, so that processes share one copy."""
-        manifest = Manifest.read(directory, number)
-        return cls([open_batch(directory / name) for name in manifest.subscriptions])
+        manifest = Manifest.read(Path(directory), number)
+        return cls([open_batch(Path(directory) / name) for name in manifest.subscriptions])
 
     def look_up(self, numbers: "pa.Array[Any]") -> pa.RecordBatch:
         """A row for each number, in order: number, id, revision, tenant, subscriber, delivery_target."""

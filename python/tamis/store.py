@@ -4,19 +4,17 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
 
 from tamis.errors import StoreError
-from tamis.files import DRAFT, Lock, drafted
-from tamis.manifest import File, Manifest, no_generation
-
-Result = TypeVar("Result")
+from tamis.files import DRAFT, Lock, drafted, told
+from tamis.manifest import File, Manifest
 
 YOUNG = 3600.0
 """Seconds for which a file that no generation names is left alone: its generation may be on its way."""
@@ -127,61 +125,64 @@ class Store:
         self._put(Manifest.name(number), text)
 
     def _copy(self, source: "Store", name: str, file: File) -> None:
-        if self.directory is not None:
-            with drafted(self.directory / name) as draft:
-                linked = source.directory is not None and _linked(source.directory / name, draft)
-                if not linked:
-                    with source._opened(name) as given, draft.open("wb") as taken:
-                        shutil.copyfileobj(given, taken, 1 << 20)
-                # What is only linked is not read: it would be all there is to do.
-                if draft.stat().st_size != file.size or not (linked or File.of(draft) == file):
-                    raise StoreError("store-damaged", f"{source.url}/{name} is not what its generation says")
-        else:
+        """Have a file of another store here too."""
+        if self.directory is None:
             with source._opened(name) as given:
                 self._upload(name, given)
+            return
+        with told(self.url), drafted(self.directory / name) as draft:
+            linked = source.directory is not None and _linked(source.directory / name, draft)
+            if not linked:
+                with source._opened(name) as given, draft.open("wb") as taken:
+                    shutil.copyfileobj(given, taken, 1 << 20)
+            # What is only linked is not read: it would be all there is to do.
+            if draft.stat().st_size != file.size or not (linked or File.of(draft) == file):
+                raise StoreError("store-damaged", f"{source.url}/{name} is not what its generation says")
 
     def _put(self, name: str, content: bytes) -> None:
-        if self.directory is not None:
-            with drafted(self.directory / name) as draft:
-                draft.write_bytes(content)
-        else:
+        """Make a small file."""
+        if self.directory is None:
             self._upload(name, pa.BufferReader(content))
+            return
+        with told(self.url), drafted(self.directory / name) as draft:
+            draft.write_bytes(content)
 
     def _upload(self, name: str, given: Any) -> None:
         """A file becomes visible whole: by a rename, since a stream that breaks is closed all the same."""
         draft = f"{self._root}/{DRAFT}{uuid.uuid4().hex}"
-
-        def upload() -> None:
+        with told(self.url):
             self._files.create_dir(self._root, recursive=True)
-            with self._files.open_output_stream(draft) as taken:
+            with self._files.open_output_stream(draft, compression=None) as taken:
                 shutil.copyfileobj(given, taken, 1 << 20)
+            if name in self._list():
+                # Of an unfinished attempt. Not every file system renames over what is there.
+                self._files.delete_file(f"{self._root}/{name}")
             self._files.move(draft, f"{self._root}/{name}")
-
-        self._told(upload)
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[Any]:
-        with self._told(
-            lambda: self._files.open_input_stream(f"{self._root}/{name}", compression=None)
-        ) as file:
-            yield file
+        with told(self.url):
+            try:
+                file = self._files.open_input_stream(f"{self._root}/{name}", compression=None)
+            except FileNotFoundError as error:
+                reason = f"{self.url} has no {name}: there never was such a generation, or it was swept"
+                raise StoreError("no-generation", reason) from error
+            with file:
+                yield file
 
     def _read(self, number: int) -> bytes:
         """The text of a generation's manifest."""
-        try:
-            with self._opened(Manifest.name(number)) as file:
-                text: bytes = file.read()
-                return text
-        except FileNotFoundError as error:
-            raise no_generation(number, self.url) from error
+        with self._opened(Manifest.name(number)) as file:
+            text: bytes = file.read()
+            return text
 
     def _has(self, number: int, text: bytes) -> bool:
         return number in self._numbers(self._list()) and self._read(number) == text
 
     def _list(self) -> dict[str, tuple[int, float]]:
         """The files: size, and time of the last change."""
-        chosen = fs.FileSelector(self._root, allow_not_found=True)
-        found = self._told(lambda: self._files.get_file_info(chosen))
+        with told(self.url):
+            found = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
         files = (info for info in found if info.type == fs.FileType.File)
         return {info.base_name: (info.size or 0, (info.mtime_ns or 0) / 1e9) for info in files}
 
@@ -189,24 +190,8 @@ class Store:
         return [number for name in names if (number := Manifest.number_in(name)) is not None]
 
     def _delete(self, name: str) -> None:
-        try:
+        with told(self.url), suppress(FileNotFoundError):
             self._files.delete_file(f"{self._root}/{name}")
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise self._unreachable(error) from error
-
-    def _told(self, work: Callable[[], Result]) -> Result:
-        """A file system's errors as ours; what is not there is for the caller."""
-        try:
-            return work()
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            raise self._unreachable(error) from error
-
-    def _unreachable(self, error: OSError) -> StoreError:
-        return StoreError("store-unreachable", f"{self.url}: {error}; is it there, and may we write to it?")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -214,7 +199,8 @@ class Store:
             yield
             return
         lock = Lock(self.directory / LOCK)
-        self._told(lock.acquire)
+        with told(self.url):
+            lock.acquire()
         try:
             yield
         finally:
@@ -225,8 +211,6 @@ def _linked(source: Path, name: Path) -> bool:
     """Give a file a second name, where source and name are on one disk; its content never changes."""
     try:
         name.hardlink_to(source)
-    except FileNotFoundError:
-        raise
     except OSError:
         return False
     return True

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -214,9 +215,11 @@ def list_(options: argparse.Namespace) -> int:
 
 
 def _table(found: Sequence[Subscription]) -> Table:
-    table = Table("tenant", "id", "revision", "subscriber", "query", "delivery target", "state", "changed")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in ("tenant", "id", "revision", "subscriber", "query", "delivery target", "state", "changed"):
+        table.add_column(title, overflow="fold")
     for one in found:
-        changed = one.changed.strftime("%Y-%m-%d %H:%M:%S")
+        changed = one.changed.strftime("%Y-%m-%d %H:%M")
         # Square brackets are XPath's here, not markup.
         cells = (one.tenant, one.id, str(one.revision), one.subscriber, one.query, one.delivery_target)
         table.add_row(*(cell.replace("[", r"\[") for cell in cells), one.state.value, changed)
