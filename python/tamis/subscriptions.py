@@ -216,13 +216,12 @@ def list_(options: argparse.Namespace) -> int:
 
 def _table(found: Sequence[Subscription]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for title in ("tenant", "id", "revision", "subscriber", "query", "delivery target", "state", "changed"):
-        table.add_column(title, overflow="fold")
+    for title in ("tenant", "id", "revision", "subscriber", "query", "delivery target", "state"):
+        table.add_column(title, overflow="fold", min_width=20 if title == "query" else 8)
     for one in found:
-        changed = one.changed.strftime("%Y-%m-%d %H:%M")
         # Square brackets are XPath's here, not markup.
         cells = (one.tenant, one.id, str(one.revision), one.subscriber, one.query, one.delivery_target)
-        table.add_row(*(cell.replace("[", r"\[") for cell in cells), one.state.value, changed)
+        table.add_row(*(cell.replace("[", r"\[") for cell in cells), one.state.value)
     return table
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import uuid
+import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,6 +22,9 @@ Key = tuple[str, str]
 
 ASKED_FOR = ("subscriber", "query", "prefixes", "prefix_map", "delivery_target")
 """The columns that make a new revision when they change."""
+
+ID_BYTES = 12
+"""Of ids that are made up: short enough to read, long enough not to meet another."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -44,13 +47,13 @@ def row_of(asked: NewSubscription) -> Row:
 
 def new_id() -> str:
     """An id for who gave none."""
-    return uuid.uuid4().hex
+    return secrets.token_hex(ID_BYTES)
 
 
 def _id_of(row: Row) -> str:
     """An id made of what is asked for: who asks for the same again gets the same."""
     content = json.dumps(sorted(row.items()))
-    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(content.encode(), digest_size=ID_BYTES).hexdigest()
 
 
 def check(row: Row, maps: Mapping[Key, str]) -> None:
