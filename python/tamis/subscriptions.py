@@ -217,7 +217,7 @@ def list_(options: argparse.Namespace) -> int:
 def _table(found: Sequence[Subscription]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in ("tenant", "id", "revision", "subscriber", "query", "delivery target", "state"):
-        table.add_column(title, overflow="fold", min_width=20 if title == "query" else 8)
+        table.add_column(title, overflow="fold", min_width=max(map(len, title.split())))
     for one in found:
         # Square brackets are XPath's here, not markup.
         cells = (one.tenant, one.id, str(one.revision), one.subscriber, one.query, one.delivery_target)
