@@ -3,9 +3,12 @@
 import gzip
 import os
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from servers import Postgres, postgres_server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,3 +40,19 @@ def nitf_paths(data: Path) -> list[str]:
     """The 153,928 distinct path queries."""
     with gzip.open(data / "nitf" / "paths-153928-distinct.txt.gz", "rt") as lines:
         return lines.read().splitlines()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def catalog_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a catalog can be made: once in each database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/catalog.db"
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.new_database()

@@ -25,6 +25,11 @@ def test_only_the_engine_imports_the_kernel() -> None:
     assert naming("python", ".py", r"import.*\b_kernel\b|from tamis\._kernel") == {"python/tamis/engine.py"}
 
 
+def test_only_the_catalog_has_sql() -> None:
+    named = naming("python", ".py", r"import sqlalchemy|from (sqlalchemy|alembic|psycopg)\b|sqlite3")
+    assert {path for path in named if not path.startswith("python/tamis/catalog/")} == set()
+
+
 def test_only_the_python_face_names_pyo3() -> None:
     named = naming("src", ".rs", r"\bpyo3\b|\bpyo3_arrow\b|\barrow_array\b")
     assert {path for path in named if not path.startswith("src/python/")} == set()

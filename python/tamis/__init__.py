@@ -1,12 +1,13 @@
 """tamis sifts streams of XML messages through millions of standing XPath queries."""
 
 from tamis.engine import Index, __version__, check, decompose, read_batch, read_dtd
-from tamis.errors import IndexError, QueryError, ReadError, TamisError
+from tamis.errors import CatalogError, IndexError, QueryError, ReadError, StoreError, TamisError
 from tamis.explanation import Explanation
 from tamis.model import Batch, Decomposition, Found, Limits, Query, Stats
 
 __all__ = [
     "Batch",
+    "CatalogError",
     "Decomposition",
     "Explanation",
     "Found",
@@ -17,6 +18,7 @@ __all__ = [
     "QueryError",
     "ReadError",
     "Stats",
+    "StoreError",
     "TamisError",
     "__version__",
     "check",

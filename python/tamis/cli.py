@@ -2,15 +2,16 @@
 
 import argparse
 import sys
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 import tamis
+from tamis import subscriptions
 from tamis.bench import command as bench
 from tamis.errors import marked
+from tamis.namespaces import read_namespaces
 from tamis.progress import bar
 from tamis.workload import command as workload
 
@@ -55,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_namespaces(command)
     command.set_defaults(run=explain)
 
+    subscriptions.add_arguments(
+        commands.add_parser("subscriptions", help="the catalog: who wants which messages?")
+    )
     workload.add_arguments(
         commands.add_parser("generate", help="documents and queries to try and measure with")
     )
@@ -68,18 +72,6 @@ def _add_namespaces(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--namespaces", type=read_namespaces, metavar="FILE", help='TOML, one line `prefix = "uri"` for each'
     )
-
-
-def read_namespaces(path: str) -> dict[str, str]:
-    """A prefix map from a TOML file: its top level, or its table `namespaces`."""
-    try:
-        content = tomllib.loads(Path(path).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{path}: {error}") from error
-    table = content.get("namespaces", content)
-    if not isinstance(table, dict) or not all(isinstance(uri, str) for uri in table.values()):
-        raise argparse.ArgumentTypeError(f'{path}: a prefix map has the form `prefix = "uri"`')
-    return table
 
 
 def check(options: argparse.Namespace) -> int:

@@ -59,6 +59,14 @@ class IndexError(TamisError):
     """A segment, generation or snapshot that cannot be built, written or opened."""
 
 
+class CatalogError(TamisError):
+    """A catalog that cannot be opened or reached, or that does not hold what was asked for."""
+
+
+class StoreError(TamisError):
+    """A store of generations that cannot be read or written, or a generation that it does not have."""
+
+
 def marked(text: str, line: int, column: int, width: int = 100) -> str:
     """The line of a text that an error speaks of, with the spot marked below it."""
     lines = text.split("\n")

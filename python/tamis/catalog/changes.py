@@ -1,0 +1,85 @@
+"""What changed in a catalog, as the makers of generations need it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import Connection, and_, case, select
+
+from tamis.catalog.database import identity_and_version
+from tamis.catalog.schema import prefix_maps, removals, subscriptions
+from tamis.subscription import State
+
+ROWS = 50_000
+"""Rows of one record batch."""
+
+_TEXT: pa.DataType = pa.large_string()
+_NUMBER: pa.DataType = pa.uint64()
+
+ADDED = pa.schema(
+    {
+        "number": _NUMBER,
+        "id": _TEXT,
+        "revision": _NUMBER,
+        "tenant": _TEXT,
+        "subscriber": _TEXT,
+        "delivery_target": _TEXT,
+        "query": _TEXT,
+        "prefixes": _TEXT,
+    }
+)
+"""Active subscriptions; `prefixes` are a JSON object, their own or those of the map they name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What leads from one version of a catalog to another; removals come first."""
+
+    catalog: str
+    """The identity of the catalog."""
+    version: int
+    """The version that the changes lead to."""
+    since: int | None
+    """The version that they start from; None if it is nothing."""
+    removed: Sequence[int]
+    """Numbers that match no more; not all of them need have been there."""
+    added: Iterator[pa.RecordBatch]
+    """Batches of `ADDED`, in the order they came."""
+
+
+def changes_since(connection: Connection, since: int | None) -> Changes:
+    """The changes since a version, or from nothing if nobody remembers."""
+    identity, version, compacted = identity_and_version(connection)
+    if since is not None and not compacted <= since <= version:
+        since = None
+    removed: list[int] = []
+    if since is not None and since < version:
+        logged = select(removals.c.number).distinct().where(removals.c.version > since)
+        removed = list(connection.execute(logged.order_by(removals.c.number)).scalars())
+    return Changes(identity, version, since, removed, _added(connection, since))
+
+
+def _added(connection: Connection, since: int | None) -> Iterator[pa.RecordBatch]:
+    table = subscriptions.c
+    shared = and_(prefix_maps.c.tenant == table.tenant, prefix_maps.c.name == table.prefix_map)
+    prefixes = case((table.prefix_map.is_(None), table.prefixes), else_=prefix_maps.c.prefixes)
+    columns = [getattr(table, name) for name in ADDED.names if name != "prefixes"]
+    active = (
+        select(*columns, prefixes)
+        .select_from(subscriptions.outerjoin(prefix_maps, shared))
+        .where(table.state == State.ACTIVE.value)
+    )
+    if since is None:
+        active = active.order_by(table.number)
+    else:
+        # In the order of the index: SQLite would read all rows rather than sort a few.
+        active = active.where(table.version > since).order_by(table.version, table.number)
+    streamed = connection.execution_options(stream_results=True).execute(active)
+    for rows in streamed.yield_per(ROWS).partitions():
+        yield _batch(rows)
+
+
+def _batch(rows: Sequence[Any]) -> pa.RecordBatch:
+    columns = zip(zip(*rows, strict=True), ADDED, strict=True)
+    return pa.record_batch([pa.array(values, field.type) for values, field in columns], schema=ADDED)

@@ -1,0 +1,88 @@
+"""The tables of a catalog, as the newest migration leaves them."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+NEWEST = "0001"
+"""The migration that makes this schema; a test compares both."""
+
+LONGEST_NAME = 255
+"""Characters of an id, a tenant, a subscriber, a map's name: together they must fit an index entry."""
+
+# Names sort by code point in every database, so that pages and exports come in the same order.
+Name = String(LONGEST_NAME).with_variant(String(LONGEST_NAME, collation="C"), "postgresql")
+
+metadata = MetaData()
+
+catalog = Table(
+    "catalog",
+    metadata,
+    # The one row. Every writer updates it first: that puts writers in a row, so that who reads a
+    # version has seen everything up to it, and nothing commits late below it.
+    Column("row", Integer, primary_key=True, autoincrement=False),
+    Column("identity", String(32), nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),  # the last one given to a subscription
+    Column("compacted", BigInteger, nullable=False),  # removals up to this version are forgotten
+)
+
+prefix_maps = Table(
+    "prefix_maps",
+    metadata,
+    Column("tenant", Name, primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("prefixes", Text, nullable=False),  # a JSON object, keys sorted
+)
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    # Of the current revision.
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("tenant", Name, nullable=False),
+    Column("id", Name, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("subscriber", Name, nullable=False),
+    Column("query", Text, nullable=False),
+    Column("prefixes", Text, nullable=False),  # a JSON object, keys sorted; {} if the map is shared
+    Column("prefix_map", Name, nullable=True),
+    Column("delivery_target", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("created", BigInteger, nullable=False),  # microseconds since 1970
+    Column("changed", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),  # when this number became active or paused
+    UniqueConstraint("tenant", "id", name="subscriptions_by_id"),
+    ForeignKeyConstraint(
+        ["tenant", "prefix_map"], ["prefix_maps.tenant", "prefix_maps.name"], name="subscriptions_prefix_map"
+    ),
+    Index("subscriptions_by_version", "version"),
+    Index("subscriptions_by_subscriber", "tenant", "subscriber", "id"),
+)
+
+# The change log. Additions need none: an active subscription has the version it came with.
+removals = Table(
+    "removals",
+    metadata,
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+)
+
+# The last revision of ids that were removed. Delivery ids are made of id and revision: a
+# subscription that comes again under its old id must not repeat them.
+retired = Table(
+    "retired",
+    metadata,
+    Column("tenant", Name, primary_key=True),
+    Column("id", Name, primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+)

@@ -1,0 +1,45 @@
+"""What a generation must show: the catalog, at the version that it says."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+import tamis
+from tamis.catalog import Catalog
+from tamis.numbered import Subscriptions
+from tamis.store import Store
+from tamis.subscription import Refusal
+
+Shown = dict[int, tuple[str, str, int, str, str]]
+"""By number: tenant, id, revision, subscriber, delivery target."""
+
+MESSAGE = b"<a/>"
+"""What every query of these tests matches."""
+
+
+def active(catalog: Catalog) -> Shown:
+    """What a generation made now must show."""
+    with catalog.changes(None) as changes:
+        return shown_in(list(changes.added))
+
+
+def shown_in(batches: list[pa.RecordBatch]) -> Shown:
+    """Rows, by number."""
+    fields = ("tenant", "id", "revision", "subscriber", "delivery_target")
+    rows = (row for batch in batches for row in batch.to_pylist())
+    return {row["number"]: tuple(row[name] for name in fields) for row in rows}
+
+
+def shown(store: Store, number: int, cache: Path, tenants: tuple[str, ...] = ("", "t")) -> Shown:
+    """What a generation shows to who fetches it: those that match, and whose they are."""
+    directory = store.fetch(number, cache)
+    index, subscriptions = tamis.Index.open(directory, number), Subscriptions.open(directory, number)
+    found = [pa.array(index.match(MESSAGE, tenant=tenant), pa.uint64()) for tenant in tenants]
+    rows = shown_in([subscriptions.look_up(numbers) for numbers in found])
+    assert len(rows) == index.stats().targets
+    return rows
+
+
+def unexpected(refusal: Refusal) -> None:
+    """No line is to be refused."""
+    raise AssertionError(refusal)
