@@ -26,7 +26,7 @@ def test_only_the_engine_imports_the_kernel() -> None:
 
 
 def test_only_the_spark_folder_imports_pyspark() -> None:
-    named = naming("python", ".py", r"^\s*(import|from) (pyspark|py4j)\b")
+    named = naming("python", ".py", r"(?m)^\s*(import|from) (pyspark|py4j)\b")
     allowed = ("python/tamis/spark/", "python/tamis/bench/spark")
     assert {path for path in named if not path.startswith(allowed)} == set()
 
