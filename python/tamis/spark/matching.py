@@ -141,7 +141,9 @@ def with_matches(
         elements=elements,
     )
     schema = StructType([*(df.schema[name] for name in kept), *added])
-    return df.select(*_quoted(sent)).mapInArrow(matching.run, schema)
+    # Plain names on the way: mapInArrow looks columns up by name, and takes a dot for a way into a structure.
+    plain = [f"{name} AS c{place}" for place, name in enumerate(_quoted(sent))]
+    return df.selectExpr(*plain).mapInArrow(matching.run, schema)
 
 
 def _kept(df: DataFrame, message: str, keep: Sequence[str] | None) -> list[str]:
