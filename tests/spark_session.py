@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 MASTER = "local[2,4]"
 """Two cores, and a task may fail thrice before its job does."""
@@ -62,7 +63,9 @@ def configured(session: SparkSession, values: Mapping[str, Any]) -> Iterator[Non
             session.conf.set(name, old or "")
 
 
-def frame(session: SparkSession, folder: Path, columns: Mapping[str, Any], files: int = 1) -> DataFrame:
+def frame(
+    session: SparkSession | ConnectSession, folder: Path, columns: Mapping[str, Any], files: int = 1
+) -> DataFrame:
     """Columns as a DataFrame, by way of Parquet files; each file is a partition."""
     folder.mkdir(parents=True, exist_ok=True)
     table = pa.table(dict(columns))

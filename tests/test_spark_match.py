@@ -209,6 +209,10 @@ def mapping(path: Path) -> dict[int, str]:
     return found
 
 
+def both_of(found: dict[int, str]) -> dict[int, str] | None:
+    return found if len(found) == 2 else None
+
+
 def held_back(gate: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A step that hands its first batch on, and the others when a file is there."""
     # Its own words only: the workers know nothing of the tests' modules.
@@ -252,7 +256,7 @@ def test_workers_share_one_mapping_and_one_may_die(spark: SparkSession, tmp_path
     df = df.repartition(2)
     small = {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}
     with configured(spark, small), Running(df, index, tmp_path / "gate") as running:
-        both = until(lambda: len(found := mapping(segment)) == 2 and found, "two workers with the index open")
+        both = until(lambda: both_of(mapping(segment)), "two workers with the index open")
         assert len(set(both.values())) == 1, "the same file: one copy in memory"
         for process in both:
             assert private_dirty(process, segment) == 0

@@ -60,8 +60,7 @@ def test_a_dense_result_is_cut(tmp_path: Path) -> None:
     """By targets, though there is one query only: a query can lead to any number of them."""
     index = tamis.Index()
     index.load(pa.table({"target": pa.array(range(5_000), pa.uint64()), "query": ["/a"] * 5_000}))
-    messages: list[bytes | None] = [b"<a/>"] * 1_000 + [b"<b/>"] * 1_000
-    given = batch(messages)
+    given = batch([*[b"<a/>"] * 1_000, *[b"<b/>"] * 1_000])
     made = list(matching(index, tmp_path).run(iter([given])))
     sizes = [len(out.column("targets").flatten()) for out in made]  # type: ignore[attr-defined]
     assert sum(sizes) == 5_000_000
