@@ -40,7 +40,10 @@ class Matching:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of one task."""
-        index = opened(self.generation)
+        return self.run_on(opened(self.generation), batches)
+
+    def run_on(self, index: Index, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same with the generation's index in hand."""
         fan_out = FanOut(index)
         for batch in batches:
             if batch.num_rows > 0:

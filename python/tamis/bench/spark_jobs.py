@@ -1,0 +1,181 @@
+"""The jobs that are measured, and what runs on their workers."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from lxml import etree
+from pyspark.sql import DataFrame, SparkSession
+
+from tamis.engine import Index, Messages
+from tamis.model import Generation, Limits
+from tamis.spark import with_matches
+from tamis.spark.generations import opened
+from tamis.spark.worker import Matching
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Batches = Iterator[pa.RecordBatch]
+
+SMAPS = Path("/proc/self/smaps_rollup")
+
+_LIMITS = Limits()
+
+
+class ClockedIndex(Index):
+    """An index that counts the processor time spent in the kernel."""
+
+    kernel_s = 0.0
+
+    def match_batch(
+        self, messages: Messages, *, tenant: str = "", limits: Limits = _LIMITS
+    ) -> pa.RecordBatch:
+        """As `Index.match_batch`."""
+        start = process_time()
+        matches = super().match_batch(messages, tenant=tenant, limits=limits)
+        self.kernel_s += process_time() - start
+        return matches
+
+    def targets(self, matches: pa.RecordBatch) -> "pa.Array[Any]":
+        """As `Index.targets`."""
+        start = process_time()
+        found = super().targets(matches)
+        self.kernel_s += process_time() - start
+        return found
+
+
+_clocked: dict[Generation, ClockedIndex] = {}
+"""Kept open from task to task, as a worker keeps its indexes otherwise."""
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """Seconds that the workers of a job count, added up: accumulators."""
+
+    elapsed: Any
+    """From a task's first batch asked for to its last handed over, waiting for Spark included."""
+    worker: Any
+    """Processor time meanwhile."""
+    kernel: Any
+    """Processor time in the kernel."""
+
+    @classmethod
+    def of(cls, session: SparkSession) -> "Clocks":
+        """Clocks at zero."""
+        return cls(*(session.sparkContext.accumulator(0.0) for _ in range(3)))
+
+    def around(self, batches: Batches, index: ClockedIndex | None = None) -> Batches:
+        """The batches of a task, with everything counted that the worker does for them."""
+        elapsed, worker, kernel = perf_counter(), process_time(), index.kernel_s if index else 0.0
+        yield from batches
+        self.elapsed.add(perf_counter() - elapsed)
+        self.worker.add(process_time() - worker)
+        self.kernel.add(index.kernel_s - kernel if index else 0.0)
+
+
+# Steps are objects of importable classes: a worker then finds this module's `_clocked`, not a copy of it.
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Every message to a worker and back."""
+
+    clocks: Clocks
+
+    def run(self, batches: Batches) -> Batches:
+        """The batches of one task."""
+        return self.clocks.around(batches)
+
+
+@dataclass(frozen=True)
+class Clocked:
+    """Matching, and the workers count."""
+
+    step: Matching
+    clocks: Clocks
+
+    def run(self, batches: Batches) -> Batches:
+        """The batches of one task."""
+        place = self.step.generation
+        if place not in _clocked:
+            _clocked[place] = ClockedIndex.open(place.directory, place.number, cache_bytes=place.cache_bytes)
+        index = _clocked[place]
+        return self.clocks.around(self.step.run_on(index, batches), index)
+
+
+@dataclass(frozen=True)
+class Lxml:
+    """What a Spark user does today: compiled XPath, one by one."""
+
+    queries: Sequence[str]
+
+    def run(self, frames: "Iterator[pd.DataFrame]") -> "Iterator[pd.DataFrame]":
+        """The frames of one task."""
+        compiled = [etree.XPath(f"boolean({query})") for query in self.queries]
+        for frame in frames:
+            counts = []
+            for message in frame["message"]:
+                tree = etree.ElementTree(etree.fromstring(message))
+                counts.append(sum(bool(holds(tree)) for holds in compiled))
+            yield frame[["id"]].assign(matches=counts)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a worker's memory is like before it opens an index, and after it has matched."""
+
+    place: Generation
+
+    def run(self, batches: Batches) -> Batches:
+        """The batches of one task: one row in place of them all."""
+        before = _private_and_shared()[0]
+        step = Matching(self.place, 0, 0, tenant="", tenant_column=None, limits=_LIMITS, elements=0)
+        for _ in step.run_on(opened(self.place), batches):
+            pass
+        private, shared = _private_and_shared()
+        values: list[Any] = [[os.getpid()], [before], [private], [shared]]
+        yield pa.record_batch(values, names=["process", "before", "private", "shared"])
+
+
+def _private_and_shared() -> tuple[int, int]:
+    """Bytes of this process's memory that it alone has, and that others have too."""
+    found = re.findall(r"(\w+):\s+(\d+) kB", SMAPS.read_text("ascii"))
+    size = {name: int(kilobytes) << 10 for name, kilobytes in found}
+    private, shared = ((f"{kind}_Clean", f"{kind}_Dirty") for kind in ("Private", "Shared"))
+    return sum(size[name] for name in private), sum(size[name] for name in shared)
+
+
+def identity(df: DataFrame, clocks: Clocks) -> DataFrame:
+    """The job to compare with."""
+    return df.mapInArrow(Identity(clocks).run, df.schema)
+
+
+def clocked(df: DataFrame, index: Index, clocks: Clocks) -> DataFrame:
+    """As `with_matches`; `df` has `id` and `message`."""
+    step = Matching(index.saved, 1, 1, tenant="", tenant_column=None, limits=_LIMITS, elements=0)
+    return df.mapInArrow(Clocked(step, clocks).run, with_matches(df, index).schema)
+
+
+def with_lxml(df: DataFrame, queries: Sequence[str]) -> DataFrame:
+    """How many of the queries match each message, by lxml."""
+    return df.mapInPandas(Lxml(tuple(queries)).run, "id bigint, matches bigint")
+
+
+def with_xpath_boolean(df: DataFrame, queries: Sequence[str]) -> DataFrame:
+    """The same by the function that Spark has for it."""
+    literals = (query.replace("\\", "\\\\").replace("'", "\\'") for query in queries)
+    tests = ", ".join(f"xpath_boolean(message, '{literal}')" for literal in literals)
+    text = df.selectExpr("id", "cast(message AS string) AS message")
+    return text.selectExpr("id", f"cast(size(filter(array({tests}), holds -> holds)) AS bigint) AS matches")
+
+
+def memory(df: DataFrame, index: Index) -> DataFrame:
+    """One row for each task; `df` has `message` only."""
+    columns = ("process", "before", "private", "shared")
+    return df.mapInArrow(Memory(index.saved).run, ", ".join(f"{name} bigint" for name in columns))
