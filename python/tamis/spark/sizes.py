@@ -42,6 +42,9 @@ class FanOut:
 
     def __init__(self, index: Index) -> None:
         self._index = index
+        stats = index.stats()
+        self.most = 1 + stats.targets - stats.queries
+        """No query leads to more: each leads to one at least."""
         # By number of the query; -1 is not known yet.
         self._targets = np.full(0, -1, np.int64)
 

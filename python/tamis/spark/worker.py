@@ -82,8 +82,12 @@ def _pieces(
 ) -> Iterator[tuple[int, int]]:
     """The rows of each output batch."""
     queries: Any = matches.column("queries")
-    # By queries first: to know how many targets there are takes memory for each query.
-    for first, last in ranges(list_ends(queries), MOST):
+    # By queries first: to know how many targets there are takes time and memory for each query.
+    before = list_ends(queries)
+    for first, last in ranges(before, MOST):
+        if found is None and (before[last] - before[first]) * fan_out.most <= MOST:
+            yield first, last
+            continue
         some = queries.slice(first, last - first)
         ends = fan_out.ends(some.flatten(), matches.schema)[list_ends(some)]
         if found is not None:
