@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
+from rich.table import Table
 
 import tamis
 from tamis.bench import spark_jobs as jobs
@@ -58,8 +59,10 @@ class SparkResult:
     """Processor time of Python workers outside the kernel."""
     outside_ratio: float
     identity_elapsed_s: float
-    """Time of tasks in Python workers, waiting for Spark included."""
-    elapsed_s: float
+    """Time of tasks in Python workers, waiting for Spark included; so are the next three."""
+    kernel_elapsed_s: float
+    outside_elapsed_s: float
+    outside_elapsed_ratio: float
     dense_messages: int
     dense_matches: int
     dense_s: float
@@ -113,9 +116,7 @@ def session(folder: Path) -> Iterator[SparkSession]:
         started.stop()
 
 
-def measure(
-    workload: SparkWorkload, *, rounds: int = ROUNDS, report: Report | None = None
-) -> SparkResult:
+def measure(workload: SparkWorkload, *, rounds: int = ROUNDS, report: Report | None = None) -> SparkResult:
     """All of it, in one session."""
     steps = _Steps(report, total=WARM_UP + rounds + 6)
     documents = workload.messages()
@@ -134,7 +135,7 @@ def measure(
             repeats = workload.repeats * FILES
             wrong = list(_wrong_counts(df, index, matches * repeats))
             figures = _rounds(spark, df, index, rounds, steps)
-            figures |= _dense(spark, part, dense, workload.repeats, wrong)
+            figures |= _dense(spark, part, dense, wrong, len(targets(dense, documents)) * workload.repeats)
             steps.done()
             # The test of a thousand XPaths is too long a method for Java.
             spark.conf.set("spark.sql.codegen.wholeStage", "false")
@@ -172,7 +173,7 @@ def _wrong_counts(df: DataFrame, index: tamis.Index, expected: int) -> Iterator[
         yield f"match gives {rows} rows where {expected} are expected"
     arrays = with_matches(df, index).selectExpr("sum(size(targets)) AS n", "count(error) AS bad").collect()[0]
     if (arrays.n, arrays.bad) != (expected, 0):
-        yield f"with_matches gives {arrays.n} targets and {arrays.bad} errors where {expected} and 0 are expected"
+        yield f"with_matches gives {arrays.n} targets and {arrays.bad} errors, not {expected} and 0"
 
 
 def _seconds(df: DataFrame) -> float:
@@ -205,19 +206,23 @@ def _rounds(
         note(arrays_ratio=arrays_s / identity_s, rows_ratio=rows_s / identity_s)
         note(identity_worker_s=idle.worker.value, kernel_s=busy.kernel.value, outside_s=outside_s)
         note(outside_ratio=outside_s / idle.worker.value)
-        note(identity_elapsed_s=idle.elapsed.value, elapsed_s=busy.elapsed.value)
+        elapsed_s = busy.elapsed.value - busy.kernel_elapsed.value
+        note(identity_elapsed_s=idle.elapsed.value, kernel_elapsed_s=busy.kernel_elapsed.value)
+        note(outside_elapsed_s=elapsed_s, outside_elapsed_ratio=elapsed_s / idle.elapsed.value)
         steps.done()
     return {name: median(values) for name, values in taken.items()}
 
 
 def _dense(
-    spark: SparkSession, part: DataFrame, index: tamis.Index, repeats: int, wrong: list[str]
+    spark: SparkSession, part: DataFrame, index: tamis.Index, wrong: list[str], expected: int
 ) -> dict[str, Any]:
     """Thousands of targets a message, as an array column."""
     clocks = jobs.Clocks.of(spark)
     idle = median(_seconds(jobs.identity(part, clocks)) for _ in range(3))
     seconds = median(_seconds(with_matches(part, index)) for _ in range(3))
     counted = with_matches(part, index).selectExpr("count(*) AS n", "sum(size(targets)) AS m").collect()[0]
+    if counted.m != expected:
+        wrong.append(f"{counted.m} dense matches where {expected} are expected")
     return {
         "dense_messages": counted.n,
         "dense_matches": counted.m,
@@ -279,3 +284,71 @@ def _memory(spark: SparkSession, workload: SparkWorkload, folder: Path, steps: _
         "worker_private_bytes": max(row.private - first.get(row.process, row.before) for row in again),
         "worker_shared_bytes": max(row.shared for row in again),
     }
+
+
+def run(run: Mapping[str, Any], *, rounds: int) -> tuple[dict[str, Any], list[Check], list[str]]:
+    """A run of a workload's file: figures, bars, and what is wrong."""
+    with bar(run["name"]) as report:
+        result = measure(SparkWorkload(**run["spark"]), rounds=rounds, report=report)
+    problems = list(result.wrong)
+    if result.matches != run["matches"]:
+        problems.append(f"{result.matches} matches where {run['matches']} are expected")
+    named = {"arrays": "an array a message, × identity", "rows": "a row a match, × identity"}
+    named["outside"] = "worker outside the kernel, × identity's"
+    bars = run.get("bars", {})
+    checks = [
+        Check(named[name], getattr(result, f"{name}_ratio"), bars[name]) for name in named if name in bars
+    ]
+    return result.as_dict(), checks, problems
+
+
+def table(result: SparkResult) -> Table:
+    """For people."""
+    about = (
+        f"{result.messages:,} messages, {result.bytes / 1e6:,.0f} MB, {result.queries:,} queries, "
+        f"{result.matches * result.repeats / result.messages:.1f} matches a message, "
+        f"Spark {result.spark_version} on {CORES} cores"
+    )
+    made = Table("", "seconds", "× identity", "", title=about, title_justify="left")
+    made.add_row("identity mapInArrow", f"{result.identity_s:.2f}", "1", _rate(result, result.identity_s))
+    made.add_row(
+        "with_matches, an array a message",
+        f"{result.arrays_s:.2f}",
+        f"{result.arrays_ratio:.2f}",
+        _rate(result, result.arrays_s),
+    )
+    made.add_row(
+        "match, a row a match",
+        f"{result.rows_s:.2f}",
+        f"{result.rows_ratio:.2f}",
+        _rate(result, result.rows_s),
+    )
+    made.add_section()
+    made.add_row("processor time of workers, identity", f"{result.identity_worker_s:.2f}", "1", "")
+    made.add_row("in the kernel", f"{result.kernel_s:.2f}", "", "")
+    made.add_row("outside the kernel", f"{result.outside_s:.2f}", f"{result.outside_ratio:.2f}", "")
+    made.add_row(
+        "elapsed outside the kernel, with waiting",
+        f"{result.outside_elapsed_s:.2f}",
+        f"{result.outside_elapsed_ratio:.2f}",
+        "",
+    )
+    made.add_section()
+    dense = f"{result.dense_matches / max(result.dense_messages, 1):,.0f} matches a message, "
+    dense += f"{result.dense_matches / result.dense_s / 1e6:.1f} million matches a second"
+    made.add_row("dense, an array a message", f"{result.dense_s:.2f}", f"{result.dense_ratio:.2f}", dense)
+    made.add_section()
+    for name in RIVAL_MESSAGES:
+        each, factor = getattr(result, f"{name}_us"), getattr(result, f"{name}_factor")
+        made.add_row(f"{name}, a query and a message", "", "", f"{each:.2f} µs, {factor:,.0f} × tamis")
+    made.add_row("tamis, a query and a message", "", "", f"{result.tamis_us * 1e3:.3f} ns")
+    made.add_section()
+    memory = (
+        f"{result.worker_private_bytes / 1e6:.1f} MB its own, {result.worker_shared_bytes / 1e6:.1f} shared"
+    )
+    made.add_row(f"a worker with {result.subscriptions:,} subscriptions", "", "", memory)
+    return made
+
+
+def _rate(result: SparkResult, seconds: float) -> str:
+    return f"{result.messages / seconds:,.0f} messages/s"

@@ -3,10 +3,11 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from lxml import etree
@@ -18,9 +19,6 @@ from tamis.spark import with_matches
 from tamis.spark.generations import opened
 from tamis.spark.worker import Matching
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Batches = Iterator[pa.RecordBatch]
 
 SMAPS = Path("/proc/self/smaps_rollup")
@@ -29,25 +27,30 @@ _LIMITS = Limits()
 
 
 class ClockedIndex(Index):
-    """An index that counts the processor time spent in the kernel."""
+    """An index that counts the time spent in the kernel."""
 
+    kernel_elapsed_s = 0.0
     kernel_s = 0.0
+    """Processor time."""
 
     def match_batch(
         self, messages: Messages, *, tenant: str = "", limits: Limits = _LIMITS
     ) -> pa.RecordBatch:
         """As `Index.match_batch`."""
-        start = process_time()
-        matches = super().match_batch(messages, tenant=tenant, limits=limits)
-        self.kernel_s += process_time() - start
-        return matches
+        with self._counting():
+            return super().match_batch(messages, tenant=tenant, limits=limits)
 
     def targets(self, matches: pa.RecordBatch) -> "pa.Array[Any]":
         """As `Index.targets`."""
-        start = process_time()
-        found = super().targets(matches)
-        self.kernel_s += process_time() - start
-        return found
+        with self._counting():
+            return super().targets(matches)
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        elapsed, processor = perf_counter(), process_time()
+        yield
+        self.kernel_elapsed_s += perf_counter() - elapsed
+        self.kernel_s += process_time() - processor
 
 
 _clocked: dict[Generation, ClockedIndex] = {}
@@ -62,21 +65,27 @@ class Clocks:
     """From a task's first batch asked for to its last handed over, waiting for Spark included."""
     worker: Any
     """Processor time meanwhile."""
+    kernel_elapsed: Any
     kernel: Any
     """Processor time in the kernel."""
 
     @classmethod
     def of(cls, session: SparkSession) -> "Clocks":
         """Clocks at zero."""
-        return cls(*(session.sparkContext.accumulator(0.0) for _ in range(3)))
+        return cls(*(session.sparkContext.accumulator(0.0) for _ in range(4)))
 
     def around(self, batches: Batches, index: ClockedIndex | None = None) -> Batches:
         """The batches of a task, with everything counted that the worker does for them."""
-        elapsed, worker, kernel = perf_counter(), process_time(), index.kernel_s if index else 0.0
+        elapsed, worker = perf_counter(), process_time()
+        if index is not None:
+            # What earlier tasks counted.
+            index.kernel_elapsed_s = index.kernel_s = 0.0
         yield from batches
         self.elapsed.add(perf_counter() - elapsed)
         self.worker.add(process_time() - worker)
-        self.kernel.add(index.kernel_s - kernel if index else 0.0)
+        if index is not None:
+            self.kernel_elapsed.add(index.kernel_elapsed_s)
+            self.kernel.add(index.kernel_s)
 
 
 # Steps are objects of importable classes: a worker then finds this module's `_clocked`, not a copy of it.
@@ -115,8 +124,8 @@ class Lxml:
 
     queries: Sequence[str]
 
-    def run(self, frames: "Iterator[pd.DataFrame]") -> "Iterator[pd.DataFrame]":
-        """The frames of one task."""
+    def run(self, frames: Iterator[Any]) -> Iterator[Any]:
+        """The frames of one task, which are pandas'."""
         compiled = [etree.XPath(f"boolean({query})") for query in self.queries]
         for frame in frames:
             counts = []

@@ -26,9 +26,9 @@ class SparkWorkload:
     dtd: str = "nitf/nitf-2-5.dtd"
     seed: str = "1"
     queries: int = 150_000
-    """Twice as many paths are generated; those that match the fewest documents' worth are used."""
+    """Twice as many paths are generated, and of those that are rare the first ones used."""
     most: int = 1
-    """A path is used if it matches so many of the documents at most."""
+    """A path is rare if it matches so many of the documents at most."""
     dense: str = "nitf/paths-153928-distinct.txt.gz"
     """Queries of which thousands match a message."""
     megabytes: int = 200
@@ -48,7 +48,7 @@ class SparkWorkload:
     def write_messages(self, folder: Path) -> None:
         """Files with `id` and `message`. No dictionary: each message is read as if it were new."""
         folder.mkdir()
-        messages = array(self.messages() * self.repeats).cast(pa.binary())  # type: ignore[operator]
+        messages = array([*self.messages()] * self.repeats).cast(pa.binary())
         for number in range(FILES):
             ids = pa.array(range(number * len(messages), (number + 1) * len(messages)))
             table = pa.table({"id": ids, "message": messages})
