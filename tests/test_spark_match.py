@@ -144,6 +144,7 @@ def test_strings_and_names_that_sql_would_read_otherwise(spark: SparkSession, tm
         ("no-column", lambda df, index: match(df, index, message="xml")),
         ("no-column", lambda df, index: with_matches(df, index, keep=["nothing"])),
         ("no-column", lambda df, index: with_matches(df, index, tenant_column="nobody")),
+        ("no-column", lambda df, index: match(df.selectExpr("*", "id"), index)),
         ("column-type", lambda df, index: match(df, index, message="id")),
         ("column-type", lambda df, index: match(df, index, tenant_column="id")),
         ("column-taken", lambda df, index: match(df.withColumnRenamed("id", "Target"), index)),

@@ -26,6 +26,12 @@ def batch(messages: list[bytes | None], *more: Any, kind: Any = None) -> pa.Reco
     return pa.record_batch(columns, [f"c{place}" for place in range(len(columns))])
 
 
+def targets(made: pa.RecordBatch) -> int:
+    """How many a batch holds."""
+    lists: Any = made.column("targets")
+    return len(lists.flatten())
+
+
 def run(step: Matching, *batches: pa.RecordBatch) -> list[dict[str, Any]]:
     return [row for out in step.run(iter(batches)) for row in out.to_pylist()]
 
@@ -62,7 +68,7 @@ def test_a_dense_result_is_cut(tmp_path: Path) -> None:
     index.load(pa.table({"target": pa.array(range(5_000), pa.uint64()), "query": ["/a"] * 5_000}))
     given = batch([*[b"<a/>"] * 1_000, *[b"<b/>"] * 1_000])
     made = list(matching(index, tmp_path).run(iter([given])))
-    sizes = [len(out.column("targets").flatten()) for out in made]  # type: ignore[attr-defined]
+    sizes = list(map(targets, made))
     assert sum(sizes) == 5_000_000
     assert max(sizes) <= MOST
     assert len(sizes) == 5
@@ -83,7 +89,7 @@ def test_many_queries_are_cut_too(tmp_path: Path) -> None:
     for out in made:
         for row in out.slice(0, 2).to_pylist():
             assert [len(nodes) for nodes in row["elements"]] == [1] * len(row["targets"])
-    assert sum(len(row["targets"]) for out in made for row in out.to_pylist()) == 1_500_000
+    assert sum(map(targets, made)) == 1_500_000
 
 
 def test_a_single_message_may_have_more_than_a_batch() -> None:
@@ -148,6 +154,15 @@ def test_a_worker_keeps_few_directories(tmp_path: Path) -> None:
         index.snapshot(tmp_path / str(number))
         generations.opened(index.saved)
     assert len(generations._open) == generations.DIRECTORIES
+
+
+def test_a_generation_that_is_not_there_is_no_message_s_fault(tmp_path: Path) -> None:
+    index = tamis.Index()
+    index.snapshot(tmp_path)
+    gone = tamis.Generation(index.saved.directory, 77)
+    with pytest.raises(tamis.IndexError, match="generation-77"):
+        generations.opened(gone)
+    assert generations.opened(index.saved).match(b"<a/>") == []
 
 
 def test_an_index_without_files_says_what_to_do() -> None:

@@ -148,8 +148,9 @@ def with_matches(
 
 def _kept(df: DataFrame, message: str, keep: Sequence[str] | None) -> list[str]:
     if keep is None:
-        return [name for name in df.columns if name != message]
-    kept = [keep] if isinstance(keep, str) else list(dict.fromkeys(keep))
+        kept = [name for name in df.columns if name != message]
+    else:
+        kept = [keep] if isinstance(keep, str) else list(dict.fromkeys(keep))
     _require(df, kept)
     return kept
 
