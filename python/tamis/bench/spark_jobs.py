@@ -2,9 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -63,29 +63,43 @@ class Clocks:
 
     elapsed: Any
     """From a task's first batch asked for to its last handed over, waiting for Spark included."""
-    worker: Any
-    """Processor time meanwhile."""
     kernel_elapsed: Any
+    worker: Any
+    """Processor time meanwhile: Spark's reading and writing, the kernel, and the rest."""
+    spark: Any
     kernel: Any
-    """Processor time in the kernel."""
 
     @classmethod
     def of(cls, session: SparkSession) -> "Clocks":
         """Clocks at zero."""
-        return cls(*(session.sparkContext.accumulator(0.0) for _ in range(4)))
+        return cls(*(session.sparkContext.accumulator(0.0) for _ in fields(cls)))
 
-    def around(self, batches: Batches, index: ClockedIndex | None = None) -> Batches:
-        """The batches of a task, with everything counted that the worker does for them."""
+    def around(
+        self, run: Callable[[Batches], Batches], batches: Batches, index: ClockedIndex | None = None
+    ) -> Batches:
+        """The batches that a task makes, with everything counted that the worker does for them."""
         elapsed, worker = perf_counter(), process_time()
         if index is not None:
             # What earlier tasks counted.
             index.kernel_elapsed_s = index.kernel_s = 0.0
-        yield from batches
+        for batch in run(self._read(batches)):
+            written = process_time()
+            yield batch
+            self.spark.add(process_time() - written)
         self.elapsed.add(perf_counter() - elapsed)
         self.worker.add(process_time() - worker)
         if index is not None:
             self.kernel_elapsed.add(index.kernel_elapsed_s)
             self.kernel.add(index.kernel_s)
+
+    def _read(self, batches: Batches) -> Batches:
+        while True:
+            read = process_time()
+            batch = next(batches, None)
+            self.spark.add(process_time() - read)
+            if batch is None:
+                return
+            yield batch
 
 
 # Steps are objects of importable classes: a worker then finds this module's `_clocked`, not a copy of it.
@@ -99,7 +113,7 @@ class Identity:
 
     def run(self, batches: Batches) -> Batches:
         """The batches of one task."""
-        return self.clocks.around(batches)
+        return self.clocks.around(lambda given: given, batches)
 
 
 @dataclass(frozen=True)
@@ -115,7 +129,7 @@ class Clocked:
         if place not in _clocked:
             _clocked[place] = ClockedIndex.open(place.directory, place.number, cache_bytes=place.cache_bytes)
         index = _clocked[place]
-        return self.clocks.around(self.step.run_on(index, batches), index)
+        return self.clocks.around(lambda given: self.step.run_on(index, given), batches, index)
 
 
 @dataclass(frozen=True)
