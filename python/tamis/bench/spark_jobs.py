@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 from lxml import etree
 from pyspark.sql import DataFrame, SparkSession
 
+from tamis.bench.second_process import SMAPS
 from tamis.engine import Index, Messages
 from tamis.model import Generation, Limits
 from tamis.spark import with_matches
@@ -20,8 +20,6 @@ from tamis.spark.generations import opened
 from tamis.spark.worker import Matching
 
 Batches = Iterator[pa.RecordBatch]
-
-SMAPS = Path("/proc/self/smaps_rollup")
 
 _LIMITS = Limits()
 
