@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -71,6 +73,22 @@ def test_bench_stock_ends_with_the_promised_json(capsys: pytest.CaptureFixture[s
     assert set(CONTRACT) <= result.keys()
     assert result["notifications"] == 500
     assert result["matches"] == pytest.approx(500, rel=0.3)
+
+
+@pytest.mark.data
+def test_bench_spark_ends_with_json() -> None:
+    """In a process of its own, as it brings its own Spark."""
+    sizes = {"queries": 100, "megabytes": 1, "subscriptions": 2_000, "rounds": 1}
+    options = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "tamis.cli", "bench", "spark", *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["wrong"] == []
+    assert result["messages"] == 500 * result["repeats"]
+    assert result["dense_matches"] / result["dense_messages"] == pytest.approx(5_161, rel=0.01)
+    for name in ("arrays_ratio", "rows_ratio", "outside_ratio", "lxml_factor", "xpath_boolean_factor"):
+        assert result[name] > 0
+    assert result["worker_shared_bytes"] > result["index_bytes"]
 
 
 def test_lxml_confirms_and_would_notice_a_difference() -> None:
@@ -160,7 +178,11 @@ def test_the_workloads_of_the_project_say_what_they_need() -> None:
             names.add(run["name"])
             if not {"growth", "upkeep"} & run.keys():
                 assert "matches" in run, run["name"]
-                assert {"stock"} & run.keys() or {"documents", "queries"} <= run.keys() or "generate" in run
+                assert (
+                    {"stock", "spark"} & run.keys()
+                    or {"documents", "queries"} <= run.keys()
+                    or "generate" in run
+                )
             if "against" in run:
                 assert run["against"]["run"] in names, "a run is compared with an earlier one of its file"
     assert len(names) >= 15

@@ -4,23 +4,37 @@ import doctest
 import re
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tamis import cli
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 ids = [page.name for page in PAGES]
+SPARK = "spark.md"
+"""Its examples have a Spark at hand, and a folder."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=ids)
-def test_python_examples(page: Path) -> None:
+def run_examples(page: Path, given: dict[str, Any]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, str(page), 0)
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), given, page.name, str(page), 0)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     runner.run(test)
     assert runner.summarize().failed == 0
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != SPARK], ids=lambda page: page.name)
+def test_python_examples(page: Path) -> None:
+    run_examples(page, {})
+
+
+def test_python_examples_on_spark(spark: "SparkSession", tmp_path: Path) -> None:
+    run_examples(ROOT / "docs" / SPARK, {"spark": spark, "folder": tmp_path})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)

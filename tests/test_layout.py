@@ -30,6 +30,12 @@ def test_only_the_catalog_has_sql() -> None:
     assert {path for path in named if not path.startswith("python/tamis/catalog/")} == set()
 
 
+def test_only_the_spark_folder_imports_pyspark() -> None:
+    named = naming("python", ".py", r"(?m)^\s*(import|from) (pyspark|py4j)\b")
+    allowed = ("python/tamis/spark/", "python/tamis/bench/spark")
+    assert {path for path in named if not path.startswith(allowed)} == set()
+
+
 def test_only_the_python_face_names_pyo3() -> None:
     named = naming("src", ".rs", r"\bpyo3\b|\bpyo3_arrow\b|\barrow_array\b")
     assert {path for path in named if not path.startswith("src/python/")} == set()

@@ -67,6 +67,10 @@ class StoreError(TamisError):
     """A store of generations that cannot be read or written, or a generation that it does not have."""
 
 
+class FrameError(TamisError):
+    """A DataFrame that cannot be matched as it is asked for."""
+
+
 def marked(text: str, line: int, column: int, width: int = 100) -> str:
     """The line of a text that an error speaks of, with the spot marked below it."""
     lines = text.split("\n")

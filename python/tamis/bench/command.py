@@ -1,13 +1,16 @@
-"""`tamis bench filter` and `tamis bench stock`."""
+"""`tamis bench filter`, `tamis bench stock` and `tamis bench spark`."""
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+
 from tamis.bench import CACHE_BYTES, ROUNDS
-from tamis.bench.sources import read_documents, read_queries
+from tamis.bench.sources import NoDataError, read_documents, read_queries
 from tamis.progress import bar
 from tamis.workload import StockOptions, stock_messages, stock_subscriptions
 from tamis.workload.command import add_stock_arguments
@@ -36,6 +39,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_shared(command)
     command.set_defaults(run=run_stock)
 
+    command = commands.add_parser("spark", help="matching on Spark beside a job that only moves the messages")
+    command.add_argument("--queries", type=int, default=150_000, metavar="N", help="150000 unless given")
+    command.add_argument("--megabytes", type=int, default=200, metavar="N", help="200 unless given")
+    command.add_argument(
+        "--subscriptions",
+        type=int,
+        default=1_000_000,
+        metavar="N",
+        help="to see memory; 1000000 unless given",
+    )
+    command.add_argument("--rounds", type=int, default=5, metavar="N", help="5 unless given")
+    command.set_defaults(run=run_spark)
+
 
 def _add_shared(command: argparse.ArgumentParser) -> None:
     command.add_argument(
@@ -62,6 +78,27 @@ def run_stock(options: argparse.Namespace) -> int:
         subscriptions = list(stock_subscriptions(wanted, seed=options.seed, progress=report))
     messages = list(stock_messages(wanted, seed=options.seed))
     return _run(messages, subscriptions, options, {"notifications": options.notifications})
+
+
+def run_spark(options: argparse.Namespace) -> int:
+    """`tamis bench spark`."""
+    try:
+        from tamis.bench import spark
+        from tamis.bench.spark_workload import SparkWorkload
+    except ImportError as error:
+        advice = f"measuring needs {error.name}: pip install 'tamis[bench,spark]'"
+        raise WorkloadError("no-spark", advice) from error
+    workload = SparkWorkload(
+        queries=options.queries, megabytes=options.megabytes, subscriptions=options.subscriptions
+    )
+    try:
+        with bar("Spark") as report:
+            result = spark.measure(workload, rounds=options.rounds, report=report)
+    except NoDataError as error:
+        raise WorkloadError("no-data", str(error)) from error
+    Console(width=None if sys.stdout.isatty() else 120).print(spark.table(result))
+    print(json.dumps(result.as_dict()))
+    return 1 if result.wrong else 0
 
 
 def _run(

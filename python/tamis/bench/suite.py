@@ -43,6 +43,8 @@ def run_suite(folder: Path, *, only: Sequence[str] = (), rounds: int) -> Iterato
             try:
                 if "growth" in run:
                     outcome.figures = growth.run(run["growth"], rounds=rounds)
+                elif "spark" in run:
+                    _spark(run, outcome, rounds)
                 elif "upkeep" in run:
                     outcome.figures, outcome.checks = upkeep.run(run, rounds=rounds)
                 else:
@@ -64,6 +66,13 @@ def _filter(run: Mapping[str, Any], outcome: Outcome, earlier: Mapping[str, Resu
     outcome.checks = list(_checks(run, result, earlier))
     outcome.problems = list(_problems(run, result, confirmation))
     return result
+
+
+def _spark(run: Mapping[str, Any], outcome: Outcome, rounds: int) -> None:
+    # Not for everybody who measures: it takes a JVM.
+    from tamis.bench import spark
+
+    outcome.figures, outcome.checks, outcome.problems = spark.run(run, rounds=rounds)
 
 
 def _checks(run: Mapping[str, Any], result: Result, earlier: Mapping[str, Result]) -> Iterator[Check]:
