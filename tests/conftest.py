@@ -15,6 +15,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("data"):
                 item.add_marker(absent)
+    if not os.environ.get("TAMIS_SOAK"):
+        long = pytest.mark.skip(reason="TAMIS_SOAK is not set: this takes minutes")
+        for item in items:
+            if item.get_closest_marker("soak"):
+                item.add_marker(long)
 
 
 @pytest.fixture(scope="session")
