@@ -187,8 +187,12 @@ class RecordCutter:
                 end = doctype_end(window.data, 0)
         else:
             end = self._hidden_end(kind, 0, self._limits.document)
-        if self._broken and end is not None and self._record.start.search(window.data, 1, end):
-            # It may be what broke the record. It must not hide the next one.
+        if (
+            (self._broken or self._stray)
+            and end is not None
+            and self._record.start.search(window.data, 1, end)
+        ):
+            # It may be what is broken here. It must not hide the next record.
             return bad
         return bad if end is None else (end, None, "")
 
@@ -224,10 +228,7 @@ class RecordCutter:
             if place != len(names) - 1 and not self._broken:
                 code, reason = "bad-nesting", f"</{name}> comes before </{names[-1]}>"
             self._close_to(place)
-        elif self._broken:
-            if self._record.names(tag.name, self._in_scope()):
-                self._close_broken()
-        else:
+        elif not self._broken:
             code, reason = "bad-nesting", f"</{name}> closes nothing"
             # It may close a record whose start tag was damaged and taken for something around records.
             if self._depth is not None and self._record.names(tag.name, self._in_scope()):
@@ -286,9 +287,11 @@ class RecordCutter:
                 continue
             at = match.end()
             if match[1] is None:
-                # If it is not closed it hides nothing: the reader of messages will refuse it.
-                end = self._hidden_end(opener(window.data, match.start()), match.start(), limit)
-                at = at if end is None else end
+                kind = opener(window.data, match.start())
+                end = self._hidden_end(kind, match.start(), limit)
+                if end is None:
+                    raise _Broken("bad-markup", f"no end was found of a {kind.decode()} inside the record")
+                at = end
             elif match[1]:
                 outer = self._end_tag(match.start())
                 if outer is not None:
