@@ -50,13 +50,14 @@ class State:
     """Inside a record that could not be cut: how many elements stood around it, and the fewest since."""
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        around = [[name, dict(declared)] for name, declared in self.open]
+        return {**asdict(self), "open": around, "broken": None if self.broken is None else list(self.broken)}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        broken = value["broken"]
-        elements = [(name, declared) for name, declared in value["open"]]
-        return cls(**{**value, "open": elements, "broken": None if broken is None else tuple(broken)})
+        around = [(name, declared) for name, declared in value["open"]]
+        broken = None if value["broken"] is None else tuple(value["broken"])
+        return cls(**{**value, "open": around, "broken": broken})
 
 
 class _Tag(NamedTuple):
@@ -101,7 +102,14 @@ class RecordCutter:
     def state(self) -> State:
         return self._state
 
-    def __iter__(self) -> Iterator[Cut]:
+    @property
+    def position(self) -> dict[str, Any]:
+        return self._state.to_json()
+
+    def sizes(self) -> Iterator[int]:
+        return (len(cut.xml) for cut in self.cuts())
+
+    def cuts(self) -> Iterator[Cut]:
         cut = self._next()
         while cut is not None:
             self._state = State(
