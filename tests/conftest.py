@@ -3,9 +3,14 @@
 import gzip
 import os
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -42,3 +47,12 @@ def nitf_paths(data: Path) -> list[str]:
     """The 153,928 distinct path queries."""
     with gzip.open(data / "nitf" / "paths-153928-distinct.txt.gz", "rt") as lines:
         return lines.read().splitlines()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """One local Spark for all tests that ask for it."""
+    from spark_session import local_session
+
+    with local_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session

@@ -25,6 +25,12 @@ def test_only_the_engine_imports_the_kernel() -> None:
     assert naming("python", ".py", r"import.*\b_kernel\b|from tamis\._kernel") == {"python/tamis/engine.py"}
 
 
+def test_only_the_spark_folder_imports_pyspark() -> None:
+    named = naming("python", ".py", r"(?m)^\s*(import|from) (pyspark|py4j)\b")
+    allowed = ("python/tamis/spark/", "python/tamis/bench/spark")
+    assert {path for path in named if not path.startswith(allowed)} == set()
+
+
 def test_only_the_python_face_names_pyo3() -> None:
     named = naming("src", ".rs", r"\bpyo3\b|\bpyo3_arrow\b|\barrow_array\b")
     assert {path for path in named if not path.startswith("src/python/")} == set()

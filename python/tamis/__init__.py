@@ -1,15 +1,17 @@
 """tamis sifts streams of XML messages through millions of standing XPath queries."""
 
 from tamis.engine import Index, __version__, check, decompose, read_batch, read_dtd
-from tamis.errors import IndexError, QueryError, ReadError, TamisError
+from tamis.errors import FrameError, IndexError, QueryError, ReadError, TamisError
 from tamis.explanation import Explanation
-from tamis.model import Batch, Decomposition, Found, Limits, Query, Stats
+from tamis.model import Batch, Decomposition, Found, Generation, Limits, Query, Stats
 
 __all__ = [
     "Batch",
     "Decomposition",
     "Explanation",
     "Found",
+    "FrameError",
+    "Generation",
     "Index",
     "IndexError",
     "Limits",

@@ -13,7 +13,7 @@ from tamis import _kernel
 from tamis.dtd import Dtd
 from tamis.errors import IndexError
 from tamis.explanation import Explanation
-from tamis.model import Batch, Decomposition, Found, Limits, Query, Stats
+from tamis.model import CACHE_BYTES, Batch, Decomposition, Found, Generation, Limits, Query, Stats
 
 __version__: str = _kernel.__version__
 
@@ -72,7 +72,7 @@ class Index:
     and are seen by the next match. It is safe to fork: the child matches on.
     """
 
-    def __init__(self, *, cache_bytes: int = 64 << 20) -> None:
+    def __init__(self, *, cache_bytes: int = CACHE_BYTES) -> None:
         """An empty index. `cache_bytes` bounds the caches of one matching thread; 0 is without."""
         self._adopt(_kernel.Index(cache_bytes), cache_bytes, None)
 
@@ -85,7 +85,11 @@ class Index:
 
     @classmethod
     def open(
-        cls, directory: str | os.PathLike[str], generation: int | None = None, *, cache_bytes: int = 64 << 20
+        cls,
+        directory: str | os.PathLike[str],
+        generation: int | None = None,
+        *,
+        cache_bytes: int = CACHE_BYTES,
     ) -> Self:
         """The index of a snapshot: its files are mapped, so that processes share one copy.
 
@@ -106,12 +110,17 @@ class Index:
         self._saved = _Saved(path, *self._seen().snapshot(path))
         return self._saved.number
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by reference: directory and generation, so that other processes map the same files."""
+    @property
+    def saved(self) -> Generation:
+        """Where other processes find this index as it is now; `IndexError` if a snapshot has to be taken."""
         saved = self._saved
         if saved is None or self._seen().generation != saved.generation:
-            raise IndexError("not-saved", "an index is pickled by its files: take a snapshot first")
-        return (_reopened, (type(self), saved.directory, saved.number, self._cache_bytes))
+            raise IndexError("not-saved", "other processes know an index by its files: take a snapshot first")
+        return Generation(str(saved.directory), saved.number, self._cache_bytes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by reference: directory and generation, so that other processes map the same files."""
+        return (_reopened, (type(self), self.saved))
 
     def insert(
         self, target: int, query: str, *, tenant: str = "", namespaces: Namespaces | None = None
@@ -227,8 +236,8 @@ class Index:
         return self._kernel
 
 
-def _reopened(kind: type[Index], directory: Path, generation: int, cache_bytes: int) -> Index:
-    return kind.open(directory, generation, cache_bytes=cache_bytes)
+def _reopened(kind: type[Index], saved: Generation) -> Index:
+    return kind.open(saved.directory, saved.number, cache_bytes=saved.cache_bytes)
 
 
 _indexes: "weakref.WeakSet[Index]" = weakref.WeakSet()

@@ -59,6 +59,10 @@ class IndexError(TamisError):
     """A segment, generation or snapshot that cannot be built, written or opened."""
 
 
+class FrameError(TamisError):
+    """A DataFrame that cannot be matched as it is asked for."""
+
+
 def marked(text: str, line: int, column: int, width: int = 100) -> str:
     """The line of a text that an error speaks of, with the spot marked below it."""
     lines = text.split("\n")

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+CACHE_BYTES = 64 << 20
+"""What the caches of one matching thread may hold, unless it is told otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -81,6 +84,16 @@ class Stats:
     """How often a cache was full and started anew."""
     sample: int
     """Messages kept to tell rare conditions from frequent ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A generation by its place: what travels to other processes, which map its files."""
+
+    directory: str
+    number: int
+    cache_bytes: int = CACHE_BYTES
+    """Bounds the caches of one matching thread; 0 is without."""
 
 
 @dataclass(frozen=True, slots=True)

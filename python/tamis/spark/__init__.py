@@ -1,0 +1,9 @@
+"""tamis for anybody's Spark job: functions from DataFrame to DataFrame.
+
+They are for batch and streaming DataFrames, classic and Spark Connect. The workers need tamis installed,
+and the directory of the snapshot under the same path.
+"""
+
+from tamis.spark.matching import match, with_matches
+
+__all__ = ["match", "with_matches"]
