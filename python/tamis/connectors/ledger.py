@@ -86,7 +86,9 @@ class Ledger:
         return min(self._waiting, default=self.next)
 
     def waiting(self, before: int) -> list[Entry]:
-        """The files below a number that are not done with."""
+        """The files below a number that are not done with, by what all processes have written."""
+        with self._locked():
+            pass
         return [entry for number, entry in sorted(self._waiting.items()) if number < before]
 
     def entry(self, number: int) -> Entry:
