@@ -10,7 +10,7 @@ import pytest
 
 from inbox_files import drop, drop_lines, drop_table, records
 from tamis import Limits
-from tamis.connectors.directory import DirectorySource, Inbox, Offset
+from tamis.connectors.directory import DirectorySource, Inbox, Offset, SourceError
 from tamis.connectors.ledger import Ledger, LedgerError, Stamp
 from tamis.connectors.sealing import envelopes
 
@@ -312,3 +312,11 @@ def test_names_that_are_no_text(source: DirectorySource) -> None:
     inbox = Inbox(source, tasks=1)
     inbox.commit(Offset(1))
     assert [path.name for path in source.done.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"record": "{uri"}, {"record": "a b"}, {"after": "burn"}, {"max_files": 0}, {"max_records": -1}]
+)
+def test_settings_that_cannot_be(source: DirectorySource, wrong: dict[str, Any]) -> None:
+    with pytest.raises(SourceError, match="source feed"):
+        replace(source, **wrong)

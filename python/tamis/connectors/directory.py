@@ -6,6 +6,7 @@ ahead on the driver; what is in it is read by the workers.
 """
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -18,10 +19,15 @@ from tamis.connectors.bytestream import StreamError
 from tamis.connectors.cut import Cut
 from tamis.connectors.files import Position, Reader, can_be_divided, reading
 from tamis.connectors.ledger import Entry, Ledger, Stamp
+from tamis.errors import TamisError
 from tamis.model import Limits
 
 OPENING = 4 << 10
 """What opening a file costs, in bytes: many empty files are work too."""
+
+
+class SourceError(TamisError):
+    """Settings of a source that cannot be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,17 @@ class DirectorySource:
     max_bytes: int = 128 << 20
     max_records: int = 100_000
     """What one batch takes at most; a large file is spread over several."""
+
+    def __post_init__(self) -> None:
+        if self.record is not None and not re.fullmatch(r"(\{[^{}]*\})?[^\s<>/{}]+", self.record):
+            reason = f"{self.record!r} names no element: write `item`, `p:item` or `{{uri}}item`"
+            raise SourceError("bad-record", f"source {self.name}: {reason}")
+        if self.after not in ("move", "delete", "keep"):
+            reason = f"after is move, delete or keep, not {self.after!r}"
+            raise SourceError("bad-after", f"source {self.name}: {reason}")
+        for cap in ("max_files", "max_bytes", "max_records"):
+            if getattr(self, cap) < 1:
+                raise SourceError("bad-cap", f"source {self.name}: {cap} must be at least 1")
 
     @property
     def done(self) -> Path:

@@ -4,6 +4,7 @@ Every pattern is possessive: it gives back nothing, so that no input makes it sl
 """
 
 import re
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 Declarations: TypeAlias = dict[str, str]
@@ -81,6 +82,8 @@ class RecordName:
             return False
         return scope.get(prefix.decode(errors="replace"), "''")[1:-1] == self.uri
 
-    def inside(self, name: bytes) -> re.Pattern[bytes]:
+    @staticmethod
+    @lru_cache(64)
+    def inside(name: bytes) -> re.Pattern[bytes]:
         """What matters inside a record: tags of its own name, and what may hide a tag."""
         return re.compile(rb"<(?:(/?)" + re.escape(name) + rb"(?=[\s/>])|!--|!\[CDATA\[|\?)")

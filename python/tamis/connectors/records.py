@@ -158,15 +158,15 @@ class RecordCutter:
         if self._window.failure:
             failure, self._window.failure = self._window.failure, None
             self._open, self._broken, self._depth = [], None, 0
-            return self._number_it(Cut(0, self._window.offset, b"", failure.code, failure.reason))
+            return Cut(self._next_number(), self._window.offset, b"", failure.code, failure.reason)
         if self._open and not self._broken:
             name = self._open[-1][0]
             self._open = []
             reason = f"the file ends before </{name}>"
-            return self._number_it(Cut(0, self._window.offset, b"", "truncated-file", reason))
+            return Cut(self._next_number(), self._window.offset, b"", "truncated-file", reason)
         if self._number == 0:
             reason = f"the file has no element {self._record.text}"
-            return self._number_it(Cut(0, 0, b"", "no-record", reason))
+            return Cut(self._next_number(), 0, b"", "no-record", reason)
         return None
 
     def _pass_text(self, at: int) -> None:
@@ -262,25 +262,27 @@ class RecordCutter:
         self._close_broken()
         window = self._window
         try:
-            end = tag.end if tag.empty else self._record_end(tag)
-            raw = bytes(memoryview(window.data)[:end])
+            end, is_doubtful = (tag.end, False) if tag.empty else self._record_end(tag)
+            xml = bytes(memoryview(window.data)[:end])
             scope = self._in_scope()
-            carried = {prefix: scope[prefix] for prefix in scope.keys() - declarations(raw[: tag.end]).keys()}
-            xml = with_declarations(raw, tag.name, dict(sorted(carried.items()))) if carried else raw
-            if self._record.start.search(raw, 1):
+            if scope:
+                own = declarations(xml[: tag.end])
+                carried = {prefix: uri for prefix, uri in sorted(scope.items()) if prefix not in own}
+                xml = with_declarations(xml, tag.name, carried)
+            if is_doubtful:
                 self._check(xml)
         except _Broken as broken:
             return self._give_up(tag.end, broken.code, broken.reason)
         self._depth = len(self._open)
-        cut = Cut(0, window.offset, xml)
+        cut = Cut(self._next_number(), window.offset, xml)
         window.drop(end)
-        return self._number_it(cut)
+        return cut
 
-    def _record_end(self, tag: _Tag) -> int:
-        """Where the record ends whose start tag this is."""
+    def _record_end(self, tag: _Tag) -> tuple[int, bool]:
+        """Where the record ends whose start tag this is, and whether it seems to contain another."""
         window, limit = self._window, self._limits.document
         inside = self._record.inside(tag.name)
-        at, depth = tag.end, 1
+        at, depth, is_doubtful = tag.end, 1, False
         while True:
             match = inside.search(window.data, at)
             if (len(window.data) if match is None else match.end()) > limit:
@@ -300,13 +302,18 @@ class RecordCutter:
                 if end is None:
                     raise _Broken("bad-markup", f"no end was found of a {kind.decode()} inside the record")
                 at = end
+                is_doubtful |= self._record.start.search(window.data, match.start(), end) is not None
             elif match[1]:
                 outer = self._end_tag(match.start())
                 if outer is not None:
                     depth, at = depth - 1, outer.end
                     if depth == 0:
-                        return at
+                        # By URI, a record inside may have another prefix.
+                        by_uri = self._record.uri is not None
+                        is_doubtful |= by_uri and self._record.start.search(window.data, 1, at) is not None
+                        return at, is_doubtful
             else:
+                is_doubtful = True
                 inner = self._whole_tag(match.start())
                 if inner is None:
                     raise _Broken("bad-tag", "a start tag inside the record is malformed")
@@ -362,9 +369,9 @@ class RecordCutter:
         region = bytes(window.data[: inner.start() if inner else RAW_BYTES])
         self._close_broken()
         self._broken = (len(self._open), len(self._open))
-        cut = Cut(0, window.offset, region, code, reason)
+        cut = Cut(self._next_number(), window.offset, region, code, reason)
         window.drop(end)
-        return self._number_it(cut)
+        return cut
 
     def _take(self, end: int, code: str | None, reason: str) -> None:
         """Pass over bytes; if something is wrong with them they belong to a region that is set aside."""
@@ -380,11 +387,11 @@ class RecordCutter:
     def _set_aside(self) -> Cut:
         assert self._stray is not None
         cut, self._stray = self._stray, None
-        return self._number_it(cut)
+        return replace(cut, number=self._next_number())
 
-    def _number_it(self, cut: Cut) -> Cut:
+    def _next_number(self) -> int:
         self._number += 1
-        return replace(cut, number=self._number)
+        return self._number
 
     def _in_scope(self) -> Declarations:
         """The declarations that hold here."""
