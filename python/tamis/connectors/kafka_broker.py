@@ -3,6 +3,7 @@
 import argparse
 import base64
 import os
+import re
 import signal
 import socket
 import struct
@@ -49,23 +50,24 @@ class Broker:
     """A broker with its data in a folder. It can be stopped and started again, at the same address."""
 
     def __init__(self, folder: Path, *, port: int | None = None, partitions: int = 1) -> None:
-        """`partitions` is how many a topic gets that is made by writing to it."""
-        self._folder = folder
-        self._port = port or _free_port()
+        """A folder that a broker has used keeps its port.
+
+        `partitions` is how many a topic gets that is made by writing to it.
+        """
         self._process: subprocess.Popen[bytes] | None = None
         self._classpath = os.pathsep.join(str(jar) for jar in broker_jars())
         self._java = program("java", "default-jre-headless")
         self._config = folder / "server.properties"
         self._log = folder / "broker.log"
-        settings = {
-            "port": self._port,
-            "controller": _free_port(),
-            "folder": folder,
-            "partitions": partitions,
-        }
         folder.mkdir(parents=True, exist_ok=True)
-        if not self._config.exists():
-            self._config.write_text(_SETTINGS.format(**settings))
+        if self._config.exists():
+            self._port = int(re.findall(r"CLIENTS://127.0.0.1:(\d+)", self._config.read_text())[0])
+        else:
+            self._port = port or _free_port()
+            settings = _SETTINGS.format(
+                port=self._port, controller=_free_port(), folder=folder.absolute(), partitions=partitions
+            )
+            self._config.write_text(settings)
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             options = ["format", "--standalone", "-t", cluster, "-c", str(self._config)]
             with self._log.open("ab") as log:

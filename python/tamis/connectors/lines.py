@@ -34,14 +34,15 @@ class JsonLines:
 
     def _lines(self) -> Iterator[Cut]:
         """Each line that is not blank, or its beginning if it is too long."""
-        data, skipped = bytearray(), 0
+        data, skipped, searched = bytearray(), 0, 0
         while True:
-            end = data.find(b"\n")
+            end = data.find(b"\n", searched)
             if end < 0:
                 if len(data) + skipped > self._longest:
                     # Only the beginning is kept of what cannot be a message.
                     skipped += max(0, len(data) - RAW_BYTES)
                     del data[RAW_BYTES:]
+                searched = len(data)
                 try:
                     piece = self._stream.read(_CHUNK)
                 except StreamError as error:
@@ -63,7 +64,7 @@ class JsonLines:
             if end < 0:
                 return
             del data[: end + 1]
-            skipped = 0
+            skipped = searched = 0
 
     def _cut(self, line: bytearray, skipped: int, code: str | None, reason: str | None) -> Cut:
         self._number += 1

@@ -60,6 +60,12 @@ class State:
         return cls(**{**value, "open": around, "broken": broken})
 
 
+def _weight(element: tuple[str, Declarations]) -> int:
+    """How many bytes an open element takes in a state."""
+    name, declared = element
+    return len(name) + sum(len(prefix) + len(uri) for prefix, uri in declared.items())
+
+
 class _Tag(NamedTuple):
     name: bytes
     end: int
@@ -92,6 +98,7 @@ class RecordCutter:
         self._state = state or State()
         self._number = self._state.number
         self._open = list(self._state.open)
+        self._open_bytes = sum(map(_weight, self._open))
         self._depth = self._state.depth
         self._broken = self._state.broken
         self._scope: Declarations | None = None
@@ -157,7 +164,7 @@ class RecordCutter:
             return self._set_aside()
         if self._window.failure:
             failure, self._window.failure = self._window.failure, None
-            self._open, self._broken, self._depth = [], None, 0
+            self._open, self._broken = [], None
             return Cut(self._next_number(), self._window.offset, b"", failure.code, failure.reason)
         if self._open and not self._broken:
             name = self._open[-1][0]
@@ -208,18 +215,16 @@ class RecordCutter:
         """Go into an element that is no record, or past it if it is empty."""
         if tag.empty:
             return tag.end, None, ""
-        name = tag.name.decode(errors="replace")
-        declared = declarations(bytes(self._window.data[: tag.end]))
-        known = sum(len(name) + sum(map(len, uris.values())) for name, uris in self._open)
         if len(self._open) >= self._limits.depth:
-            return (
-                tag.end,
-                "depth-limit",
-                f"{len(self._open)} elements are open, {self._limits.depth} are allowed",
-            )
-        if known + len(name) + sum(map(len, declared.values())) > STATE_BYTES:
-            return tag.end, "namespaces-limit", f"the tags around records have more than {STATE_BYTES} bytes"
-        self._open.append((name, declared))
+            reason = f"{len(self._open)} elements are open, {self._limits.depth} are allowed"
+            return tag.end, "depth-limit", reason
+        name = tag.name.decode(errors="replace")
+        element = (name, declarations(bytes(self._window.data[: tag.end])))
+        if self._open_bytes + _weight(element) > STATE_BYTES:
+            reason = f"the tags around records have more than {STATE_BYTES} bytes"
+            return tag.end, "namespaces-limit", reason
+        self._open.append(element)
+        self._open_bytes += _weight(element)
         self._scope = None
         return tag.end, None, ""
 
@@ -244,6 +249,7 @@ class RecordCutter:
         return tag.end, code, reason
 
     def _close_to(self, depth: int) -> None:
+        self._open_bytes -= sum(map(_weight, self._open[depth:]))
         del self._open[depth:]
         self._scope = None
         if self._broken:

@@ -3,6 +3,8 @@
 from tamis.connectors.bytestream import ByteStream, StreamError
 from tamis.connectors.transcode import HEAD_BYTES, Transcoder, encoding_of
 
+_LARGE = 1 << 20
+
 
 class Window:
     """`data` starts at the file's byte `offset`, and grows when more is asked for.
@@ -45,7 +47,9 @@ class Window:
 
     def _read(self) -> bytes:
         try:
-            return b"" if self._ended else self._stream.read(self._chunk)
+            # A large window grows by more at once: what did not end in it is searched again from its start.
+            size = self._chunk if len(self.data) < _LARGE else len(self.data) // 2
+            return b"" if self._ended else self._stream.read(size)
         except StreamError as error:
             self.failure = error
             return b""
