@@ -173,6 +173,7 @@ def test_a_large_file_is_spread_over_batches(
     again = Inbox(source, tasks=3).pieces(first, second)
     replayed = [row for task in again for batch in envelopes(source, task) for row in batch.to_pylist()]
     assert sorted(row["id"] for row in replayed) == sorted(row["id"] for row in given[1])
+    assert inbox.pieces(first, first) == []
     inbox.close()
 
 
@@ -243,6 +244,13 @@ def test_a_file_vanishes_before_it_is_planned(source: DirectorySource) -> None:
     (task,) = inbox.pieces(Offset(0), end)
     given = [row for batch in envelopes(source, task) for row in batch.to_pylist()]
     assert sorted((row["id"], row["code"]) for row in given) == [("a.xml#1", "vanished"), ("b.xml#1", None)]
+
+
+def test_an_inbox_that_is_taken_away(source: DirectorySource) -> None:
+    inbox = Inbox(source, tasks=1)
+    source.path.rmdir()
+    with pytest.raises(SourceError, match="cannot be listed"):
+        inbox.look()
 
 
 @pytest.mark.parametrize("after", ["move", "delete", "keep"])

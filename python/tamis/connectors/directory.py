@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 from tamis.connectors.bytestream import StreamError
 from tamis.connectors.cut import Cut
 from tamis.connectors.files import Position, Reader, can_be_divided, reading
-from tamis.connectors.ledger import Entry, Ledger, Stamp
+from tamis.connectors.ledger import Entry, Ledger, Stamp, sync_folder
 from tamis.errors import TamisError
 from tamis.model import Limits
 
@@ -127,15 +127,11 @@ class Inbox:
 
     def look(self) -> Offset:
         """List the inbox, number what is new, oldest first; the offset behind all of it."""
-        stamps = []
-        with os.scandir(self._source.path) as files:
-            for file in files:
-                if not _is_entering(file.name) and file.is_file():
-                    try:
-                        stamps.append(Stamp.of(file.name, file.stat()))
-                    except FileNotFoundError:
-                        continue
-        stamps.sort(key=lambda stamp: (stamp.mtime_ns, stamp.name))
+        try:
+            stamps = _listing(self._source.path)
+        except OSError as error:
+            reason = f"source {self._source.name}: the inbox {self._source.path} cannot be listed"
+            raise SourceError("no-inbox", f"{reason}: {error.strerror}") from error
         self._ledger.enter(stamps, time.time_ns() // 1000)
         return Offset(self._ledger.next)
 
@@ -187,6 +183,8 @@ class Inbox:
 
     def pieces(self, start: Offset, end: Offset) -> list[list[Piece]]:
         """What each task of a batch reads: about as many bytes as the others."""
+        if start == end:
+            return []
         planned_start, planned_end, pieces = self._planned
         if (planned_start, planned_end) != (start, end):
             pieces = self._replan(start, end)
@@ -216,6 +214,9 @@ class Inbox:
         gone = [entry.number for entry in entries if self._put_away(entry)]
         # First the files, then the ledger: after a crash a file that is not marked is put away again, but one
         # that is marked and still there would be new.
+        for folder in (self._source.path, self._source.done):
+            if folder.is_dir():
+                sync_folder(folder)
         self._ledger.close(gone, gone=True)
         self._ledger.close((entry.number for entry in entries), gone=False)
 
@@ -308,6 +309,17 @@ def read_piece(source: DirectorySource, piece: Piece) -> Iterator[Cut]:
     except StreamError as error:
         number = 1 + (piece.start["number"] if piece.start else 0)
         yield Cut(number, 0, b"", error.code, error.reason)
+
+
+def _listing(path: Path) -> list[Stamp]:
+    """The files of an inbox, oldest first."""
+    stamps = []
+    with os.scandir(path) as files:
+        for file in files:
+            if not _is_entering(file.name) and file.is_file():
+                with suppress(FileNotFoundError):
+                    stamps.append(Stamp.of(file.name, file.stat()))
+    return sorted(stamps, key=lambda stamp: (stamp.mtime_ns, stamp.name))
 
 
 def _is_entering(name: str) -> bool:

@@ -109,7 +109,7 @@ class Ledger:
         try:
             with self._path.open("a+b") as file:
                 if self._read == 0:
-                    _sync_folder(self._path.parent)
+                    sync_folder(self._path.parent)
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.seek(self._read)
                 for line in file:
@@ -155,8 +155,8 @@ class Ledger:
         return given
 
 
-def _sync_folder(path: Path) -> None:
-    """Make sure that a new file's name is on disk too."""
+def sync_folder(path: Path) -> None:
+    """Make sure that what was made, moved or deleted in a folder is so on disk."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
