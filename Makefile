@@ -63,6 +63,7 @@ bench: build
 soak: build
 	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(or $(SEED),) \
 		$(BIN)/python -m pytest tests/test_random.py
+	@TAMIS_SOAK=1 $(BIN)/python -m pytest -m soak
 
 clean:
 	rm -rf $(VENV) target .cache

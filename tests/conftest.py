@@ -14,6 +14,8 @@ from servers import Postgres, postgres_server
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tamis.connectors.kafka_broker import Broker
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Set aside what needs data that is not there."""
@@ -22,6 +24,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("data"):
                 item.add_marker(absent)
+    if not os.environ.get("TAMIS_SOAK"):
+        long = pytest.mark.skip(reason="TAMIS_SOAK is not set: this takes minutes")
+        for item in items:
+            if item.get_closest_marker("soak"):
+                item.add_marker(long)
 
 
 @pytest.fixture(scope="session")
@@ -64,8 +71,18 @@ def catalog_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
-    """One local Spark for all tests that ask for it."""
+    """One local Spark for all tests that ask for it; it speaks Kafka."""
     from spark_session import local_session
+    from tamis.connectors.jars import connector_jars
 
-    with local_session(tmp_path_factory.mktemp("spark")) as session:
+    with local_session(tmp_path_factory.mktemp("spark"), connector_jars()) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Broker"]:
+    """One Kafka broker for all tests that ask for it; topics get two partitions."""
+    from tamis.connectors.kafka_broker import Broker
+
+    with Broker(tmp_path_factory.mktemp("kafka"), partitions=2) as broker:
+        yield broker

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,13 @@ def settings(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def local_session(folder: Path) -> Iterator[SparkSession]:
-    """A Spark in this process, ended afterwards."""
+def local_session(folder: Path, jars: Iterable[Path] = ()) -> Iterator[SparkSession]:
+    """A Spark in this process, with libraries beside its own, ended afterwards."""
     os.environ.update(environment())
     builder = SparkSession.builder.master(MASTER).appName("tests")
     for name, value in settings(folder).items():
         builder = builder.config(name, value)
+    builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
     session = builder.getOrCreate()
     try:
         yield session

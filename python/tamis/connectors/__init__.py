@@ -1,0 +1,1 @@
+"""The outside systems that messages come from and deliveries go to."""

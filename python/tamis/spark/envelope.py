@@ -1,0 +1,7 @@
+"""The envelope as Spark knows it."""
+
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from tamis.envelope import ENVELOPE
+
+ENVELOPE_TYPE = from_arrow_schema(ENVELOPE)
