@@ -131,19 +131,20 @@ def measure(workload: SparkWorkload, *, rounds: int = ROUNDS, report: Report | N
         dense = saved(workload.dense_queries(), documents, folder / "dense")
         steps.done()
         with session(folder) as spark:
+            # First, while the workers have nothing of their own yet.
+            figures = _memory(spark, workload, folder, steps)
             df = spark.read.parquet(str(folder / "messages"))
             part = spark.read.parquet(str(folder / "messages" / "0.parquet"))
             matches = len(targets(index, documents))
             repeats = workload.repeats * FILES
             wrong = list(_wrong_counts(df, index, matches * repeats))
-            figures = _rounds(spark, df, index, rounds, steps)
+            figures |= _rounds(spark, df, index, rounds, steps)
             figures |= _dense(spark, part, dense, wrong, len(targets(dense, documents)) * workload.repeats)
             steps.done()
             # The test of a thousand XPaths is too long a method for Java.
             spark.conf.set("spark.sql.codegen.wholeStage", "false")
             figures |= _rivals(part, index, queries, figures["arrays_s"], documents, repeats, wrong)
             steps.done()
-            figures |= _memory(spark, workload, folder, steps)
     return SparkResult(
         messages=len(documents) * repeats,
         bytes=sum(map(len, documents)) * repeats,
