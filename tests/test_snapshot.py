@@ -165,3 +165,29 @@ def test_processes_save_to_one_directory_under_numbers_of_their_own(tmp_path: Pa
     for number in (*one, *two):
         assert tamis.Index.open(tmp_path, number).stats().targets in range(1, 11)
     assert not list(tmp_path.glob("*.draft-*"))
+
+
+def test_an_index_advances_to_the_next_generation_and_is_not_cold(tmp_path: Path) -> None:
+    writer = tamis.Index()
+    for target in range(100):
+        writer.insert(target, f"//a[@n = {target}]")
+    first = writer.snapshot(tmp_path)
+    reader = tamis.Index.open(tmp_path, first)
+    message = b"<a n='7'/>"
+    assert reader.match(message) == [7]
+    learnt = reader.stats().cache_states
+    assert learnt > 0
+
+    writer.insert(1_000, "//a")
+    writer.remove(7)
+    second = writer.snapshot(tmp_path)
+    reader.advance(second)
+    assert reader.stats().cache_states == learnt
+    assert reader.match(message) == [1_000]
+    assert reader.generation == second
+    reader.advance(first)
+    assert reader.match(message) == [7]
+
+    reader.insert(5_000, "//b")
+    with pytest.raises(tamis.IndexError, match="not-saved"):
+        reader.advance(second)

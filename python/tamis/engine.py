@@ -101,6 +101,18 @@ class Index:
         index._adopt(kernel, cache_bytes, path)
         return index
 
+    def advance(self, generation: int) -> None:
+        """Go over to another generation of the snapshot that this was opened from.
+
+        Segments that both have stay mapped, and what caches know of them stays known: matching is not cold.
+        """
+        saved = self._saved
+        if saved is None or self._seen().generation != saved.generation:
+            raise IndexError("not-saved", "only an index as it was opened can go over to another generation")
+        with self._changing:
+            self._kernel.advance(saved.directory, generation)
+        self._saved = _Saved(saved.directory, generation, generation)
+
     def snapshot(self, directory: str | os.PathLike[str]) -> int:
         """Write the index to files; the number of the generation that `open` finds there.
 

@@ -91,9 +91,12 @@ class Generation:
     """A generation by its place: what travels to other processes, which map its files."""
 
     directory: str
+    """Of its files, or the URL of a store."""
     number: int
     cache_bytes: int = CACHE_BYTES
     """Bounds the caches of one matching thread; 0 is without."""
+    cache: str | None = None
+    """A directory of each host to copy the files to; none: they are mapped where they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,14 @@ impl Index {
         Index { generation: Arc::new(generation), ..Index::default() }
     }
 
+    /// Goes over to another generation. What was not committed is dropped.
+    pub fn go_over(&mut self, generation: Generation) {
+        self.generation = Arc::new(generation);
+        self.pending.clear();
+        self.removed.clear();
+        self.changed = false;
+    }
+
     /// Registers a target with its query. A target that is there gets the new query.
     pub fn insert(
         &mut self,

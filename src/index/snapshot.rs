@@ -57,8 +57,9 @@ pub fn write(generation: &Generation, directory: &Path) -> Result<u64, IndexErro
     }
 }
 
-/// Opens a generation of a directory, the newest if no number is given. Segments are mapped.
-pub fn open(directory: &Path, number: Option<u64>) -> Result<Generation, IndexError> {
+/// Opens a generation of a directory, the newest if no number is given. Segments are mapped, but for
+/// those that are among the parts of another generation already.
+pub fn open(directory: &Path, number: Option<u64>, known: &[Part]) -> Result<Generation, IndexError> {
     let number = match number {
         Some(number) => number,
         None => newest(directory)?.ok_or_else(|| {
@@ -80,7 +81,7 @@ pub fn open(directory: &Path, number: Option<u64>) -> Result<Generation, IndexEr
                 let (Some(name), Some(removed)) = (words.next(), words.next()) else {
                     return Err(damaged(&path));
                 };
-                parts.push(open_part(directory, name, removed)?);
+                parts.push(open_part(directory, name, removed, known)?);
             }
             Some("generation" | "shard" | "summary" | "end") => {}
             _ => return Err(damaged(&path)),
@@ -89,11 +90,14 @@ pub fn open(directory: &Path, number: Option<u64>) -> Result<Generation, IndexEr
     Ok(Generation::new(number, parts))
 }
 
-fn open_part(directory: &Path, name: &str, removed: &str) -> Result<Part, IndexError> {
+fn open_part(directory: &Path, name: &str, removed: &str, known: &[Part]) -> Result<Part, IndexError> {
     let file = |suffix: &str| directory.join(format!("{name}.{suffix}"));
-    let segment = Segment::open(&file("segment"), &file("texts"))?;
+    let segment = match known.iter().find(|part| part.segment.name() == name) {
+        Some(part) => part.segment.clone(),
+        None => Arc::new(Segment::open(&file("segment"), &file("texts"))?),
+    };
     let targets = segment.view().target.len();
-    let mut part = Part::new(Arc::new(segment));
+    let mut part = Part::new(segment);
     if removed != "-" {
         let path = directory.join(format!("{removed}.removed"));
         let bytes = fs::read(&path).map_err(|error| unreadable(&path, &error))?;

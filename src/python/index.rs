@@ -243,9 +243,19 @@ impl Index {
         generation: Option<u64>,
         cache_bytes: usize,
     ) -> PyResult<Index> {
-        let opened = py.detach(|| snapshot::open(&directory, generation));
+        let opened = py.detach(|| snapshot::open(&directory, generation, &[]));
         let generation = opened.map_err(|error| raise_index(py, &error))?;
         Ok(Index::around(crate::index::Index::of(generation), cache_bytes))
+    }
+
+    /// Goes over to another generation of a directory, with the segments and caches that both have.
+    fn advance(&self, py: Python<'_>, directory: PathBuf, generation: u64) -> PyResult<()> {
+        let advanced = self.change(py, |index| {
+            let opened = snapshot::open(&directory, Some(generation), index.generation().parts())?;
+            index.go_over(opened);
+            Ok(())
+        })?;
+        advanced.map_err(|error: IndexError| raise_index(py, &error))
     }
 
     /// What the index and the caches at rest amount to: plain values for `tamis.Stats`.

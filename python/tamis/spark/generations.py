@@ -1,15 +1,23 @@
 """The generations that a Python worker has open."""
 
+import os
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 
 from tamis.engine import Index
 from tamis.model import Generation
+from tamis.numbered import Subscriptions
+from tamis.store import Store
 
 DIRECTORIES = 4
 """So many directories' indexes a worker keeps open, those used last: jobs may take turns on it."""
 
+CACHE_VARIABLE = "TAMIS_CACHE"
+"""A host's own word on where its cache is."""
+
 _open: OrderedDict[str, tuple[Generation, Index]] = OrderedDict()
+_subscriptions: OrderedDict[str, tuple[Generation, Subscriptions]] = OrderedDict()
 
 
 def opened(generation: Generation) -> Index:
@@ -20,6 +28,10 @@ def opened(generation: Generation) -> Index:
     before = _open.pop(generation.directory, None)
     if before is not None and before[0] == generation:
         index = before[1]
+    elif before is not None and replace(before[0], number=generation.number) == generation:
+        index = before[1]
+        local_directory(generation)
+        index.advance(generation.number)
     else:
         index = Index.open(local_directory(generation), generation.number, cache_bytes=generation.cache_bytes)
     _open[generation.directory] = (generation, index)
@@ -28,6 +40,30 @@ def opened(generation: Generation) -> Index:
     return index
 
 
+def opened_subscriptions(generation: Generation) -> Subscriptions:
+    """The subscriptions of a generation by number, kept open like its index."""
+    before = _subscriptions.pop(generation.directory, None)
+    if before is not None and before[0] == generation:
+        subscriptions = before[1]
+    else:
+        subscriptions = Subscriptions.open(local_directory(generation), generation.number)
+    _subscriptions[generation.directory] = (generation, subscriptions)
+    while len(_subscriptions) > DIRECTORIES:
+        _subscriptions.popitem(last=False)
+    return subscriptions
+
+
 def local_directory(generation: Generation) -> Path:
-    """Where the files of a generation are on this host: the one place that knows."""
-    return Path(generation.directory)
+    """Where the files of a generation are on this host: the one place that knows.
+
+    They are where they were written, unless the host or the job names a cache: then they are copied there
+    first, by whichever worker comes first.
+    """
+    cache = os.environ.get(CACHE_VARIABLE) or generation.cache
+    if cache is None and "://" not in generation.directory:
+        return Path(generation.directory)
+    directory = Store(generation.directory).fetch(generation.number, cache)
+    if cache is not None:
+        # A batch that is run again may need the generation before; who has mapped a file keeps it.
+        Store(cache).sweep([generation.number - 1, generation.number])
+    return directory

@@ -1,0 +1,128 @@
+"""Which generation each batch is matched against, and what came of it: written down before the work starts.
+
+One file for a checkpoint, a line of JSON for a beginning and one for an end. A batch that is run again,
+after a crash, finds its beginning and is matched against the same generation at the same time.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tamis.batch import Batch
+from tamis.files import drafted, told
+
+KEPT_LINES = 100_000
+"""A file of more lines is cut down to the newest when it is opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the messages of a batch: read = matched + unmatched + dead."""
+
+    read: int = 0
+    matched: int = 0
+    dead: int = 0
+    deliveries: int = 0
+    candidates: int = 0
+
+    @property
+    def unmatched(self) -> int:
+        return self.read - self.matched - self.dead
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is written down of a batch."""
+
+    batch: int
+    generation: int
+    begun: str
+    """When, in ISO 8601 with microseconds: deliveries carry it, so that they are the same each time."""
+    counts: Counts | None = None
+    """What came of it, once it is done."""
+
+
+class Batches:
+    """The batches of one checkpoint."""
+
+    def __init__(self, folder: Path, checkpoint: str) -> None:
+        self.checkpoint = checkpoint
+        self._path = folder / f"{checkpoint}.jsonl"
+        self._records: dict[int, Record] = {}
+        with told(self._path):
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = self._read()
+            if len(lines) > KEPT_LINES:
+                self._rewrite()
+
+    def begin(self, number: int, newest: Callable[[], int]) -> Record:
+        """What is written down of a batch; if it is new, with the newest generation, before this returns.
+
+        Generations never go back: a batch has at least that of the one before.
+        """
+        known = self._records.get(number)
+        if known is not None:
+            return known
+        last = max((record.generation for record in self._records.values()), default=-1)
+        record = Record(number, max(newest(), last), datetime.now(UTC).isoformat(timespec="microseconds"))
+        self._append({"batch": number, "generation": record.generation, "begun": record.begun})
+        self._records[number] = record
+        return record
+
+    def finish(self, number: int, counts: Counts) -> None:
+        """Write down that a batch is done; it is not run again."""
+        record = self._records[number]
+        if record.counts is None:
+            self._append({"batch": number, "counts": asdict(counts)})
+            self._records[number] = Record(number, record.generation, record.begun, counts)
+
+    def records(self) -> Iterator[Record]:
+        """All batches that are known, in order."""
+        yield from (self._records[number] for number in sorted(self._records))
+
+    def unfinished(self) -> list[Record]:
+        """Batches that have begun and may be run again."""
+        return [record for record in self.records() if record.counts is None]
+
+    def key(self, number: int) -> Batch:
+        """The batch as others know it."""
+        return Batch(self.checkpoint, number)
+
+    def _read(self) -> list[dict[str, Any]]:
+        """Take in the file. A last line that a crash cut short was never acted upon, and is cut off."""
+        if not self._path.exists():
+            return []
+        text = self._path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        if len(whole) < len(text):
+            os.truncate(self._path, len(whole))
+        lines = [json.loads(line) for line in whole.splitlines()]
+        for line in lines:
+            number = line["batch"]
+            if "counts" in line:
+                record = self._records[number]
+                counts = Counts(**line["counts"])
+                self._records[number] = Record(number, record.generation, record.begun, counts)
+            else:
+                self._records[number] = Record(number, line["generation"], line["begun"])
+        return lines
+
+    def _append(self, line: dict[str, Any]) -> None:
+        with told(self._path), self._path.open("ab") as file:
+            file.write(json.dumps(line).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _rewrite(self) -> None:
+        newest = sorted(self._records)[-KEPT_LINES // 4 :]
+        self._records = {number: self._records[number] for number in newest}
+        with drafted(self._path) as draft, draft.open("w") as file:
+            for record in self.records():
+                line = {"batch": record.batch, "generation": record.generation, "begun": record.begun}
+                file.write(json.dumps(line) + "\n")
+                if record.counts is not None:
+                    file.write(json.dumps({"batch": record.batch, "counts": asdict(record.counts)}) + "\n")

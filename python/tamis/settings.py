@@ -1,0 +1,291 @@
+"""What a job is told: `tamis.toml`, then the environment, then flags; what comes later counts.
+
+Paths are relative to the file that names them; without a file, to the working directory.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
+
+from tamis.connectors.directory import DirectorySource
+from tamis.connectors.kafka import KafkaSink, KafkaSource
+from tamis.errors import TamisError
+from tamis.model import Limits
+
+DEFAULT_FILE = "tamis.toml"
+
+T = TypeVar("T")
+
+
+class SettingsError(TamisError):
+    """Settings that cannot be; the reason names the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectorySink:
+    """An outbox."""
+
+    path: str = "outbox"
+    form: Literal["parquet", "jsonl", "xml"] = "parquet"
+    targets: tuple[str, ...] | None = None
+    """Only deliveries with these delivery targets; all unless given."""
+
+    def __post_init__(self) -> None:
+        if self.form not in ("parquet", "jsonl", "xml"):
+            raise SettingsError("bad-form", f"a directory's form is parquet, jsonl or xml, not {self.form!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSink:
+    """Topics of Kafka."""
+
+    kafka: KafkaSink
+    targets: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSink:
+    """The terminal: a look at what is delivered."""
+
+    limit: int = 10
+    """Lines a batch."""
+    targets: tuple[str, ...] | None = None
+
+
+Source: TypeAlias = DirectorySource | KafkaSource
+Sink: TypeAlias = DirectorySink | TopicSink | ConsoleSink
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """Where the job runs."""
+
+    master: str = "local[*]"
+    config: Mapping[str, str] = field(default_factory=dict)
+    """More of Spark's own settings, by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """Prometheus; off unless there is a port."""
+
+    host: str = "127.0.0.1"
+    port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of it. Defaults are the embedded job: local Spark, an inbox, an outbox, SQLite."""
+
+    catalog: str = "tamis.db"
+    state: Path = Path("state")
+    """What the job must not lose: checkpoints, batches, the index it works on."""
+    store: str | None = None
+    """Where generations are published, for all hosts to see; below `state` unless given."""
+    cache: str | None = None
+    """A directory of each host for copies of what the store has; none: the store itself is mapped."""
+    dead_letters: str = "dead-letters"
+    interval: float = 0.5
+    """Seconds from the start of a batch to that of the next, at least."""
+    spark: SparkSettings = field(default_factory=SparkSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    sources: tuple[Source, ...] = (DirectorySource(name="inbox", tenant="", path=Path("inbox")),)
+    sinks: tuple[Sink, ...] = (DirectorySink(),)
+
+    @property
+    def generations(self) -> str:
+        """The URL of the store."""
+        return self.store or str(self.state / "generations")
+
+    def checkpoint(self, source: str) -> Path:
+        """Where Spark keeps how far a source was read."""
+        return self.state / "checkpoints" / source
+
+
+ENVIRONMENT = {
+    "TAMIS_CATALOG": "catalog",
+    "TAMIS_STATE": "state",
+    "TAMIS_STORE": "store",
+    "TAMIS_CACHE": "cache",
+    "TAMIS_DEAD_LETTERS": "dead_letters",
+    "TAMIS_INTERVAL": "interval",
+    "TAMIS_SPARK_MASTER": "spark.master",
+    "TAMIS_METRICS_HOST": "metrics.host",
+    "TAMIS_METRICS_PORT": "metrics.port",
+}
+"""The variables, and the settings they stand for; flags have the same names."""
+
+
+def load_settings(
+    file: Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Settings:
+    """The settings of a file, the environment and flags by the names of `ENVIRONMENT`'s values.
+
+    Without a file, `tamis.toml` is read if it is there.
+    """
+    if file is None and Path(DEFAULT_FILE).exists():
+        file = Path(DEFAULT_FILE)
+    told = {} if file is None else _read(file)
+    folder = Path() if file is None else file.parent
+    settings = _settings(told, folder)
+    for variable, name in ENVIRONMENT.items():
+        if variable in environment:
+            settings = _with(settings, name, environment[variable], variable)
+    for name, value in (flags or {}).items():
+        if value is not None:
+            settings = _with(settings, name, value, f"--{name.replace('.', '-').replace('_', '-')}")
+    _check(settings)
+    return settings
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError("bad-toml", f"{file}: {error}") from error
+    except OSError as error:
+        raise SettingsError("no-settings", f"{file}: {error.strerror}") from error
+
+
+def _settings(told: Mapping[str, Any], folder: Path) -> Settings:
+    values = dict(told)
+    made: dict[str, Any] = {}
+    if "spark" in values:
+        made["spark"] = _value(SparkSettings, values.pop("spark"), "[spark]")
+    if "metrics" in values:
+        made["metrics"] = _value(MetricsSettings, values.pop("metrics"), "[metrics]")
+    if "source" in values:
+        tables = enumerate(_tables(values.pop("source"), "source"), 1)
+        made["sources"] = tuple(_source(table, folder, f"[[source]] {place}") for place, table in tables)
+    else:
+        made["sources"] = (DirectorySource(name="inbox", tenant="", path=(folder / "inbox").absolute()),)
+    if "sink" in values:
+        tables = enumerate(_tables(values.pop("sink"), "sink"), 1)
+        made["sinks"] = tuple(_sink(table, folder, f"[[sink]] {place}") for place, table in tables)
+    else:
+        made["sinks"] = (DirectorySink(str((folder / "outbox").absolute())),)
+    if "sources" in values or "sinks" in values:
+        raise SettingsError("unknown-setting", "sources and sinks are tables: [[source]], [[sink]]")
+    settings = _value(Settings, {**values, **made}, "the settings")
+    return replace(
+        settings,
+        state=(folder / settings.state).absolute(),
+        catalog=_catalog(settings.catalog, folder),
+        store=_url(settings.store, folder),
+        dead_letters=_url(settings.dead_letters, folder) or "",
+    )
+
+
+def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
+    values = {"tenant": "", **table}
+    kind = values.pop("kind", "directory")
+    if "limits" in values:
+        values["limits"] = _value(Limits, values["limits"], f"limits of {where}")
+    if isinstance(values.get("schema"), str):
+        values["schema"] = str(folder / values["schema"])
+    if kind == "directory":
+        if "path" in values:
+            values["path"] = (folder / values["path"]).absolute()
+        return _value(DirectorySource, values, where)
+    if kind == "kafka":
+        if "topics" in values:
+            values["topics"] = _names(values["topics"])
+        return _value(KafkaSource, values, where)
+    raise SettingsError("unknown-kind", f"{where}: a source is a directory or kafka, not {kind!r}")
+
+
+def _sink(table: Mapping[str, Any], folder: Path, where: str) -> Sink:
+    values = dict(table)
+    kind = values.pop("kind", "directory")
+    targets = _names(values.pop("targets")) if "targets" in values else None
+    if kind == "directory":
+        values["path"] = _url(values.get("path", "outbox"), folder)
+        return _value(DirectorySink, {**values, "targets": targets}, where)
+    if kind == "kafka":
+        return TopicSink(_value(KafkaSink, values, where), targets)
+    if kind == "console":
+        return _value(ConsoleSink, {**values, "targets": targets}, where)
+    raise SettingsError("unknown-kind", f"{where}: a sink is a directory, kafka or console, not {kind!r}")
+
+
+def _value(kind: type[T], values: Any, where: str) -> T:
+    """A value of a class, from a table; what it does not know or lacks is said."""
+    if not isinstance(values, Mapping):
+        raise SettingsError("bad-setting", f"{where} is a table of settings")
+    hints = get_type_hints(kind)
+    for name in values:
+        if name not in hints:
+            names = ", ".join(sorted(hints))
+            raise SettingsError("unknown-setting", f"{where}: there is no {name!r}; there is {names}")
+    for one in fields(kind):  # type: ignore[arg-type]  # all kinds are dataclasses
+        if one.name not in values and one.default is MISSING and one.default_factory is MISSING:
+            raise SettingsError("missing-setting", f"{where}: {one.name} is needed")
+    return kind(**{name: _plain(hints[name], value, f"{where}: {name}") for name, value in values.items()})
+
+
+def _plain(hint: Any, value: Any, where: str) -> Any:
+    """A number, text or path as its hint has it; what is made already stays as it is."""
+    wanted = [kind for kind in (get_args(hint) or (hint,)) if kind in (int, float, str, Path)]
+    if not wanted or value is None:
+        return value
+    kind = wanted[0]
+    try:
+        if isinstance(value, bool) or (kind is str and not isinstance(value, str)):
+            raise ValueError
+        return kind(value)
+    except (TypeError, ValueError) as error:
+        raise SettingsError("bad-setting", f"{where} has to be {kind.__name__}, not {value!r}") from error
+
+
+def _with(settings: Settings, name: str, value: Any, where: str) -> Settings:
+    """The settings with one of them, by its dotted name, changed."""
+    head, _, rest = name.partition(".")
+    if rest:
+        inner = getattr(settings, head)
+        plain = _plain(get_type_hints(type(inner))[rest], value, where)
+        return replace(settings, **{head: replace(inner, **{rest: plain})})
+    return replace(settings, **{head: _plain(get_type_hints(Settings)[head], value, where)})
+
+
+def _check(settings: Settings) -> None:
+    """Refuse what would only show later."""
+    if not settings.sources:
+        raise SettingsError("no-source", "a job without a [[source]] has nothing to do")
+    names = [source.name for source in settings.sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingsError("two-sources", f"two sources are called {name!r}: message ids would clash")
+        if not name or name in (".", "..") or "/" in name:
+            raise SettingsError("bad-name", f"a source cannot be called {name!r}: it names a folder")
+    if all(sink.targets is not None for sink in settings.sinks):
+        reason = "every [[sink]] has targets: deliveries with others would be lost; leave them out of one"
+        raise SettingsError("no-sink", reason)
+    if settings.interval < 0:
+        raise SettingsError("bad-setting", "interval is a number of seconds, not negative")
+
+
+def _tables(value: Any, name: str) -> list[Mapping[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(table, Mapping) for table in value):
+        raise SettingsError("bad-setting", f"write [[{name}]], once for each")
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SettingsError("bad-setting", f"a list of names is needed, not {value!r}")
+    return tuple(names)
+
+
+def _url(value: str | None, folder: Path) -> str | None:
+    """A URL as it is, a path from where the settings are."""
+    return value if value is None or "://" in value else str((folder / value).absolute())
+
+
+def _catalog(value: str, folder: Path) -> str:
+    return value if "://" in value else str(folder / value)

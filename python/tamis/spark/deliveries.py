@@ -1,0 +1,76 @@
+"""Sifted messages → deliveries, and dead letters."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
+from pyspark.sql.types import TimestampType
+
+from tamis.batches import Counts, Record
+
+
+def count(sifted: DataFrame) -> Counts:
+    """What became of the messages of a batch."""
+    wanted = F.size("wanted")
+    row = sifted.agg(
+        F.count("*").alias("read"),
+        F.count_if(wanted > 0).alias("matched"),
+        F.count_if(_refused()).alias("dead"),
+        F.coalesce(F.sum(wanted), F.lit(0)).alias("deliveries"),
+        F.coalesce(F.sum("candidates"), F.lit(0)).alias("candidates"),
+    ).first()
+    assert row is not None
+    return Counts(**row.asDict())
+
+
+def deliveries(sifted: DataFrame, record: Record) -> DataFrame:
+    """One row for each message and each subscription that wants it."""
+    # Spark's own side of the border: a message that many want crosses it once.
+    wanted = sifted.where(F.size("wanted") > 0).select("*", F.explode("wanted").alias("by"))
+    named = wanted.select(
+        F.col("id").alias("message"),
+        "source",
+        F.col("by.subscription").alias("subscription"),
+        F.col("by.revision").alias("revision"),
+        F.col("by.subscriber").alias("subscriber"),
+        "tenant",
+        F.col("by.delivery_target").alias("delivery_target"),
+        F.lit(record.generation).cast("bigint").alias("generation"),
+        "received",
+        F.lit(record.begun).cast(TimestampType()).alias("matched"),
+        F.col("xml").alias("payload"),
+    )
+    return named.select(delivery_id().alias("id"), "*")
+
+
+def delivery_id() -> Column:
+    """The id of a delivery: the same whenever the same message meets the same revision of a subscription."""
+    parts = [F.col(name).cast("string") for name in ("source", "message", "subscription", "revision")]
+    # With their lengths, so that no two lists of parts run together to one text.
+    texts = [text for part in parts for text in (F.length(part).cast("string"), F.lit(":"), part)]
+    return F.substring(F.sha2(F.concat(*texts).cast("binary"), 256), 1, 32)
+
+
+def dead_letters(sifted: DataFrame) -> DataFrame:
+    """One row for each message that was refused, by its source or by the reader."""
+    error = F.col("error")
+    by_source = F.col("code").isNotNull()
+
+    def place(name: str) -> Column:
+        return F.when(~by_source, error[name])
+
+    return sifted.where(_refused()).select(
+        "tenant",
+        "source",
+        "id",
+        "offset",
+        "received",
+        F.coalesce("code", error["code"]).alias("code"),
+        F.when(by_source, F.coalesce("reason", F.lit(""))).otherwise(error["reason"]).alias("reason"),
+        place("offset").alias("position"),
+        place("line").alias("line"),
+        place("column").alias("column"),
+        F.coalesce("xml", F.lit(b"")).alias("raw"),
+    )
+
+
+def _refused() -> Column:
+    return F.col("code").isNotNull() | F.col("error").isNotNull()

@@ -1,0 +1,72 @@
+"""The message flow of one source, whole: what becomes of a batch.
+
+    read → sift (match, and look up who wants it) → count → bury the dead → deliver → written down as done
+
+Everything here can be run again: the generation and the time are written down before the work, and each
+sink knows a batch that it has seen, or gives deliveries ids to know them by.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from tamis.batch import Batch
+from tamis.batches import Batches, Counts, Record
+from tamis.model import Generation
+from tamis.settings import Source
+from tamis.spark.deliveries import count, dead_letters, deliveries
+from tamis.spark.sifting import sift
+
+Write = Callable[[DataFrame, Batch], None]
+"""What a sink does with the rows of a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where deliveries go."""
+
+    write: Write
+    targets: tuple[str, ...] | None
+    """Only deliveries with these delivery targets; all if None."""
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """The deliveries that are the sink's."""
+        return rows if self.targets is None else rows.where(rows["delivery_target"].isin(*self.targets))
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What a source's batches go through."""
+
+    source: Source
+    generation: Callable[[int], Generation]
+    """A generation by its number, as workers find it."""
+    newest: Callable[[], int]
+    """The number of the generation that shows the catalog as it is."""
+    sinks: Sequence[Sink]
+    """In this order."""
+    bury: Write
+
+    def run(self, envelopes: DataFrame, number: int, batches: Batches) -> tuple[Record, Counts]:
+        """One batch."""
+        record = batches.begin(number, self.newest)
+        if record.counts is not None:
+            return record, record.counts
+        batch = batches.key(number)
+        generation = self.generation(record.generation)
+        sifted = sift(envelopes, generation, self.source.tenant, self.source.limits)
+        # Computed once, however many sinks there are.
+        sifted = sifted.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            counts = count(sifted)
+            if counts.dead:
+                self.bury(dead_letters(sifted), batch)
+            if counts.deliveries:
+                for sink in self.sinks:
+                    sink.write(sink.of(deliveries(sifted, record)), batch)
+        finally:
+            sifted.unpersist()
+        batches.finish(number, counts)
+        return record, counts

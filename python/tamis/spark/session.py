@@ -1,0 +1,48 @@
+"""The Spark that a job runs on."""
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from tamis.connectors.jars import connector_jars
+from tamis.connectors.kafka import KafkaSource
+from tamis.settings import Settings, TopicSink
+
+DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    # Micro-batches are small: planning them anew and spreading them over many tasks costs more than it saves.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.metricsEnabled": "false",
+    # Workers keep what they have learnt of the index.
+    "spark.python.worker.reuse": "true",
+}
+
+LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""A Spark in this process is nobody else's business."""
+
+
+def session(settings: Settings) -> SparkSession:
+    """A Spark as the settings have it; what they say themselves comes before the defaults."""
+    local = settings.spark.master.startswith("local")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    config = dict(DEFAULTS)
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        config |= LOCAL | {"spark.local.dir": str(settings.state / "spark")}
+    if any(isinstance(source, KafkaSource) for source in settings.sources) or any(
+        isinstance(sink, TopicSink) for sink in settings.sinks
+    ):
+        config["spark.jars"] = ",".join(str(jar) for jar in connector_jars())
+    config |= settings.spark.config
+    builder = SparkSession.builder.master(settings.spark.master).appName("tamis")
+    for name, value in config.items():
+        builder = builder.config(name, value)
+    made: SparkSession = builder.getOrCreate()
+    cores = made.sparkContext.defaultParallelism
+    if "spark.sql.shuffle.partitions" not in settings.spark.config:
+        made.conf.set("spark.sql.shuffle.partitions", str(cores))
+    return made
