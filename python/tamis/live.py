@@ -1,6 +1,6 @@
-"""A job's status for a terminal: a table that is kept up to date, or a line for each batch where nobody looks."""
+"""A job's status in a terminal: a table kept up to date, or a line for each batch where nobody looks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -38,15 +38,13 @@ def display(board: StatusBoard, console: Console | None = None) -> Iterator[None
         board.on_report(lambda report: print_batch(report, console))
         yield
         return
-    with live(lambda: board.now(), console):
+    with live(board.now, console):
         yield
 
 
 def live(status: Callable[[], Status], console: Console) -> Live:
     """A table that is kept up to date; the last one stays."""
-    return Live(
-        console=console, get_renderable=lambda: render(status()), refresh_per_second=REFRESHES
-    )
+    return Live(console=console, get_renderable=lambda: render(status()), refresh_per_second=REFRESHES)
 
 
 def print_batch(report: BatchReport, console: Console) -> None:
@@ -91,7 +89,16 @@ def _heading(status: Status) -> Text:
 def _table(status: Status) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("source", overflow="ellipsis", no_wrap=True, vertical="bottom")
-    for title in ("messages\n/s", "matches\n/s", "candid.\n: match", "batch", "lag", "gen.", "dead", "errors"):
+    for title in (
+        "messages\n/s",
+        "matches\n/s",
+        "candid.\n: match",
+        "batch",
+        "lag",
+        "gen.",
+        "dead",
+        "errors",
+    ):
         table.add_column(title, justify="right", vertical="bottom")
     table.add_column("minute", no_wrap=True, vertical="bottom")
     for source in status.sources:
@@ -116,7 +123,7 @@ def _row(source: SourceStatus) -> list[RenderableType]:
     ]
 
 
-def _lag(lag: dict[str, int]) -> str:
+def _lag(lag: Mapping[str, int]) -> str:
     return ", ".join(f"{compact(count)} {kind}" for kind, count in lag.items())
 
 
