@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from math import ceil
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
@@ -151,6 +152,5 @@ def _digits(number: float) -> str:
 
 def sparkline(values: Sequence[float]) -> str:
     """Bars for numbers, the largest the highest; only nothing at all is blank."""
-    most = max(values, default=0.0)
-    steps = len(BARS) - 1
-    return "".join(BARS[-(-int(value / most * 1000) * steps // 1000)] if value else " " for value in values)
+    most = max(values, default=0.0) or 1.0
+    return "".join(BARS[ceil(value / most * (len(BARS) - 1))] for value in values)
