@@ -1,0 +1,12 @@
+"""Refused messages → the dead letters."""
+
+from pyspark.sql import DataFrame
+
+from tamis.batch import Batch
+from tamis.connectors.dead_letters import DeadLetters
+from tamis.spark.publishing import publish
+
+
+def bury(letters: DataFrame, dead_letters: DeadLetters, batch: Batch) -> int:
+    """Publish the dead letters of a batch, exactly once; how many there are."""
+    return publish(letters, dead_letters, batch, order=["received", "id", "offset"])
