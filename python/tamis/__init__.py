@@ -29,7 +29,6 @@ __all__ = [
     "QueryError",
     "ReadError",
     "SinkError",
-    "SinkError",
     "Stats",
     "StoreError",
     "TamisError",

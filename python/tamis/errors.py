@@ -68,10 +68,6 @@ class StoreError(TamisError):
 
 
 class SinkError(TamisError):
-    """A sink that cannot be written or read as things are. What was to be written can be, once they are mended."""
-
-
-class SinkError(TamisError):
     """Deliveries or dead letters that cannot be put where they belong; nothing of their batch counts then."""
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +31,8 @@ def embedded(messages: Sequence[bytes]) -> list[bytes | None]:
     """Messages in UTF-8 without XML declaration and DOCTYPE; None for what is no whole element then."""
     stripped = [_stripped(message) for message in messages]
     read = read_batch(pa.array(stripped, pa.large_binary()), _NO_LIMITS)
-    for at in read.errors.column("message").to_pylist():
+    refused: list[Any] = read.errors.column("message").to_pylist()
+    for at in refused:
         stripped[at] = None
     return stripped
 

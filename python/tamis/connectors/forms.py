@@ -30,14 +30,18 @@ def write_parquet(parts: Parts, partition: int, schema: pa.Schema, batches: Iter
     with ExitStack() as stack:
         writers: dict[str, tuple[Rows, pq.ParquetWriter]] = {}
         for batch in batches:
-            tenants: list[str] = pc.unique(batch.column("tenant")).to_pylist()
+            tenants: list[Any] = pc.unique(batch.column("tenant")).to_pylist()
             for tenant in tenants:
                 if tenant not in writers:
                     part = stack.enter_context(parts.new(tenant, f"{partition:05}"))
                     file = cast("BinaryIO", part.file)
                     writers[tenant] = part, stack.enter_context(pq.ParquetWriter(file, schema))
                 part, writer = writers[tenant]
-                one = batch.filter(pc.equal(batch.column("tenant"), tenant)) if len(tenants) > 1 else batch
+                one = (
+                    batch.filter(pc.equal(batch.column("tenant"), pa.scalar(tenant)))
+                    if len(tenants) > 1
+                    else batch
+                )
                 writer.write_batch(one)
                 part.rows += one.num_rows
 
@@ -92,7 +96,8 @@ def _line(row: Row) -> Row:
 def _with_embedded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches with a column more: the payload as it can stand in a document, or null."""
     for batch in batches:
-        column: Any = pa.array(embedded(batch.column("payload").to_pylist()), pa.large_binary())
+        payloads: list[Any] = batch.column("payload").to_pylist()
+        column: Any = pa.array(embedded(payloads), pa.large_binary())
         yield batch.append_column("embedded", column)
 
 

@@ -1,9 +1,10 @@
 """The outbox: deliveries as files, each exactly once. See `published.py` for how."""
 
 from collections.abc import Iterable, Iterator
+from io import BufferedReader, RawIOBase
 from itertools import islice
 from os import PathLike
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -74,7 +75,7 @@ class Outbox(PublishedDirectory):
                 for batch in read(part):
                     wanted = batch
                     if part.subscriber is None and subscriber is not None:
-                        wanted = batch.filter(pc.equal(batch.column("subscriber"), subscriber))
+                        wanted = batch.filter(pc.equal(batch.column("subscriber"), pa.scalar(subscriber)))
                     if wanted.num_rows:
                         yield wanted
 
@@ -84,6 +85,6 @@ class Outbox(PublishedDirectory):
 
     def _lines(self, part: Part) -> Iterator[pa.RecordBatch]:
         with self._place.opened(part.path) as file:
-            rows = read_lines(file, DELIVERY)
+            rows = read_lines(BufferedReader(cast("RawIOBase", file)), DELIVERY)
             while some := list(islice(rows, _ROWS)):
                 yield pa.RecordBatch.from_pylist(some, schema=DELIVERY)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from tamis.errors import SinkError
-from tamis.files import DRAFT, Lock, new_draft
+from tamis.files import DRAFT, Lock, drafted, new_draft
 
 LOCK = ".lock"
 
@@ -92,6 +92,11 @@ class Place:
                     self._files.delete_file(path)
                 raise
 
+    def put(self, folder: str, name: str, content: bytes) -> None:
+        """Make a small file; it is whole and safe from the moment on that it can be seen."""
+        with self.drafted(folder, lambda _: name) as draft:
+            draft.write(content)
+
     def sync(self, paths: Iterable[str]) -> None:
         """Make files safe, whatever happens to the machine; far away they are when they are closed."""
 
@@ -165,6 +170,15 @@ class Directory(Place):
                 path.rename(directory / name(draft))
             finally:
                 path.unlink(missing_ok=True)
+
+    def put(self, folder: str, name: str, content: bytes) -> None:
+        directory = self._directory / folder
+        with told(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+            # Its content before its name: a power cut must not leave a name for nothing.
+            with drafted(directory / name) as draft:
+                draft.write_bytes(content)
+        self.sync([f"{folder}/{name}"])
 
     def sync(self, paths: Iterable[str]) -> None:
         folders: set[Path] = set()

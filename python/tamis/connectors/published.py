@@ -110,20 +110,18 @@ class PublishedDirectory:
         new = Publication(batch, self.form, datetime.now(UTC), tuple(sorted(parts, key=lambda p: p.path)))
         with self._place.locked():
             known = self.find(batch)
-            found = self._found(batch)
+            kept = known or new
+            found = self._found(kept)
             if known is None:
                 for part in new.parts:
                     if found.get(part.path) != part.bytes:
-                        reason = f"{self.url}/{part.path} was removed before its batch was published"
-                        raise SinkError("part-missing", f"{reason}: run the batch again")
-            kept = known or new
+                        reason = f"{self.url}/{part.path} was written by a worker and is not here"
+                        raise SinkError("part-missing", f"{reason}: do all hosts see the same directory?")
             # Leftovers first, so that a batch which is published needs no more work.
             for path in sorted(found.keys() - {part.path for part in kept.parts}):
                 self._place.remove(path)
             if known is None:
-                with self._place.drafted(MANIFESTS, lambda _: f"{safe_name(str(batch))}.json") as draft:
-                    draft.write(new.to_json())
-                self._place.sync([_manifest(batch)])
+                self._place.put(MANIFESTS, f"{safe_name(str(batch))}.json", new.to_json())
         return kept
 
     def discard(self, batch: Batch) -> None:
@@ -135,7 +133,14 @@ class PublishedDirectory:
 
     def published(self) -> Iterator[Publication]:
         """All batches, in the order in which they were published."""
-        for _, name in self._in_order():
+        return self._read(name for _, name in self._in_order())
+
+    def newest(self) -> Iterator[Publication]:
+        """All batches, the last one first."""
+        return self._read(name for _, name in reversed(list(self._in_order())))
+
+    def _read(self, names: Iterable[str]) -> Iterator[Publication]:
+        for name in names:
             found = self._parsed(f"{MANIFESTS}/{name}")
             if found is not None:
                 yield found
@@ -147,7 +152,7 @@ class PublishedDirectory:
             checkpoint, _, number = name.removesuffix(".json").rpartition("-")
             if name.endswith(".json") and number.isdecimal():
                 known.append((checkpoint, int(number), changed, name))
-        streams = (_timed(group) for _, group in groupby(sorted(known), key=lambda one: one[0]))
+        streams = [_timed(list(group)) for _, group in groupby(sorted(known), key=lambda one: one[0])]
         return heapq.merge(*streams)
 
     def sweep(self, keep: Iterable[Batch], *, young: float = YOUNG) -> list[str]:
@@ -176,12 +181,12 @@ class PublishedDirectory:
         text = self._place.read(path)
         return None if text is None else Publication.parse(text, f"{self.url}/{path}")
 
-    def _found(self, batch: Batch) -> dict[str, int]:
-        """All files that there are of a batch, with their sizes."""
+    def _found(self, publication: Publication) -> dict[str, int]:
+        """All files that there are of a batch, with their sizes. All attempts at it have the same tenants."""
+        folders = {_folder(part.tenant, publication.batch) for part in publication.parts}
         return {
             f"{folder}/{name}": size
-            for tenant in self._place.folders(DATA)
-            for folder in (f"{DATA}/{tenant}/{safe_name(str(batch))}",)
+            for folder in folders
             for name, (size, _) in self._place.files(folder).items()
         }
 
@@ -198,7 +203,7 @@ class Parts:
     @contextmanager
     def new(self, tenant: str, name: str, subscriber: str | None = None) -> Iterator["Rows"]:
         """A part to write; who writes also counts the rows."""
-        folder = f"{DATA}/{safe_name(tenant)}/{safe_name(str(self._batch))}"
+        folder = _folder(tenant, self._batch)
 
         def final(draft: Draft) -> str:
             return f"{safe_name(name)}-{draft.hash}.{self._suffix}"
@@ -234,6 +239,10 @@ def safe_name(text: str) -> str:
         return quoted
     # No quoted text has a percent sign before a hyphen.
     return f"{quoted[: LONGEST // 2]}%-{blake2b(text.encode(), digest_size=16).hexdigest() if text else ''}"
+
+
+def _folder(tenant: str, batch: Batch) -> str:
+    return f"{DATA}/{safe_name(tenant)}/{safe_name(str(batch))}"
 
 
 def _manifest(batch: Batch) -> str:

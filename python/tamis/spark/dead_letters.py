@@ -8,5 +8,8 @@ from tamis.spark.publishing import publish
 
 
 def bury(letters: DataFrame, dead_letters: DeadLetters, batch: Batch) -> int:
-    """Publish the dead letters of a batch, exactly once; how many there are."""
-    return publish(letters, dead_letters, batch, order=["received", "id", "offset"])
+    """Publish the dead letters of a batch, with the columns of `LETTER`; how many it has.
+
+    They are published once, whatever happens and however often this is called. `SinkError` if they cannot be.
+    """
+    return publish(letters, dead_letters, batch)

@@ -13,7 +13,7 @@ def write_outbox(deliveries: DataFrame, outbox: Outbox, batch: Batch) -> int:
     It is published once, whatever happens and however often this is called. `SinkError` if it cannot be.
     """
     if outbox.form != "parquet":
-        # A file for each subscriber: the rows of one are in one task, and in an order that is always the same.
+        # A file for each subscriber: the rows of one are in one task, and always in the same order.
         tasks = deliveries.sparkSession.sparkContext.defaultParallelism
         rows = deliveries.repartition(tasks, "tenant", "subscriber")
         deliveries = rows.sortWithinPartitions("tenant", "subscriber", "received", "message", "id")
