@@ -1,4 +1,4 @@
-"""A job's status for a terminal: a table that is kept up to date, or a line for each batch where nobody looks."""
+"""A job's status in a terminal: a table kept up to date, or a line for each batch where nobody looks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +27,8 @@ MARKS = {
     "stopped": ("■", "dim"),
 }
 
+FIGURES = ("messages\n/s", "matches\n/s", "candid.\n: match", "batch", "lag", "gen.", "dead", "errors")
+
 BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -38,15 +40,13 @@ def display(board: StatusBoard, console: Console | None = None) -> Iterator[None
         board.on_report(lambda report: print_batch(report, console))
         yield
         return
-    with live(lambda: board.now(), console):
+    with live(board.now, console):
         yield
 
 
 def live(status: Callable[[], Status], console: Console) -> Live:
     """A table that is kept up to date; the last one stays."""
-    return Live(
-        console=console, get_renderable=lambda: render(status()), refresh_per_second=REFRESHES
-    )
+    return Live(console=console, get_renderable=lambda: render(status()), refresh_per_second=REFRESHES)
 
 
 def print_batch(report: BatchReport, console: Console) -> None:
@@ -65,7 +65,7 @@ def batch_line(report: BatchReport) -> str:
         f"{report.seconds:.2f} s",
         f"generation {report.generation}",
     ]
-    parts += [f"{count} {kind} behind" for kind, count in (report.lag or {}).items()]
+    parts += [f"{kind} behind: {count}" for kind, count in (report.lag or {}).items()]
     return ", ".join(parts)
 
 
@@ -79,7 +79,7 @@ def _heading(status: Status) -> Text:
     uptime = timedelta(seconds=int((status.now - status.started).total_seconds()))
     facts = [
         "no generation yet" if status.generation is None else f"generation {status.generation}",
-        f"{uptime} since the start",
+        f"{'up' if status.alive else 'ran'} {uptime}",
     ]
     if status.subscriptions is not None:
         facts.insert(1, f"{status.subscriptions:,} subscriptions")
@@ -89,10 +89,12 @@ def _heading(status: Status) -> Text:
 
 
 def _table(status: Status) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("source", overflow="ellipsis", no_wrap=True, vertical="bottom")
-    for title in ("messages\n/s", "matches\n/s", "candid.\n: match", "batch", "lag", "gen.", "dead", "errors"):
-        table.add_column(title, justify="right", vertical="bottom")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    table.add_column(width=1)
+    # Where there is too little room, names give way, and no figure does.
+    table.add_column("source", overflow="ellipsis", vertical="bottom")
+    for title in FIGURES:
+        table.add_column(title, justify="right", no_wrap=True, vertical="bottom")
     table.add_column("minute", no_wrap=True, vertical="bottom")
     for source in status.sources:
         table.add_row(*_row(source))
@@ -103,21 +105,18 @@ def _row(source: SourceStatus) -> list[RenderableType]:
     mark, style = MARKS[source.state]
     last, totals, failures = source.last, source.totals, sum(source.failures.values())
     return [
-        Text.assemble((mark, style), " ", source.name),
+        Text(mark, style),
+        Text(source.name),
         compact(source.messages_rate),
         compact(source.matches_rate),
         compact(totals.candidates / totals.deliveries) if totals.deliveries else "–",
         "–" if last is None else f"{compact(last.seconds)} s",
-        "–" if last is None or last.lag is None else _lag(last.lag),
+        "–" if last is None or last.lag is None else "+".join(map(compact, last.lag.values())),
         "–" if last is None else str(last.generation),
         Text(compact(totals.dead), "magenta" if totals.dead else ""),
         Text(compact(failures), "bold red" if source.state == "retrying" else ""),
         Text(sparkline(source.minute), "cyan"),
     ]
-
-
-def _lag(lag: dict[str, int]) -> str:
-    return ", ".join(f"{compact(count)} {kind}" for kind, count in lag.items())
 
 
 def _troubles(status: Status) -> Iterator[Text]:

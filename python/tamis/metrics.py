@@ -76,11 +76,11 @@ def metrics(status: Status) -> Iterator[Metric]:
 
 
 def _errors(status: Status) -> Metric:
-    text = "Failures that were, or are, tried again; those of no source concern all"
+    text = "Failures of sources that were, or are, tried again"
     errors = CounterMetricFamily("tamis_errors", text, labels=["source", "code"])
-    for name, failures in (("", status.failures), *((one.name, one.failures) for one in status.sources)):
-        for code, count in failures.items():
-            errors.add_metric([name, code], count)
+    for source in status.sources:
+        for code, count in source.failures.items():
+            errors.add_metric([source.name, code], count)
     return errors
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tamis.live import showing_status, table
+from tamis.live import live, render
 from tamis.settings import load_settings
-from tamis.status import Status, StatusError, read_status, to_json
+from tamis.status import Status, StatusError, read_status, status_json
 
 POLL = 0.25
 """Seconds between two looks at the file."""
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         status = read_status(state)
         if not options.watch:
-            print(to_json(status, indent=2)) if options.json else Console().print(table(status))
+            print(status_json(status, indent=2)) if options.json else Console().print(render(status))
         elif options.json:
             status = _print_lines(state, status)
         else:
@@ -43,15 +43,15 @@ def run(options: argparse.Namespace) -> int:
     except StatusError as error:
         print(f"tamis: {error}", file=sys.stderr)
         return RUNS_NOT
-    if not status.runs:
+    if not status.alive:
         return RUNS_NOT
     return FAILS if status.failing else RUNS
 
 
 def _watch(state: Path, status: Status) -> Status:
     """Show the status as it changes; the last one, when the job ends or at Ctrl-C."""
-    with suppress(KeyboardInterrupt), showing_status(lambda: status, Console()):
-        while status.runs:
+    with suppress(KeyboardInterrupt), live(lambda: status, Console()):
+        while status.alive:
             time.sleep(POLL)
             status = read_status(state)
     return status
@@ -60,11 +60,11 @@ def _watch(state: Path, status: Status) -> Status:
 def _print_lines(state: Path, status: Status) -> Status:
     """Print each status as a line."""
     with suppress(KeyboardInterrupt):
-        print(to_json(status), flush=True)
-        while status.runs:
+        print(status_json(status), flush=True)
+        while status.alive:
             time.sleep(POLL)
             newest = read_status(state)
             if newest != status:
                 status = newest
-                print(to_json(status), flush=True)
+                print(status_json(status), flush=True)
     return status

@@ -26,7 +26,7 @@ from tamis.status.value import (
 
 log = logging.getLogger(__name__)
 
-RATE_SLICES = 10
+RATE_SLICES = 5
 RATE_SECONDS = RATE_SLICES * SLICE_SECONDS
 """Rates are over the newest slices: 30 seconds."""
 

@@ -12,8 +12,8 @@ JobState: TypeAlias = Literal["starting", "running", "stopping", "stopped", "die
 SourceState: TypeAlias = Literal["waiting", "running", "retrying", "stopped"]
 """waiting: for messages; running: a batch is worked on, or was a moment ago; retrying: after a failure."""
 
-SLICES = 20
-SLICE_SECONDS = 3
+SLICES = 10
+SLICE_SECONDS = 6
 """The last minute is remembered in slices."""
 
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
