@@ -7,6 +7,7 @@ from tamis.errors import (
     IndexError,
     QueryError,
     ReadError,
+    SinkError,
     StoreError,
     TamisError,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Query",
     "QueryError",
     "ReadError",
+    "SinkError",
     "Stats",
     "StoreError",
     "TamisError",

@@ -67,6 +67,10 @@ class StoreError(TamisError):
     """A store of generations that cannot be read or written, or a generation that it does not have."""
 
 
+class SinkError(TamisError):
+    """Deliveries or dead letters that cannot be put where they belong; nothing of their batch counts then."""
+
+
 class FrameError(TamisError):
     """A DataFrame that cannot be matched as it is asked for."""
 

@@ -1,0 +1,33 @@
+"""Deliveries → the terminal: a look at each batch."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
+from rich.console import Console
+from rich.text import Text
+
+SHOWN_BYTES = 400
+"""So much of a payload is looked at; what does not fit into a line is left out."""
+
+
+def write_console(deliveries: DataFrame, limit: int = 10) -> None:
+    """A line for each of the first deliveries of a batch; one more if there are others."""
+    payload = F.substring("payload", 1, SHOWN_BYTES).alias("payload")
+    columns = ("tenant", "subscriber", "subscription", "source", "message")
+    rows = deliveries.select(*columns, payload).limit(limit + 1).collect()
+    console = Console()
+    for row in rows[:limit]:
+        whose = f"{row['tenant']}/{row['subscriber']}" if row["tenant"] else row["subscriber"]
+        line = Text.assemble(
+            (_printable(whose), "bold"),
+            (f" {_printable(row['subscription'])} ← {_printable(row['source'])}", "dim"),
+            f" {_printable(row['message'])} ",
+            (_printable(bytes(row["payload"]).decode(errors="replace")), "cyan"),
+        )
+        console.print(line, no_wrap=True, overflow="ellipsis", highlight=False)
+    if len(rows) > limit:
+        console.print("…", style="dim")
+
+
+def _printable(text: str) -> str:
+    """Text on one line: nothing in a message may move the cursor."""
+    return "".join(sign if sign.isprintable() else "·" for sign in " ".join(text.split()))
