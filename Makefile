@@ -1,4 +1,4 @@
-# Every target does its own set-up: a Python 3.11+ and a Rust toolchain are all it asks for.
+# Every target does its own set-up: a Python 3.11+, a Rust toolchain and a JDK 17+ are all it asks for.
 # What is already done is remembered by stamp files in .venv, so a second run costs nothing.
 
 SHELL := bash
@@ -28,11 +28,11 @@ MAKE_VENV = $(PYTHON) -m venv $(VENV) && $(INSTALL) --upgrade 'pip>=25.1'
 DEVELOP := $(BIN)/maturin develop
 endif
 
-.PHONY: build demo test lint test-kernel test-python bench soak clean
+.PHONY: build demo test lint test-kernel test-python bench soak clean java
 
 build: $(VENV)/.built
 
-demo: build
+demo: build java
 	@$(BIN)/python -m tamis.demo
 
 test: lint test-kernel test-python
@@ -52,11 +52,11 @@ test-kernel:
 	@echo '── cargo test'
 	@cargo test --quiet
 
-test-python: build
+test-python: build java
 	@echo '── pytest'
 	@$(BIN)/python -m pytest
 
-bench: build
+bench: build java
 	@$(BIN)/python -m tamis.bench suite benches
 
 # Any number of pairs and any seed by hand: make soak PAIRS=1000000 SEED=7
@@ -67,6 +67,15 @@ soak: build
 
 clean:
 	rm -rf $(VENV) target .cache
+
+# Spark runs on Java; Maven brings Kafka and Spark's connector to it.
+java:
+	@for tool in java mvn; do command -v $$tool >/dev/null 2>&1 || missing=1; done; \
+	if [ -n "$${missing:-}" ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+			echo '── Java, Maven'; apt-get update -qq && apt-get install -y -qq default-jdk-headless maven >/dev/null; \
+		else echo 'Java 17 or newer and Maven are needed: apt-get install default-jdk-headless maven' >&2; exit 1; fi; \
+	fi
 
 $(BIN)/python:
 	@echo '── $(VENV)'

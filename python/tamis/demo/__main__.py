@@ -1,57 +1,164 @@
-"""`make demo`: filter the shipped messages by the shipped subscriptions, and show what happened."""
+"""`make demo`: the whole pipeline on the shipped messages and subscriptions, with a change on the way."""
 
+import logging
+import tempfile
 import tomllib
+from collections.abc import Callable, Iterator
 from importlib.resources import files
+from pathlib import Path
 
-import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-import tamis
-from tamis.errors import marked
+from tamis.catalog import Catalog
+from tamis.connectors.dead_letters import DeadLetters
+from tamis.connectors.outbox import Outbox
+from tamis.errors import QueryError, marked
+from tamis.live import batch_line
+from tamis.settings import Settings, load_settings
+from tamis.spark.job import Job
+from tamis.status import StatusBoard
+from tamis.subscription import NewSubscription
+
+SHIPPED = files("tamis.demo")
+
+Condition = Callable[[], bool]
+
+
+class Demo:
+    """A job in a folder of its own, and what is done to it."""
+
+    def __init__(self, folder: Path, console: Console) -> None:
+        (folder / "tamis.toml").write_text("interval = 0.2\n[spark]\nmaster = 'local[2]'\n")
+        self.settings: Settings = load_settings(folder / "tamis.toml", environment={})
+        self.folder = folder
+        self.console = console
+        self.board = StatusBoard(self.settings.state, [source.name for source in self.settings.sources])
+        self.outbox = Outbox(folder / "outbox")
+        self.shown: set[str] = set()
+        self.published = 0
+
+    def run(self) -> None:
+        """Start, do the steps as their conditions come true, stop."""
+        self.board.on_report(
+            lambda report: self.console.print(Text(batch_line(report), "dim"), highlight=False)
+        )
+        with Catalog(self.settings.catalog) as catalog:
+            self.subscribe(catalog)
+            steps = self.steps(catalog)
+            waiting: list[Condition] = []
+            starting = self.console.status("starting Spark …")
+
+            def is_over() -> bool:
+                starting.stop()
+                if waiting and not waiting[0]():
+                    return False
+                waiting[:] = [condition] if (condition := next(steps, None)) else []
+                return not waiting
+
+            starting.start()
+            Job(self.settings, self.board).run(until=is_over)
+        self.sum_up()
+
+    def subscribe(self, catalog: Catalog) -> None:
+        """Register the shipped subscriptions; one is refused."""
+        given = tomllib.loads((SHIPPED / "subscriptions.toml").read_text("utf-8"))
+        table = Table("subscriber", "query", title="Subscriptions", title_justify="left", show_lines=True)
+        for one in given["subscription"]:
+            new = NewSubscription(one["subscriber"], one["query"], namespaces=given["namespaces"])
+            try:
+                catalog.add(new)
+                table.add_row(new.subscriber, Text(new.query))
+            except QueryError as error:
+                spot = marked(new.query, error.line, error.column, width=50)
+                table.add_row(new.subscriber, Text(f"{spot}\nrefused: {error.reason}", style="red"))
+        self.console.print(table)
+
+    def steps(self, catalog: Catalog) -> Iterator[Condition]:
+        """What happens, each time until something is so."""
+        names = sorted(path.name for path in (SHIPPED / "messages").iterdir())
+        self.console.rule("Messages arrive in the inbox")
+        for name in names[:3]:
+            self.publish(name)
+        yield self.all_read
+        self.show("Deliveries in the outbox")
+        self.console.rule("One that is cut off")
+        self.publish(names[3])
+        yield self.all_read
+        self.show_letters()
+        self.console.rule("While the job runs, one subscribes and one leaves")
+        added = catalog.add(NewSubscription("second reader", "/story[company]/headline"))
+        analyst = next(iter(catalog.list(subscriber="analyst")))
+        catalog.remove(analyst.id)
+        self.console.print(
+            Text.assemble(("+ ", "green"), f"{added.subscriber}: {added.query}"), highlight=False
+        )
+        self.console.print(
+            Text.assemble(("- ", "red"), f"{analyst.subscriber}: {analyst.query}"), highlight=False
+        )
+        self.publish(names[4])
+        yield self.all_read
+        self.show("Deliveries since then")
+
+    def publish(self, name: str) -> None:
+        """A message enters the inbox, by rename."""
+        inbox = self.folder / "inbox"
+        inbox.mkdir(exist_ok=True)
+        draft = inbox / f".{name}"
+        draft.write_bytes((SHIPPED / "messages" / name).read_bytes())
+        draft.rename(inbox / name)
+        self.published += 1
+
+    def all_read(self) -> bool:
+        """Whether all that was published has gone through."""
+        return sum(source.totals.read for source in self.board.now().sources) >= self.published
+
+    def show(self, title: str) -> None:
+        """Which message reached whom, of what is new in the outbox."""
+        reached: dict[str, list[str]] = {}
+        for publication in self.outbox.published():
+            for batch in self.outbox.read(publication):
+                for row in batch.to_pylist():
+                    if row["id"] not in self.shown:
+                        self.shown.add(row["id"])
+                        reached.setdefault(row["message"], []).append(row["subscriber"])
+        table = Table("message", "reached", title=title, title_justify="left", show_lines=True)
+        for message, subscribers in sorted(reached.items()):
+            table.add_row(message, "\n".join(sorted(subscribers)))
+        self.console.print(table)
+
+    def show_letters(self) -> None:
+        """The dead letters, with the spot."""
+        letters = DeadLetters(self.settings.dead_letters)
+        for publication in letters.published():
+            for batch in letters.read(publication):
+                for row in batch.to_pylist():
+                    spot = marked(row["raw"].decode(), row["line"], row["column"], width=60)
+                    self.console.print(Text(f"{row['id']} is a dead letter: {row['reason']}\n{spot}", "red"))
+
+    def sum_up(self) -> None:
+        """How it went, and where things are."""
+        (source,) = self.board.now().sources
+        totals = source.totals
+        self.console.rule("Summary")
+        self.console.print(
+            f"{totals.read} messages in {totals.batches} batches = {totals.matched} matched + "
+            f"{totals.unmatched} unmatched + {totals.dead} dead; {totals.deliveries} deliveries "
+            f"from {totals.candidates} candidates; generation {self.board.now().generation}.",
+            highlight=False,
+        )
+        self.console.print(
+            "Your own:  [bold]tamis subscriptions add QUERY --subscriber YOU[/], then [bold]tamis run[/], "
+            "and move files into inbox/. See docs/operations.md."
+        )
 
 
 def main() -> None:
-    """Load the subscriptions, match the messages, print two tables."""
-    console = Console()
-    folder = files("tamis.demo")
-    given = tomllib.loads((folder / "subscriptions.toml").read_text("utf-8"))
-    subscriptions, namespaces = given["subscription"], given["namespaces"]
-
-    index = tamis.Index()
-    table = pa.table(
-        {
-            "target": pa.array(range(len(subscriptions)), pa.uint64()),
-            "query": pa.array([subscription["query"] for subscription in subscriptions]),
-        }
-    )
-    refused = {row["row"]: row for row in index.load(table, namespaces=namespaces).to_pylist()}
-
-    shown = Table("subscriber", "query", title="Subscriptions", title_justify="left", show_lines=True)
-    for number, subscription in enumerate(subscriptions):
-        query = Text(subscription["query"])
-        if row := refused.get(number):
-            spot = marked(subscription["query"], row["line"], row["column"], width=50)
-            query = Text(f"{spot}\nrefused at column {row['column']}: {row['reason']}", style="red")
-        shown.add_row(subscription["subscriber"], query)
-    console.print(shown)
-
-    paths = sorted((folder / "messages").iterdir(), key=lambda path: path.name)
-    messages = [path.read_bytes() for path in paths]
-    shown = Table("message", "reaches", "candidates", title="Messages", title_justify="left", show_lines=True)
-    matches = index.match_batch(messages)
-    targets = index.targets(matches).to_pylist()
-    for path, message, row, reached in zip(paths, messages, matches.to_pylist(), targets, strict=True):
-        if row["code"] is not None:
-            spot = marked(message.decode(), row["line"], row["column"], width=44)
-            place = f"line {row['line']}, column {row['column']}"
-            shown.add_row(path.name, Text(f"{spot}\nrefused at {place}: {row['reason']}", style="red"), "")
-        else:
-            whom = "\n".join(subscriptions[target]["subscriber"] for target in reached or ())
-            shown.add_row(path.name, whom or Text("nobody", style="dim"), str(row["candidates"]))
-    console.print(shown)
-    console.print("Why? For example:  [bold].venv/bin/tamis explain QUERY DOC[/]")
+    """Run it in a folder that goes away."""
+    logging.basicConfig(level=logging.ERROR)
+    with tempfile.TemporaryDirectory(prefix="tamis-demo-") as folder:
+        Demo(Path(folder), Console()).run()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,146 @@
+"""A job that is killed hard, in every phase of a batch, while messages arrive and subscriptions change.
+
+Afterwards the books must agree: what was published × what matches it, by lxml, at the generation that its
+batch was given = what is in the outbox, each once.
+"""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from lxml import etree
+
+from jobs import Folder, Job, running, until_running
+from tamis.catalog import Catalog
+from tamis.subscription import NewSubscription
+from waiting import until
+
+KILLS = int(os.environ.get("TAMIS_KILLS", "10"))
+NAMES = "abcdef"
+
+
+class Books:
+    """What was published, and who subscribed to what when."""
+
+    def __init__(self, folder: Folder, catalog: Catalog, seed: int) -> None:
+        self.folder = folder
+        self.catalog = catalog
+        self.random = random.Random(seed)
+        self.messages: dict[str, bytes] = {}
+        self.broken: set[str] = set()
+        self.active: dict[str, tuple[int, str]] = {}
+        self.at: dict[int, dict[str, tuple[int, str]]] = {}
+        """The active subscriptions at each version of the catalog: revision and query."""
+        self.subscribe("all", "//*")
+
+    def subscribe(self, name: str, query: str) -> None:
+        added = self.catalog.add(NewSubscription("somebody", query, id=name))
+        self.active[name] = (added.revision, query)
+        self.note()
+
+    def change(self) -> None:
+        """Somebody subscribes, or no longer does."""
+        names = sorted(self.active.keys() - {"all"})
+        if names and self.random.random() < 0.4:
+            name = self.random.choice(names)
+            self.catalog.remove(name)
+            del self.active[name]
+            self.note()
+        else:
+            test = f"//{self.random.choice(NAMES)}[@n > {self.random.randrange(10)}]"
+            self.subscribe(f"s{self.random.randrange(10**9)}", test)
+
+    def note(self) -> None:
+        self.at[self.catalog.version] = dict(self.active)
+
+    def publish(self, count: int) -> None:
+        for _ in range(count):
+            name = f"m{len(self.messages) + len(self.broken)}.xml"
+            inner = "".join(
+                f"<{self.random.choice(NAMES)} n='{self.random.randrange(10)}'/>" for _ in range(4)
+            )
+            if self.random.random() < 0.1:
+                self.broken.add(name)
+                self.folder.publish(name, f"<r>{inner}".encode())
+            else:
+                self.messages[name] = f"<r>{inner}</r>".encode()
+                self.folder.publish(name, self.messages[name])
+
+    def check(self) -> None:
+        """Exactly what there should be."""
+        rows = self.folder.deliveries()
+        counts = Counter((row["message"], row["subscription"]) for row in rows)
+        assert [key for key, count in counts.items() if count > 1] == []
+        generations: dict[str, set[int]] = {}
+        for row in rows:
+            generations.setdefault(row["message"], set()).add(row["generation"])
+        assert generations.keys() == self.messages.keys()
+        for message, xml in self.messages.items():
+            (generation,) = generations[message]
+            active = self.at[self.folder.versions[generation]]
+            tree = etree.fromstring(xml)
+            wanted = {(name, revision) for name, (revision, query) in active.items() if tree.xpath(query)}
+            found = {(row["subscription"], row["revision"]) for row in rows if row["message"] == message}
+            assert found == wanted, message
+        letters = Counter(letter["id"] for letter in self.folder.letters())
+        assert letters == Counter(self.broken)
+        records = self.folder.records()
+        assert [record.generation for record in records] == sorted(r.generation for r in records)
+        for record in records:
+            assert record.counts is not None
+            assert record.counts.read == record.counts.matched + record.counts.unmatched + record.counts.dead
+
+
+def phases(folder: Folder) -> list[Callable[[], bool]]:
+    """Moments of a batch to be killed at, told by what lies in the folder."""
+    begun, manifests, letters = len(folder.records()), _files(folder, "outbox/manifests"), 0
+    done = sum(record.counts is not None for record in folder.records())
+    parts = _files(folder, "outbox/data")
+    letters = _files(folder, "dead-letters/manifests")
+    return [
+        lambda: True,
+        lambda: len(folder.records()) > begun,
+        lambda: _files(folder, "outbox/data") > parts,
+        lambda: _files(folder, "outbox/manifests") > manifests,
+        lambda: _files(folder, "dead-letters/manifests") > letters,
+        lambda: sum(record.counts is not None for record in folder.records()) > done,
+    ]
+
+
+def _files(folder: Folder, name: str) -> int:
+    return sum(1 for path in (folder.path / name).rglob("*") if path.is_file())
+
+
+def test_nothing_is_lost_or_doubled_however_often_the_job_is_killed(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    with Catalog(folder.catalog) as catalog:
+        books = Books(folder, catalog, seed=KILLS)
+        for kill in range(KILLS):
+            with running(folder) as job:
+                books.change()
+                if kill % 5 == 4:
+                    # While it starts.
+                    until(lambda: folder.status() is not None, "the start")
+                else:
+                    until_running(job)
+                moments = phases(folder)
+                books.publish(20)
+                books.change()
+                until(moments[kill % len(moments)], f"the moment of kill {kill}")
+                _strike(job, kill)
+                books.publish(3)
+        with running(folder) as job:
+            until_running(job)
+            expected = len(books.messages) + len(books.broken)
+            until(lambda: folder.read() == expected, "all messages")
+            assert job.stop() == 0
+    books.check()
+
+
+def _strike(job: Job, kill: int) -> None:
+    """All of it, or first only the workers, whose tasks Spark then tries again."""
+    if kill % 4 == 3:
+        job.kill_workers()
+    job.kill()
