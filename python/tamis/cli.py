@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import tamis
-from tamis import subscriptions
+from tamis import dead_letters, subscriptions
 from tamis.bench import command as bench
 from tamis.errors import marked
 from tamis.namespaces import read_namespaces
@@ -58,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
 
     subscriptions.add_arguments(
         commands.add_parser("subscriptions", help="the catalog: who wants which messages?")
+    )
+    dead_letters.add_arguments(
+        commands.add_parser("dead-letters", help="which messages were refused, and why? try them again")
     )
     workload.add_arguments(
         commands.add_parser("generate", help="documents and queries to try and measure with")
