@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import tamis
-from tamis import dead_letters, subscriptions
+from tamis import dead_letters, run, status_command, subscriptions
 from tamis.bench import command as bench
 from tamis.errors import marked
 from tamis.namespaces import read_namespaces
@@ -59,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     subscriptions.add_arguments(
         commands.add_parser("subscriptions", help="the catalog: who wants which messages?")
     )
+    run.add_arguments(commands.add_parser("run", help="run the job: messages in, deliveries out"))
+    status_command.add_arguments(commands.add_parser("status", help="how is the job doing?"))
     dead_letters.add_arguments(
         commands.add_parser("dead-letters", help="which messages were refused, and why? try them again")
     )

@@ -70,6 +70,11 @@ class Publisher:
     ) -> None:
         self.close()
 
+    @property
+    def subscriptions(self) -> int | None:
+        """How many subscriptions the generation has that was made or found last."""
+        return None if self._base is None else self._base.index.stats().targets
+
     def refresh(self) -> int:
         """The number of the generation that shows the catalog as it is: the newest, or a new one."""
         while True:

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
+from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from tamis.connectors.directory import DirectorySource
@@ -230,7 +231,8 @@ def _value(kind: type[T], values: Any, where: str) -> T:
 
 def _plain(hint: Any, value: Any, where: str) -> Any:
     """A number, text or path as its hint has it; what is made already stays as it is."""
-    wanted = [kind for kind in (get_args(hint) or (hint,)) if kind in (int, float, str, Path)]
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    wanted = [kind for kind in kinds if kind in (int, float, str, Path)]
     if not wanted or value is None:
         return value
     kind = wanted[0]

@@ -1,6 +1,6 @@
 //! A node of a document that queries can see.
 
-use crate::document::Document;
+use crate::document::{Document, Span};
 use crate::ids::{ElementId, NodeId};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -21,6 +21,16 @@ impl Document {
             NodeRef::Element(element) => self.string_value(element),
             NodeRef::Attribute(_, place) => self.value(&self.attributes[place as usize]),
             NodeRef::Text(place) => self.texts[place as usize].content.of(&self.text),
+        }
+    }
+
+    /// Where a node's string-value lies in the text; an attribute's lies elsewhere.
+    pub fn text_span(&self, node: NodeRef) -> Option<Span> {
+        match node {
+            NodeRef::Document => Some(Span { start: 0, end: self.text.len() as u32 }),
+            NodeRef::Element(element) => Some(self.element(element).text),
+            NodeRef::Attribute(..) => None,
+            NodeRef::Text(place) => Some(self.texts[place as usize].content),
         }
     }
 

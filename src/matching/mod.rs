@@ -13,6 +13,7 @@ pub mod names;
 pub mod nfa;
 pub mod selection;
 pub mod settle;
+mod sought;
 pub mod verify;
 
 use std::sync::Arc;

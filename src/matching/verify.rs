@@ -10,6 +10,7 @@ use crate::ids::{ElementId, NameId};
 use crate::index::twig::*;
 use crate::matching::by_name::ByName;
 use crate::matching::names::Names;
+use crate::matching::sought::Sought;
 use crate::query::number::number;
 
 /// What was decided where a walk can come by again. It is true for every query that has the step
@@ -21,6 +22,8 @@ pub struct Memo {
     predicates: FxHashMap<(u32, ElementId), bool>,
     /// Absolute paths in predicates: the same wherever they are asked from.
     absolute: FxHashMap<u32, bool>,
+    /// Where literals were found in the text, by test.
+    sought: FxHashMap<u32, Sought>,
 }
 
 impl Memo {
@@ -28,6 +31,7 @@ impl Memo {
         self.failed.clear();
         self.predicates.clear();
         self.absolute.clear();
+        self.sought.clear();
     }
 }
 
@@ -134,14 +138,23 @@ impl<'a> Verifier<'a> {
                 // A node set stands for its first node, an empty one for the empty string.
                 let mut nodes = Vec::new();
                 self.select(offset, context, &mut nodes);
-                let value = nodes.first().map_or(&b""[..], |&node| self.document.value_of(node));
                 let literal = self.literal(test);
-                match kind {
-                    TEST_STARTS_WITH => value.starts_with(literal),
-                    _ => memchr::memmem::find(value, literal).is_some(),
+                match (kind, nodes.first()) {
+                    (TEST_CONTAINS, Some(&node)) => self.contains(test, node, literal),
+                    (_, Some(&node)) => self.document.value_of(node).starts_with(literal),
+                    (_, None) => literal.is_empty(),
                 }
             }
             _ => self.walk(step, steps, context, &mut Sink::Test(test)),
+        }
+    }
+
+    /// Whether the literal of a test is in a node's string-value.
+    fn contains(&mut self, test: u32, node: NodeRef, literal: &[u8]) -> bool {
+        let document = self.document;
+        match document.text_span(node) {
+            Some(span) => self.memo.sought.entry(test).or_default().is_in(&document.text, span, literal),
+            None => memchr::memmem::find(document.value_of(node), literal).is_some(),
         }
     }
 

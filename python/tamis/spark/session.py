@@ -2,12 +2,16 @@
 
 import os
 import sys
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from tamis.connectors.jars import connector_jars
 from tamis.connectors.kafka import KafkaSource
 from tamis.settings import Settings, TopicSink
+
+QUIET = Path(__file__).with_name("log4j2.properties")
+"""What Spark logs: errors."""
 
 DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -32,6 +36,7 @@ def session(settings: Settings) -> SparkSession:
     config = dict(DEFAULTS)
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        config["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={QUIET}"
         config |= LOCAL | {"spark.local.dir": str(settings.state / "spark")}
     if any(isinstance(source, KafkaSource) for source in settings.sources) or any(
         isinstance(sink, TopicSink) for sink in settings.sinks

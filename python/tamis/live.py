@@ -1,0 +1,156 @@
+"""A job's status in a terminal: a table kept up to date, or a line for each batch where nobody looks."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from tamis.status import BatchReport, Failure, SourceStatus, Status, StatusBoard
+
+REFRESHES = 4
+"""How often a second the table is drawn."""
+
+# Colours of the terminal's own palette that can be read on light and on dark, with a shape for those
+# who see none.
+MARKS = {
+    "waiting": ("○", "dim"),
+    "starting": ("○", "dim"),
+    "running": ("●", "green"),
+    "stopping": ("●", "magenta"),
+    "retrying": ("▲", "bold red"),
+    "died": ("▲", "bold red"),
+    "stopped": ("■", "dim"),
+}
+
+FIGURES = ("messages\n/s", "matches\n/s", "candid.\n: match", "batch", "lag", "gen.", "dead", "errors")
+
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+@contextmanager
+def display(board: StatusBoard, console: Console | None = None) -> Iterator[None]:
+    """Show on standard output, while the job runs, how it does."""
+    console = console or Console()
+    if not console.is_terminal:
+        board.on_report(lambda report: print_batch(report, console))
+        yield
+        return
+    with live(board.now, console):
+        yield
+
+
+def live(status: Callable[[], Status], console: Console) -> Live:
+    """A table that is kept up to date; the last one stays."""
+    return Live(console=console, get_renderable=lambda: render(status()), refresh_per_second=REFRESHES)
+
+
+def print_batch(report: BatchReport, console: Console) -> None:
+    """A line for a batch that had messages."""
+    if report.read:
+        console.print(batch_line(report), highlight=False, markup=False, soft_wrap=True)
+
+
+def batch_line(report: BatchReport) -> str:
+    """What came of a batch, in one line."""
+    ended = (report.started + timedelta(seconds=report.seconds)).astimezone(UTC)
+    parts = [
+        f"{ended:%Y-%m-%dT%H:%M:%SZ} {report.source} batch {report.batch}: {report.read} read = "
+        f"{report.matched} matched + {report.unmatched} unmatched + {report.dead} dead",
+        f"{report.deliveries} deliveries of {report.candidates} candidates",
+        f"{report.seconds:.2f} s",
+        f"generation {report.generation}",
+    ]
+    parts += [f"{kind} behind: {count}" for kind, count in (report.lag or {}).items()]
+    return ", ".join(parts)
+
+
+def render(status: Status) -> RenderableType:
+    """The whole of it."""
+    return Group(_heading(status), _table(status), *_troubles(status))
+
+
+def _heading(status: Status) -> Text:
+    mark, style = MARKS[status.state]
+    uptime = timedelta(seconds=int((status.now - status.started).total_seconds()))
+    facts = [
+        "no generation yet" if status.generation is None else f"generation {status.generation}",
+        f"{'up' if status.alive else 'ran'} {uptime}",
+    ]
+    if status.subscriptions is not None:
+        facts.insert(1, f"{status.subscriptions:,} subscriptions")
+    return Text.assemble(
+        (f"tamis {status.version}", "bold"), "  ", (f"{mark} {status.state}", style), "  ", " · ".join(facts)
+    )
+
+
+def _table(status: Status) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    table.add_column(width=1)
+    # Where there is too little room, names give way, and no figure does.
+    table.add_column("source", overflow="ellipsis", vertical="bottom")
+    for title in FIGURES:
+        table.add_column(title, justify="right", no_wrap=True, vertical="bottom")
+    table.add_column("minute", no_wrap=True, vertical="bottom")
+    for source in status.sources:
+        table.add_row(*_row(source))
+    return table
+
+
+def _row(source: SourceStatus) -> list[RenderableType]:
+    mark, style = MARKS[source.state]
+    last, totals, failures = source.last, source.totals, sum(source.failures.values())
+    return [
+        Text(mark, style),
+        Text(source.name),
+        compact(source.messages_rate),
+        compact(source.matches_rate),
+        compact(totals.candidates / totals.deliveries) if totals.deliveries else "–",
+        "–" if last is None else f"{compact(last.seconds)} s",
+        "–" if last is None or last.lag is None else "+".join(map(compact, last.lag.values())),
+        "–" if last is None else str(last.generation),
+        Text(compact(totals.dead), "magenta" if totals.dead else ""),
+        Text(compact(failures), "bold red" if source.state == "retrying" else ""),
+        Text(sparkline(source.minute), "cyan"),
+    ]
+
+
+def _troubles(status: Status) -> Iterator[Text]:
+    if status.failure is not None:
+        yield _trouble("job", status.failure, status.now)
+    for source in status.sources:
+        if source.state == "retrying" and source.failure is not None:
+            yield _trouble(source.name, source.failure, status.now)
+
+
+def _trouble(name: str, failure: Failure, now: datetime) -> Text:
+    ago = compact(max((now - failure.when).total_seconds(), 0))
+    return Text.assemble(
+        (f"▲ {name}: {failure.code}", "bold red"), f": {failure.reason} ", (f"({ago} s ago)", "dim")
+    )
+
+
+def compact(number: float) -> str:
+    """A number in at most five characters, up to a thousand million."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        # From where the smaller unit would be rounded up to a thousand.
+        if number >= size * 0.9995:
+            return f"{_digits(number / size)}{unit}"
+    return _digits(number)
+
+
+def _digits(number: float) -> str:
+    """Three digits that count."""
+    places = 0 if number >= 99.95 or number == int(number) else 1 if number >= 9.995 else 2
+    return f"{number:.{places}f}"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Bars for numbers, the largest the highest; only nothing at all is blank."""
+    most = max(values, default=0.0)
+    steps = len(BARS) - 1
+    return "".join(BARS[-(-int(value / most * 1000) * steps // 1000)] if value else " " for value in values)

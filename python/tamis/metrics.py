@@ -1,0 +1,101 @@
+"""Prometheus: a job's status as metrics, served over HTTP."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from tamis.errors import TamisError
+from tamis.status import SourceStatus, Status, StatusBoard
+from tamis.status.value import BOUNDS
+
+COUNTERS = (
+    ("tamis_messages", "Messages read", "read"),
+    ("tamis_matched", "Messages that somebody wants", "matched"),
+    ("tamis_unmatched", "Messages that nobody wants", "unmatched"),
+    ("tamis_dead_letters", "Messages that were refused", "dead"),
+    ("tamis_deliveries", "Deliveries made: a message for each subscription that it matches", "deliveries"),
+    ("tamis_candidates", "Queries that had to be looked at to find the matching ones", "candidates"),
+)
+"""Metric, help, and the field of a source's totals; Prometheus gets them with `_total` at the end."""
+
+
+class MetricsError(TamisError):
+    """Metrics that cannot be served."""
+
+
+@contextmanager
+def serve_metrics(board: StatusBoard, host: str, port: int) -> Iterator[int]:
+    """Serve a board's metrics from a thread; gives the port, which the system chooses if it is 0."""
+    registry = CollectorRegistry()
+    registry.register(_BoardCollector(board))
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        reason = f"metrics cannot be served on {host}:{port}: {error}; choose another metrics port"
+        raise MetricsError("metrics-port", reason) from error
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _BoardCollector(Collector):
+    def __init__(self, board: StatusBoard) -> None:
+        self._board = board
+
+    def collect(self) -> Iterable[Metric]:
+        return metrics(self._board.now())
+
+
+def metrics(status: Status) -> Iterator[Metric]:
+    """A status as metrics."""
+    for name, text, field in COUNTERS:
+        counter = CounterMetricFamily(name, text, labels=["source"])
+        for source in status.sources:
+            counter.add_metric([source.name], getattr(source.totals, field))
+        yield counter
+    yield _errors(status)
+    yield _seconds(status.sources)
+    yield _lag(status.sources)
+    if status.generation is not None:
+        yield GaugeMetricFamily("tamis_generation", "The newest generation", status.generation)
+    if status.subscriptions is not None:
+        text = "Subscriptions that are matched against"
+        yield GaugeMetricFamily("tamis_subscriptions", text, status.subscriptions)
+
+
+def _errors(status: Status) -> Metric:
+    text = "Failures of sources that were, or are, tried again"
+    errors = CounterMetricFamily("tamis_errors", text, labels=["source", "code"])
+    for source in status.sources:
+        for code, count in source.failures.items():
+            errors.add_metric([source.name, code], count)
+    return errors
+
+
+def _seconds(sources: Iterable[SourceStatus]) -> Metric:
+    seconds = HistogramMetricFamily("tamis_batch_seconds", "How long batches took", labels=["source"])
+    bounds = (*map(str, BOUNDS), "+Inf")
+    for source in sources:
+        buckets = list(zip(bounds, accumulate(source.durations.counts), strict=True))
+        seconds.add_metric([source.name], buckets, source.durations.seconds)
+    return seconds
+
+
+def _lag(sources: Iterable[SourceStatus]) -> Metric:
+    lag = GaugeMetricFamily("tamis_lag", "How much there is still to read", labels=["source", "kind"])
+    for source in sources:
+        for kind, count in ((source.last and source.last.lag) or {}).items():
+            lag.add_metric([source.name, kind], count)
+    return lag

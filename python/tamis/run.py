@@ -1,0 +1,75 @@
+"""`tamis run`: the job, until a signal."""
+
+import argparse
+import logging
+import signal
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+
+from tamis.live import display
+from tamis.settings import ENVIRONMENT, load_settings
+from tamis.status import BatchReport, StatusBoard
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags: one for each setting that the environment can give."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings; tamis.toml if it is there")
+    for variable, name in ENVIRONMENT.items():
+        flag = f"--{name.replace('.', '-').replace('_', '-')}"
+        parser.add_argument(flag, dest=name, metavar="VALUE", help=f"or {variable}")
+    parser.add_argument(
+        "--idle", type=float, metavar="SECONDS", help="stop when nothing came for so long; never unless given"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the job. The first signal lets running batches finish; the second ends it at once."""
+    # Spark takes its time to import; other commands do without.
+    from tamis.metrics import serve_metrics
+    from tamis.spark.job import Job
+
+    flags = {name: getattr(options, name) for name in ENVIRONMENT.values()}
+    settings = load_settings(options.config, flags)
+    board = StatusBoard(settings.state, [source.name for source in settings.sources])
+    stop = _Stop(board, options.idle)
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, stop.by_signal)
+    with ExitStack() as stack:
+        if settings.metrics.port is not None:
+            stack.enter_context(serve_metrics(board, settings.metrics.host, settings.metrics.port))
+        stack.enter_context(display(board))
+        # Now: a live display takes standard error over, and keeps what is logged above itself.
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+        Job(settings, board).run(until=stop)
+    return 0
+
+
+class _Stop:
+    """Whether to stop."""
+
+    def __init__(self, board: StatusBoard, idle: float | None) -> None:
+        self._idle = idle
+        self._signalled = False
+        self._last: float | None = None
+        board.on_report(self._came)
+
+    def _came(self, report: BatchReport) -> None:
+        self._last = time.monotonic()
+
+    def by_signal(self, kind: int, frame: FrameType | None) -> None:
+        """A signal came."""
+        if self._signalled:
+            signal.signal(kind, signal.SIG_DFL)
+            signal.raise_signal(kind)
+        self._signalled = True
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if self._last is None:
+            # Starting does not count.
+            self._last = now
+        return self._signalled or (self._idle is not None and now - self._last > self._idle)

@@ -1,0 +1,256 @@
+"""The job: a streaming query for each source, over one Spark, one catalog and one store of generations."""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tamis.batches import Batches
+from tamis.catalog import Catalog
+from tamis.connectors.directory import DirectorySource
+from tamis.errors import TamisError
+from tamis.files import Lock
+from tamis.generations import Publisher
+from tamis.model import Generation
+from tamis.settings import Settings, Source
+from tamis.spark.inbox import read_inbox
+from tamis.spark.kafka import read_kafka
+from tamis.spark.pipeline import Pipeline
+from tamis.spark.session import session
+from tamis.spark.sinks import burial, sinks
+from tamis.status import BatchReport, StatusBoard
+from tamis.store import Store
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Seconds before a query that failed is started again; each time twice as many."""
+
+LIVELY = 5.0
+"""A query that failed before and runs for so many seconds has recovered."""
+
+TICK = 0.1
+"""How often queries are looked after, in seconds."""
+
+
+class JobError(TamisError):
+    """A job that cannot start."""
+
+
+@dataclass
+class _Stream:
+    """A source's query, as it is looked after."""
+
+    source: Source
+    pipeline: Pipeline
+    query: StreamingQuery | None = None
+    batches: Batches | None = None
+    pause: float = FIRST_PAUSE
+    due: float = 0.0
+    """When to start it (again), by the monotonic clock."""
+    failing: bool = False
+    error: TamisError | None = None
+    """What made a batch fail: Spark tells it in so many words."""
+    working: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a batch is worked on: a stop waits for it."""
+
+
+class Job:
+    """Runs until it is told to stop. What it has begun and not finished it finishes when it runs again."""
+
+    def __init__(self, settings: Settings, board: StatusBoard) -> None:
+        self._settings = settings
+        self._board = board
+        self._stack = ExitStack()
+        self._publishing = threading.Lock()
+        self._stopping = threading.Event()
+
+    def run(self, until: Callable[[], bool]) -> None:
+        """Start, look after the queries until `until` says so, and stop when running batches are done."""
+        with self._stack:
+            self._start()
+            while not until():
+                for stream in self._streams:
+                    self._look_after(stream)
+                self._board.beat()
+                time.sleep(TICK)
+            self._stop()
+
+    def _start(self) -> None:
+        settings = self._settings
+        self._only_one(settings.state)
+        self._board.state("starting")
+        catalog = Catalog(settings.catalog)
+        self._stack.callback(catalog.close)
+        self._store = Store(settings.generations)
+        self._publisher = Publisher(catalog, self._store, self._working_directory())
+        self._stack.callback(self._publisher.close)
+        self._generation = -1
+        self._newest()
+        self._spark: SparkSession = session(settings)
+        self._stack.callback(self._spark.stop)
+        made = sinks(settings)
+        bury = burial(settings)
+        self._streams = [
+            _Stream(source, Pipeline(source, self._reference, self._newest, made, bury))
+            for source in settings.sources
+        ]
+        self._board.state("running")
+
+    def _only_one(self, state: Path) -> None:
+        """One job a state directory; the JVM of one that was killed may take a moment to notice."""
+        lock = Lock(state / "job.lock")
+        if not lock.try_acquire():
+            raise JobError("job-running", f"another job runs with the state in {state}; stop it first")
+        self._stack.callback(lock.release)
+
+    def _working_directory(self) -> Path:
+        """Where the index is worked on: in the store itself if that is a directory of this host."""
+        return self._store.directory or self._settings.state / "index"
+
+    def _newest(self) -> int:
+        """The generation that shows the catalog as it is; if that cannot be asked, the last one known."""
+        with self._publishing:
+            try:
+                number = self._publisher.refresh()
+            except TamisError as error:
+                if self._generation < 0:
+                    raise
+                log.warning("goes on with generation %d: %s", self._generation, error)
+                self._board.failed(None, error)
+                return self._generation
+            if number != self._generation:
+                self._generation = number
+                self._sweep(number)
+            self._board.generation(number, self._publisher.subscriptions)
+            return number
+
+    def _sweep(self, number: int) -> None:
+        """Let go of generations that no unfinished batch needs."""
+        needed = {number, number - 1}
+        for stream in getattr(self, "_streams", ()):
+            if stream.batches is not None:
+                needed.update(record.generation for record in stream.batches.unfinished())
+        with suppress(TamisError):
+            self._store.sweep(needed)
+
+    def _reference(self, number: int) -> Generation:
+        return Generation(self._settings.generations, number, cache=self._settings.cache)
+
+    def _look_after(self, stream: _Stream) -> None:
+        """Start a source's query when it is due; notice when it has failed."""
+        query, now = stream.query, time.monotonic()
+        if query is not None and not query.isActive:
+            stream.query = None
+            self._failed(stream, query.exception() or JobError("query-ended", "the query ended by itself"))
+        elif query is not None and stream.failing and now > stream.due + LIVELY:
+            stream.failing = False
+            self._board.recovered(stream.source.name)
+        elif query is None and now >= stream.due:
+            try:
+                stream.query = self._query(stream)
+            except (PySparkException, TamisError, OSError) as error:
+                self._failed(stream, error)
+
+    def _failed(self, stream: _Stream, error: Exception) -> None:
+        """Say so, and try again after a pause."""
+        cause = stream.error or error
+        stream.error = None
+        stream.failing = True
+        stream.due = time.monotonic() + stream.pause
+        stream.pause = min(stream.pause * 2, LONGEST_PAUSE)
+        log.error("source %s: %s", stream.source.name, cause)
+        self._board.failed(stream.source.name, cause)
+
+    def _query(self, stream: _Stream) -> StreamingQuery:
+        settings, source = self._settings, stream.source
+        checkpoint = settings.checkpoint(source.name)
+        writer = self._frame(source).writeStream.queryName(source.name)
+        writer = writer.option("checkpointLocation", str(checkpoint))
+        writer = writer.trigger(processingTime=f"{int(settings.interval * 1000)} milliseconds")
+        return writer.foreachBatch(lambda rows, number: self._batch(stream, rows, number)).start()
+
+    def _frame(self, source: Source) -> DataFrame:
+        if isinstance(source, DirectorySource):
+            return read_inbox(self._spark, source)
+        return read_kafka(self._spark, source)
+
+    def _batch(self, stream: _Stream, rows: DataFrame, number: int) -> None:
+        """One batch of a source, called by Spark."""
+        with stream.working:
+            if self._stopping.is_set():
+                # It has not begun; the next run takes it.
+                raise JobError("stopping", "the job stops")
+            self._board.began(stream.source.name)
+            started, clock = datetime.now(UTC), time.monotonic()
+            batches = self._batches(stream)
+            try:
+                record, counts = stream.pipeline.run(rows, number, batches)
+            except TamisError as error:
+                stream.error = error
+                raise
+            stream.pause = FIRST_PAUSE
+            stream.failing = False
+            report = BatchReport(
+                source=stream.source.name,
+                batch=number,
+                generation=record.generation,
+                read=counts.read,
+                matched=counts.matched,
+                unmatched=counts.unmatched,
+                dead=counts.dead,
+                deliveries=counts.deliveries,
+                candidates=counts.candidates,
+                started=started,
+                seconds=time.monotonic() - clock,
+                lag=_lag(stream.query),
+            )
+            self._board.report(report)
+
+    def _batches(self, stream: _Stream) -> Batches:
+        """What is written down of a source's batches, by the id that Spark gave its checkpoint."""
+        if stream.batches is None:
+            metadata = self._settings.checkpoint(stream.source.name) / "metadata"
+            checkpoint = json.loads(metadata.read_text())["id"]
+            stream.batches = Batches(self._settings.state / "batches" / stream.source.name, checkpoint)
+        return stream.batches
+
+    def _stop(self) -> None:
+        """Wait for batches that are worked on, then stop the queries."""
+        self._board.state("stopping")
+        self._stopping.set()
+        for stream in self._streams:
+            with stream.working:
+                if stream.query is not None:
+                    stream.query.stop()
+        self._board.state("stopped")
+
+
+def _lag(query: StreamingQuery | None) -> dict[str, int] | None:
+    """How far a source is behind, by Spark's last word on it."""
+    progress: Any = None if query is None else query.lastProgress
+    if not progress or not progress["sources"]:
+        return None
+    source = progress["sources"][0]
+    behind = (source.get("metrics") or {}).get("maxOffsetsBehindLatest")
+    if behind is not None:
+        return {"messages": int(behind)}
+    try:
+        end, latest = _offset(source["endOffset"]), _offset(source["latestOffset"])
+        return {"files": latest["file"] - end["file"]}
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _offset(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value

@@ -1,0 +1,57 @@
+"""The sinks of a job, in the order in which they get a batch."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from tamis.batch import Batch
+from tamis.connectors.dead_letters import DeadLetters
+from tamis.connectors.kafka import KafkaSink
+from tamis.connectors.outbox import Outbox
+from tamis.settings import ConsoleSink, DirectorySink, Settings, TopicSink
+from tamis.settings import Sink as Configured
+from tamis.spark.console import write_console
+from tamis.spark.dead_letters import bury
+from tamis.spark.kafka import sink_options, to_kafka
+from tamis.spark.outbox import write_outbox
+from tamis.spark.pipeline import Sink, Write
+
+_ORDER = (DirectorySink, TopicSink, ConsoleSink)
+"""What knows a batch again comes first; what people only look at comes last, and tells of what is done."""
+
+
+def sinks(settings: Settings) -> Sequence[Sink]:
+    """Those of the settings, directories before Kafka before the console."""
+    placed = sorted(settings.sinks, key=lambda sink: _ORDER.index(type(sink)))
+    return [Sink(_write(sink), sink.targets) for sink in placed]
+
+
+def burial(settings: Settings) -> Write:
+    """What is done with dead letters."""
+    letters = DeadLetters(settings.dead_letters)
+    return partial(_to_letters, letters)
+
+
+def _write(sink: Configured) -> Write:
+    if isinstance(sink, DirectorySink):
+        return partial(_to_outbox, Outbox(sink.path, sink.form))
+    if isinstance(sink, ConsoleSink):
+        return partial(_to_console, sink.limit)
+    return partial(_to_topics, sink.kafka)
+
+
+def _to_letters(letters: DeadLetters, rows: DataFrame, batch: Batch) -> None:
+    bury(rows, letters, batch)
+
+
+def _to_outbox(outbox: Outbox, rows: DataFrame, batch: Batch) -> None:
+    write_outbox(rows, outbox, batch)
+
+
+def _to_topics(sink: KafkaSink, rows: DataFrame, batch: Batch) -> None:
+    to_kafka(rows, sink).write.format("kafka").options(**sink_options(sink)).save()
+
+
+def _to_console(limit: int, rows: DataFrame, batch: Batch) -> None:
+    write_console(rows, limit)

@@ -1,0 +1,18 @@
+"""The status of a job, as a typed value first: the file, the terminal and Prometheus only render it."""
+
+from tamis.status.board import StatusBoard
+from tamis.status.file import StatusError, read_status, status_json
+from tamis.status.value import BatchReport, Failure, JobState, SourceState, SourceStatus, Status
+
+__all__ = [
+    "BatchReport",
+    "Failure",
+    "JobState",
+    "SourceState",
+    "SourceStatus",
+    "Status",
+    "StatusBoard",
+    "StatusError",
+    "read_status",
+    "status_json",
+]

@@ -1,0 +1,104 @@
+"""`status.json` in a job's state directory: for other processes to see what the job does."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tamis.errors import TamisError
+from tamis.files import new_draft
+from tamis.status.value import BatchReport, Durations, Failure, SourceStatus, Status, Totals
+
+NAME = "status.json"
+
+
+class StatusError(TamisError):
+    """A status that cannot be read."""
+
+
+def status_json(status: Status, indent: int | None = None) -> str:
+    """A status as JSON; times are ISO 8601."""
+    return json.dumps(asdict(status), indent=indent, ensure_ascii=False, default=datetime.isoformat)
+
+
+def write_status(status: Status, directory: Path) -> None:
+    """Readers find the old file or the new one. Not synced: it says nothing once the machine is down."""
+    draft = new_draft(directory)
+    try:
+        draft.write_text(status_json(status), encoding="utf-8")
+        draft.rename(directory / NAME)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_status(directory: Path) -> Status:
+    """The status of the job whose state is in a directory; `died` if its process is gone without a word."""
+    path = directory / NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        reason = f"no job has run with its state in {directory}; name the directory with --state"
+        raise StatusError("no-job", reason) from None
+    try:
+        status = _status(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        reason = (
+            f"{path} is not a status of this version of tamis ({error}); the next run of the job renews it"
+        )
+        raise StatusError("bad-status", reason) from error
+    if not status.alive or process_started(status.pid) == status.pid_started:
+        return status
+    sources = tuple(replace(source, state="stopped") for source in status.sources)
+    return replace(status, state="died", sources=sources)
+
+
+def process_started(pid: int) -> int | None:
+    """When a process began, in clock ticks since the machine did; None if there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The name, in parentheses, may hold anything; what follows it is the third field.
+    fields = stat[stat.rindex(")") + 2 :].split()
+    # A zombie does nothing any more.
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def _status(told: Mapping[str, Any]) -> Status:
+    return Status(
+        **{
+            **told,
+            "started": datetime.fromisoformat(told["started"]),
+            "now": datetime.fromisoformat(told["now"]),
+            "failure": _failure(told["failure"]),
+            "sources": tuple(map(_source, told["sources"])),
+        }
+    )
+
+
+def _source(told: Mapping[str, Any]) -> SourceStatus:
+    durations = told["durations"]
+    return SourceStatus(
+        **{
+            **told,
+            "minute": tuple(told["minute"]),
+            "last": _report(told["last"]),
+            "totals": Totals(**told["totals"]),
+            "durations": Durations(tuple(durations["counts"]), durations["seconds"]),
+            "failure": _failure(told["failure"]),
+        }
+    )
+
+
+def _report(told: Mapping[str, Any] | None) -> BatchReport | None:
+    if told is None:
+        return None
+    return BatchReport(**{**told, "started": datetime.fromisoformat(told["started"])})
+
+
+def _failure(told: Mapping[str, Any] | None) -> Failure | None:
+    if told is None:
+        return None
+    return Failure(told["code"], told["reason"], datetime.fromisoformat(told["when"]))

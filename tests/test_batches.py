@@ -1,0 +1,67 @@
+"""What is written down of batches, and what a crash leaves of it."""
+
+from pathlib import Path
+
+import pytest
+
+from tamis import batches as module
+from tamis.batch import Batch
+from tamis.batches import Batches, Counts
+
+
+def never() -> int:
+    raise AssertionError("a batch that has begun is not given another generation")
+
+
+def test_a_batch_that_is_run_again_has_its_generation_and_time(tmp_path: Path) -> None:
+    first = Batches(tmp_path, "c").begin(0, lambda: 7)
+    assert first.generation == 7
+    again = Batches(tmp_path, "c")
+    assert again.begin(0, never) == first
+    assert again.unfinished() == [first]
+    again.finish(0, Counts(read=3, matched=1, dead=1, deliveries=4, candidates=9))
+    again.finish(0, Counts())
+    (known,) = Batches(tmp_path, "c").records()
+    assert known.counts == Counts(3, 1, 1, 4, 9)
+    assert known.counts is not None
+    assert known.counts.unmatched == 1
+    assert Batches(tmp_path, "c").unfinished() == []
+
+
+def test_generations_never_go_back(tmp_path: Path) -> None:
+    batches = Batches(tmp_path, "c")
+    assert batches.begin(0, lambda: 5).generation == 5
+    assert batches.begin(1, lambda: 3).generation == 5
+    assert Batches(tmp_path, "c").begin(2, lambda: 4).generation == 5
+
+
+def test_another_checkpoint_starts_anew(tmp_path: Path) -> None:
+    Batches(tmp_path, "one").begin(0, lambda: 5)
+    assert Batches(tmp_path, "two").begin(0, lambda: 3).generation == 3
+    assert str(Batches(tmp_path, "two").key(4)) == str(Batch("two", 4)) == "two-4"
+
+
+def test_a_line_that_a_crash_cut_short_is_forgotten(tmp_path: Path) -> None:
+    batches = Batches(tmp_path, "c")
+    batches.begin(0, lambda: 1)
+    path = tmp_path / "c.jsonl"
+    whole = path.read_bytes()
+    batches.begin(1, lambda: 2)
+    text = path.read_bytes()
+    for cut in range(len(whole), len(text)):
+        path.write_bytes(text[:cut])
+        again = Batches(tmp_path, "c")
+        assert [record.batch for record in again.records()] == [0]
+        assert again.begin(1, lambda: 3).generation == 3
+        assert [record.batch for record in Batches(tmp_path, "c").records()] == [0, 1]
+
+
+def test_a_long_file_is_cut_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT_LINES", 40)
+    batches = Batches(tmp_path, "c")
+    for number in range(50):
+        batches.begin(number, lambda: 1)
+        batches.finish(number, Counts(read=number))
+    cut = Batches(tmp_path, "c")
+    assert [record.batch for record in cut.records()] == list(range(40, 50))
+    assert list(Batches(tmp_path, "c").records()) == list(cut.records())

@@ -1,0 +1,114 @@
+"""The middle of the message flow: envelopes in, deliveries and dead letters out."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tamis.batches import Batches, Counts
+from tamis.catalog import Catalog
+from tamis.envelope import ENVELOPE, VERSION
+from tamis.generations import Publisher
+from tamis.model import Generation, Limits
+from tamis.spark.deliveries import count, dead_letters, deliveries
+from tamis.spark.envelope import ENVELOPE_TYPE
+from tamis.spark.sifting import sift
+from tamis.store import Store
+from tamis.subscription import NewSubscription
+
+MESSAGES: list[tuple[str, bytes | None, str | None]] = [
+    ("m1", b"<a><b x='1'/></a>", None),
+    ("m2", b"<a/>", None),
+    ("m3", b"<a><b></a>", None),
+    ("m4", b"no", "truncated"),
+    ("m5", b"<c/>", None),
+]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    with Catalog(str(tmp_path / "catalog.db")) as catalog:
+        for number, (tenant, query) in enumerate([("t", "//b"), ("t", "/a"), ("t", "/a"), ("other", "/a")]):
+            catalog.add(NewSubscription(f"s{number}", query, id=f"q{number}", tenant=tenant))
+        yield catalog
+
+
+@pytest.fixture
+def generation(catalog: Catalog, tmp_path: Path) -> Generation:
+    store = Store(tmp_path / "generations")
+    with Publisher(catalog, store, tmp_path / "generations") as publisher:
+        return Generation(str(tmp_path / "generations"), publisher.refresh())
+
+
+def envelopes(spark: SparkSession) -> DataFrame:
+    rows: list[dict[str, Any]] = [
+        {
+            "version": VERSION,
+            "tenant": "t",
+            "source": "inbox",
+            "id": name,
+            "offset": f"{name}.xml",
+            "hops": 0,
+            "received": datetime(2026, 1, 1, tzinfo=UTC),
+            "xml": xml,
+            "code": code,
+            "reason": code and "it ends too early",
+        }
+        for name, xml, code in MESSAGES
+    ]
+    table = pa.Table.from_pylist(rows, ENVELOPE)
+    return spark.createDataFrame(table.to_pandas(), ENVELOPE_TYPE)
+
+
+def test_each_message_reaches_those_of_its_tenant_who_want_it(
+    spark: SparkSession, generation: Generation, tmp_path: Path
+) -> None:
+    sifted = sift(envelopes(spark), generation, "t", Limits())
+    counts = count(sifted)
+    assert counts == Counts(read=5, matched=2, dead=2, deliveries=5, candidates=counts.candidates)
+    assert counts.unmatched == 1
+
+    record = Batches(tmp_path, "c").begin(0, lambda: generation.number)
+    rows = deliveries(sifted, record).collect()
+    found = sorted((row.message, row.subscription, row.subscriber, row.revision) for row in rows)
+    assert found == [
+        ("m1", "q0", "s0", 1),
+        ("m1", "q1", "s1", 1),
+        ("m1", "q2", "s2", 1),
+        ("m2", "q1", "s1", 1),
+        ("m2", "q2", "s2", 1),
+    ]
+    assert {row.tenant for row in rows} == {"t"}
+    assert {row.generation for row in rows} == {generation.number}
+    assert {bytes(row.payload) for row in rows if row.message == "m1"} == {b"<a><b x='1'/></a>"}
+    assert len({row.id for row in rows}) == len(rows)
+    again = deliveries(sifted, record).collect()
+    assert sorted(again) == sorted(rows)
+
+
+def test_what_is_refused_becomes_a_dead_letter_with_its_reason(
+    spark: SparkSession, generation: Generation
+) -> None:
+    letters = dead_letters(sift(envelopes(spark), generation, "t", Limits())).orderBy("id").collect()
+    (malformed, truncated) = letters
+    assert (malformed.id, malformed.code, malformed.line, malformed.position) == (
+        "m3",
+        "mismatched-tag",
+        1,
+        6,
+    )
+    assert bytes(malformed.raw) == b"<a><b></a>"
+    assert (truncated.id, truncated.code, truncated.reason) == ("m4", "truncated", "it ends too early")
+    assert (truncated.position, bytes(truncated.raw), truncated.offset) == (None, b"no", "m4.xml")
+
+
+def test_a_host_with_a_cache_copies_what_it_maps(
+    spark: SparkSession, generation: Generation, tmp_path: Path
+) -> None:
+    cached = Generation(generation.directory, generation.number, cache=str(tmp_path / "cache"))
+    assert count(sift(envelopes(spark), cached, "t", Limits())).deliveries == 5
+    assert Store(tmp_path / "cache").newest() == generation.number
