@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 from base64 import b64decode
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -256,6 +257,34 @@ def test_a_full_disk_is_told_and_leaves_nothing(
     assert str(tmp_path) in error.value.reason
     assert files(tmp_path) == set()
     assert publish(outbox, BATCH, large).rows == 1
+
+
+def test_a_disk_that_cannot_be_written_is_told(small_disk: Path) -> None:
+    outbox = Outbox(small_disk / "outbox")
+    parts = outbox.write(BATCH, 0, batches([delivery(1)]))
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(SinkError, match="the right to write") as error:
+        outbox.write(BATCH, 1, batches([delivery(2)]))
+    assert error.value.code == "sink-denied"
+    with pytest.raises(SinkError, match="sink-denied"):
+        outbox.publish(BATCH, parts)
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    assert [*outbox.published()] == []
+    assert outbox.publish(BATCH, parts).rows == 1
+
+
+def test_a_manifest_without_room_publishes_nothing(small_disk: Path) -> None:
+    outbox = Outbox(small_disk / "outbox")
+    parts = outbox.write(BATCH, 0, batches([delivery(1)]))
+    with (small_disk / "ballast").open("wb", buffering=0) as ballast, suppress(OSError):
+        while True:
+            ballast.write(bytes(4096))
+    with pytest.raises(SinkError, match="make room"):
+        outbox.publish(BATCH, parts)
+    assert [*outbox.published()] == []
+    (small_disk / "ballast").unlink()
+    assert outbox.publish(BATCH, parts).rows == 1
+    assert [one.rows for one in outbox.published()] == [1]
 
 
 def test_a_place_that_cannot_be_is_told(tmp_path: Path) -> None:

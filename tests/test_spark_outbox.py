@@ -1,8 +1,6 @@
 """Deliveries and dead letters on Spark: written by workers, published by the driver, once."""
 
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,20 +39,6 @@ def rows_frame(
 def ids(outbox: Outbox) -> list[Any]:
     rows = (batch for publication in outbox.published() for batch in outbox.read(publication))
     return sorted(row for batch in rows for row in batch.column("id").to_pylist())
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 256 KB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(place)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("only root can mount a small disk")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
