@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import tamis
-from tamis import run, status_command, subscriptions
+from tamis import dead_letters, run, status_command, subscriptions
 from tamis.bench import command as bench
 from tamis.errors import marked
 from tamis.namespaces import read_namespaces
@@ -61,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_arguments(commands.add_parser("run", help="run the job: messages in, deliveries out"))
     status_command.add_arguments(commands.add_parser("status", help="how is the job doing?"))
+    dead_letters.add_arguments(
+        commands.add_parser("dead-letters", help="which messages were refused, and why? try them again")
+    )
     workload.add_arguments(
         commands.add_parser("generate", help="documents and queries to try and measure with")
     )

@@ -114,7 +114,7 @@ class DeadLetters(PublishedDirectory):
                     yield from reversed(found)
 
     def _letters(self, part: Part) -> Iterator[Letter]:
-        with self._place.opened(part.path) as file, pq.ParquetFile(file) as table:
+        with self.place.opened(part.path) as file, pq.ParquetFile(file) as table:
             row = 0
             for batch in table.iter_batches(_ROWS, columns=_READ):
                 for values in batch.to_pylist():
@@ -132,7 +132,7 @@ class DeadLetters(PublishedDirectory):
             yield from self._raws(part, group)
 
     def _raws(self, part: str, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bytes]]:
-        with self._place.opened(part) as file, pq.ParquetFile(file) as table:
+        with self.place.opened(part) as file, pq.ParquetFile(file) as table:
             groups = range(table.metadata.num_row_groups)
             ends = list(accumulate(table.metadata.row_group(group).num_rows for group in groups))
             for group, some in groupby(letters, key=lambda letter: bisect_right(ends, letter.row)):
@@ -144,7 +144,7 @@ class DeadLetters(PublishedDirectory):
     def read(self, publication: Publication) -> Iterator[pa.RecordBatch]:
         """The letters of a batch, as rows."""
         for part in publication.parts:
-            with self._place.opened(part.path) as file, pq.ParquetFile(file) as table:
+            with self.place.opened(part.path) as file, pq.ParquetFile(file) as table:
                 yield from table.iter_batches(_ROWS)
 
     def one(self, key: str) -> Letter:

@@ -12,7 +12,7 @@ from tamis.connectors.transcode import HEAD_BYTES, encoding_of
 from tamis.engine import read_batch
 from tamis.model import Limits
 
-_DECLARATION = re.compile(rb"<\?xml\s[^>]*+\?>")
+_DECLARATION = re.compile(rb"<\?xml\s[^>]*?\?>")
 
 _MISC = re.compile(rb"(?:\s++|<!--(?:(?!-->)[\s\S])*+-->|<\?(?:(?!\?>)[\s\S])*+\?>)*+")
 """What may stand before a DOCTYPE."""

@@ -80,11 +80,11 @@ class Outbox(PublishedDirectory):
                         yield wanted
 
     def _parquet(self, part: Part) -> Iterator[pa.RecordBatch]:
-        with self._place.opened(part.path) as file, pq.ParquetFile(file) as table:
+        with self.place.opened(part.path) as file, pq.ParquetFile(file) as table:
             yield from table.iter_batches(_ROWS)
 
     def _lines(self, part: Part) -> Iterator[pa.RecordBatch]:
-        with self._place.opened(part.path) as file:
+        with self.place.opened(part.path) as file:
             rows = read_lines(BufferedReader(cast("RawIOBase", file)), DELIVERY)
             while some := list(islice(rows, _ROWS)):
                 yield pa.RecordBatch.from_pylist(some, schema=DELIVERY)

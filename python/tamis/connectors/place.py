@@ -101,7 +101,7 @@ class Place:
         """Make files safe, whatever happens to the machine; far away they are when they are closed."""
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, folder: str = "") -> Iterator[None]:
         """Keep other processes out; far away there is no lock, and one process at a time may publish."""
         yield
 
@@ -193,8 +193,8 @@ class Directory(Place):
                 _sync(self._directory.parent)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        lock = Lock(self._directory / LOCK)
+    def locked(self, folder: str = "") -> Iterator[None]:
+        lock = Lock(self._directory / folder / LOCK)
         with told(self.url):
             lock.acquire()
         try:

@@ -94,8 +94,8 @@ class PublishedDirectory:
 
     def __init__(self, url: str | PathLike[str], form: str) -> None:
         """A directory, or a URL that `pyarrow.fs` knows; `form` is what new parts are written in."""
-        self._place = place_at(url)
-        self.url = self._place.url
+        self.place = place_at(url)
+        self.url = self.place.url
         self.form = form
 
     def find(self, batch: Batch) -> Publication | None:
@@ -108,7 +108,7 @@ class PublishedDirectory:
         When this returns, what is published is safe, and other files of the batch are gone.
         """
         new = Publication(batch, self.form, datetime.now(UTC), tuple(sorted(parts, key=lambda p: p.path)))
-        with self._place.locked():
+        with self.place.locked():
             known = self.find(batch)
             kept = known or new
             found = self._found(kept)
@@ -119,17 +119,17 @@ class PublishedDirectory:
                         raise SinkError("part-missing", f"{reason}: do all hosts see the same directory?")
             # Leftovers first, so that a batch which is published needs no more work.
             for path in sorted(found.keys() - {part.path for part in kept.parts}):
-                self._place.remove(path)
+                self.place.remove(path)
             if known is None:
-                self._place.put(MANIFESTS, f"{safe_name(str(batch))}.json", new.to_json())
+                self.place.put(MANIFESTS, f"{safe_name(str(batch))}.json", new.to_json())
         return kept
 
     def discard(self, batch: Batch) -> None:
         """Remove what was written of a batch that is not published."""
-        with self._place.locked():
+        with self.place.locked():
             if self.find(batch) is None:
-                for tenant in self._place.folders(DATA):
-                    self._place.remove_folder(f"{DATA}/{tenant}/{safe_name(str(batch))}")
+                for tenant in self.place.folders(DATA):
+                    self.place.remove_folder(f"{DATA}/{tenant}/{safe_name(str(batch))}")
 
     def published(self) -> Iterator[Publication]:
         """All batches, in the order in which they were published."""
@@ -148,7 +148,7 @@ class PublishedDirectory:
     def _in_order(self) -> Iterator[tuple[int, str]]:
         """The names of manifests by time, and those of one checkpoint by number, whatever the clock did."""
         known = []
-        for name, (_, changed) in self._place.files(MANIFESTS).items():
+        for name, (_, changed) in self.place.files(MANIFESTS).items():
             checkpoint, _, number = name.removesuffix(".json").rpartition("-")
             if name.endswith(".json") and number.isdecimal():
                 known.append((checkpoint, int(number), changed, name))
@@ -161,24 +161,24 @@ class PublishedDirectory:
         Nothing that is younger than `young` seconds is touched: another job may be writing it.
         """
         limit = (time.time() - young) * 1e9
-        with self._place.locked():
-            manifests = self._place.files(MANIFESTS)
+        with self.place.locked():
+            manifests = self.place.files(MANIFESTS)
             drafts = [name for name, (_, at) in manifests.items() if name.startswith(DRAFT) and at <= limit]
             gone = [f"{MANIFESTS}/{name}" for name in drafts]
             for path in gone:
-                self._place.remove(path)
+                self.place.remove(path)
             needed = {name.removesuffix(".json") for name in manifests} | {safe_name(str(b)) for b in keep}
-            for tenant in self._place.folders(DATA):
-                for name in self._place.folders(f"{DATA}/{tenant}"):
+            for tenant in self.place.folders(DATA):
+                for name in self.place.folders(f"{DATA}/{tenant}"):
                     folder = f"{DATA}/{tenant}/{name}"
-                    times = [at for _, at in self._place.files(folder).values()] if name not in needed else []
+                    times = [at for _, at in self.place.files(folder).values()] if name not in needed else []
                     if times and max(times) <= limit:
-                        self._place.remove_folder(folder)
+                        self.place.remove_folder(folder)
                         gone.append(folder)
         return gone
 
     def _parsed(self, path: str) -> Publication | None:
-        text = self._place.read(path)
+        text = self.place.read(path)
         return None if text is None else Publication.parse(text, f"{self.url}/{path}")
 
     def _found(self, publication: Publication) -> dict[str, int]:
@@ -187,7 +187,7 @@ class PublishedDirectory:
         return {
             f"{folder}/{name}": size
             for folder in folders
-            for name, (size, _) in self._place.files(folder).items()
+            for name, (size, _) in self.place.files(folder).items()
         }
 
 
@@ -195,7 +195,7 @@ class Parts:
     """What one task writes of a batch."""
 
     def __init__(self, directory: PublishedDirectory, batch: Batch) -> None:
-        self._place = directory._place
+        self._place = directory.place
         self._suffix = directory.form
         self._batch = batch
         self._done: list[Part] = []

@@ -5,6 +5,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 from rich.console import Console
 from rich.text import Text
 
+from tamis.printable import printable
+
 SHOWN_BYTES = 400
 """So much of a payload is looked at; what does not fit into a line is left out."""
 
@@ -18,16 +20,11 @@ def write_console(deliveries: DataFrame, limit: int = 10) -> None:
     for row in rows[:limit]:
         whose = f"{row['tenant']}/{row['subscriber']}" if row["tenant"] else row["subscriber"]
         line = Text.assemble(
-            (_printable(whose), "bold"),
-            (f" {_printable(row['subscription'])} ← {_printable(row['source'])}", "dim"),
-            f" {_printable(row['message'])} ",
-            (_printable(bytes(row["payload"]).decode(errors="replace")), "cyan"),
+            (printable(whose), "bold"),
+            (f" {printable(row['subscription'])} ← {printable(row['source'])}", "dim"),
+            f" {printable(row['message'])} ",
+            (printable(" ".join(bytes(row["payload"]).decode(errors="replace").split())), "cyan"),
         )
         console.print(line, no_wrap=True, overflow="ellipsis", highlight=False)
     if len(rows) > limit:
         console.print("…", style="dim")
-
-
-def _printable(text: str) -> str:
-    """Text on one line: nothing in a message may move the cursor."""
-    return "".join(sign if sign.isprintable() else "·" for sign in " ".join(text.split()))

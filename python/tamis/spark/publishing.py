@@ -52,14 +52,19 @@ def publish(rows: DataFrame, directory: Publishing, batch: Batch) -> int:
         "path string, tenant string, subscriber string, rows bigint, bytes bigint, code string, reason string"
     )
     told = rows.select(*directory.schema.names).mapInArrow(task.run, schema).collect()
-    for row in told:
-        if row["code"] is not None:
-            # It may be what the disk is full of.
-            with suppress(SinkError):
-                directory.discard(batch)
-            raise SinkError(row["code"], row["reason"])
-    parts = [Part(row["path"], row["tenant"], row["subscriber"], row["rows"], row["bytes"]) for row in told]
-    return directory.publish(batch, parts).rows if parts else 0
+    try:
+        for row in told:
+            if row["code"] is not None:
+                raise SinkError(row["code"], row["reason"])
+        parts = [
+            Part(row["path"], row["tenant"], row["subscriber"], row["rows"], row["bytes"]) for row in told
+        ]
+        return directory.publish(batch, parts).rows if parts else 0
+    except SinkError:
+        # What was written may be what the disk is full of.
+        with suppress(SinkError):
+            directory.discard(batch)
+        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,224 @@
+"""`tamis dead-letters list|show|replay`."""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tamis.connectors.bytestream import StreamError
+from tamis.connectors.dead_letters import DeadLetters, Letter, Wanted
+from tamis.connectors.directory import DirectorySource
+from tamis.connectors.replay import Mark, Replays
+from tamis.connectors.transcode import HEAD_BYTES, encoding_of
+from tamis.errors import marked
+from tamis.printable import printable
+from tamis.settings import Settings, load_settings
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The commands below `dead-letters`."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = _command(commands, "list", list_, "a table of dead letters, the newest last")
+    _add_filters(command)
+    command.add_argument("--limit", type=int, default=100, metavar="N", help="the newest N; 100 unless given")
+    command.add_argument("--json", action="store_true", help="a line of JSON for each")
+
+    command = _command(commands, "show", show, "one letter, and what is wrong with its message")
+    command.add_argument("key", metavar="LETTER", help="a letter, or the id of its message")
+    command.add_argument(
+        "--raw", action="store_true", help="write the bytes of the message, and nothing else"
+    )
+
+    command = _command(commands, "replay", replay, "put messages back into the inbox of their source")
+    command.add_argument("keys", nargs="*", metavar="LETTER", help="a letter, or the id of its message")
+    _add_filters(command)
+    command.add_argument("--all", action="store_true", help="all letters, if nothing narrows them down")
+    command.add_argument(
+        "--to",
+        type=Path,
+        metavar="INBOX",
+        help="this inbox, whatever the source: delivery ids are then others",
+    )
+    command.add_argument("--again", action="store_true", help="also what was replayed before")
+
+
+def _command(commands: Any, name: str, run: Any, text: str) -> Any:
+    command = commands.add_parser(name, help=text)
+    command.add_argument(
+        "--config", type=Path, metavar="FILE", help="the settings of the job; tamis.toml unless given"
+    )
+    command.add_argument(
+        "--dead-letters", metavar="URL", help="where they are, if not where the settings say"
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_filters(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--tenant", metavar="NAME")
+    command.add_argument("--source", metavar="NAME")
+    command.add_argument("--code", help="of the error")
+    command.add_argument(
+        "--since",
+        type=_since,
+        metavar="TIME",
+        help="received since: 2026-01-31T12:00, or 90s, 30m, 6h, 2d ago",
+    )
+
+
+def _since(text: str) -> datetime:
+    if ago := re.fullmatch(r"(\d+)([smhd])", text):
+        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.astimezone()
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    return load_settings(options.config, {"dead_letters": options.dead_letters})
+
+
+def _wanted(options: argparse.Namespace, keys: Iterable[str] = ()) -> Wanted:
+    return Wanted(frozenset(keys), options.tenant, options.source, options.code, options.since)
+
+
+def list_(options: argparse.Namespace) -> int:
+    """`tamis dead-letters list`."""
+    letters = DeadLetters(_settings(options).dead_letters)
+    found = list(islice(letters.letters(_wanted(options)), options.limit + 1))
+    shown = found[: options.limit][::-1]
+    marks = Replays(letters).marks()
+    if options.json:
+        for letter in shown:
+            print(json.dumps(_plain(letter, marks.get(letter.key)), ensure_ascii=False))
+    else:
+        Console().print(_table(shown, marks))
+    if len(found) > len(shown):
+        print("There are older ones: narrow the list down, or raise --limit.", file=sys.stderr)
+    return 0
+
+
+def _plain(letter: Letter, mark: Mark | None) -> dict[str, Any]:
+    value = {"letter": letter.key, **asdict(letter), "received": letter.received.isoformat()}
+    del value["part"], value["row"]
+    return {**value, "replayed": mark.time if mark else None}
+
+
+def _table(letters: Iterable[Letter], marks: dict[str, Mark]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in ("letter", "received", "tenant", "source", "message", "code", "reason", "replayed"):
+        table.add_column(title, overflow="fold", min_width=len(title))
+    for letter in letters:
+        mark = marks.get(letter.key)
+        place = f" (line {letter.line}, column {letter.column})" if letter.line is not None else ""
+        cells = (
+            letter.key,
+            _time(letter.received),
+            letter.tenant,
+            letter.source,
+            letter.id,
+            letter.code,
+            letter.reason + place,
+            _time(datetime.fromisoformat(mark.time)) if mark else "",
+        )
+        # Text, not markup: square brackets may be part of it.
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    return table
+
+
+def _time(time: datetime) -> str:
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def show(options: argparse.Namespace) -> int:
+    """`tamis dead-letters show LETTER`."""
+    letters = DeadLetters(_settings(options).dead_letters)
+    letter = letters.one(options.key)
+    raw = letters.raw(letter)
+    if options.raw:
+        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.flush()
+        return 0
+    value = _plain(letter, Replays(letters).marks().get(letter.key))
+    for name, told in value.items():
+        if told is not None:
+            print(f"{name:9} {printable(str(told))}")
+    print(f"{'bytes':9} {len(raw)}")
+    if letter.line is not None and letter.column is not None:
+        print("\n".join(map(printable, marked(_text(raw), letter.line, letter.column).split("\n"))))
+    return 0
+
+
+def _text(raw: bytes) -> str:
+    """A message as text, as far as that can be had."""
+    try:
+        encoding, mark = encoding_of(raw[:HEAD_BYTES])
+    except StreamError:
+        encoding, mark = "utf-8", 0
+    return raw[mark:].decode(encoding, errors="replace")
+
+
+def replay(options: argparse.Namespace) -> int:
+    """`tamis dead-letters replay LETTER…`."""
+    settings = _settings(options)
+    wanted = _wanted(options, options.keys)
+    if wanted == Wanted() and not options.all:
+        print("tamis: name letters, narrow them down, or say --all", file=sys.stderr)
+        return 2
+    letters = DeadLetters(settings.dead_letters)
+    inboxes = {one.name: one.path for one in settings.sources if isinstance(one, DirectorySource)}
+    replays = Replays(letters)
+    with replays.locked():
+        replays.finish()
+        chosen, refused = _chosen(letters.letters(wanted), replays.marks(), options, inboxes)
+        # One file for an inbox; in it, letters as they came.
+        for inbox, some in groupby(sorted(chosen, key=lambda one: str(one[0])), key=lambda one: one[0]):
+            replays.replay([letter for _, letter in some], inbox)
+    for reason in refused:
+        print(f"tamis: {printable(reason)}", file=sys.stderr)
+    print(f"{len(chosen)} replayed, {len(refused)} not")
+    return 1 if refused or not chosen else 0
+
+
+def _chosen(
+    letters: Iterable[Letter],
+    marks: dict[str, Mark],
+    options: argparse.Namespace,
+    inboxes: dict[str, Path],
+) -> tuple[list[tuple[Path, Letter]], list[str]]:
+    """Letters with the inboxes that they go to, the oldest first; and why others are left out.
+
+    A message that has died more than once is replayed once.
+    """
+    chosen: list[tuple[Path, Letter]] = []
+    refused: list[str] = []
+    seen: set[tuple[str, str]] = set()
+    for letter in letters:
+        message = (letter.source, letter.id)
+        inbox: Path | None = options.to or inboxes.get(letter.source)
+        if message in seen:
+            continue
+        seen.add(message)
+        if letter.key in marks and not options.again:
+            refused.append(f"{letter.key} was replayed at {marks[letter.key].time}: see --again")
+        elif letter.line is None:
+            reason = f"{letter.key} is no message ({letter.code}): let its source have {letter.offset} again"
+            refused.append(reason)
+        elif inbox is None:
+            refused.append(f"{letter.key} is of {letter.source}, which has no inbox: name one by --to")
+        else:
+            chosen.append((inbox, letter))
+    return chosen[::-1], refused[::-1]
