@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tamis import cli
+from tamis.settings import load_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +48,16 @@ def test_console_examples(page: Path, capsys: pytest.CaptureFixture[str]) -> Non
             if program == "tamis" and expected.strip():
                 cli.main(arguments)
                 assert capsys.readouterr().out.strip() == expected.strip(), command
+
+
+def test_the_settings_that_are_shown_are_settings(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "tamis.toml"
+    file.write_text(shown)
+    settings = load_settings(file, environment={})
+    assert [source.name for source in settings.sources] == ["news", "trades"]
+    assert len(settings.sinks) == 3
 
 
 @pytest.mark.parametrize(
