@@ -42,9 +42,14 @@ def standalone_cluster(folder: Path) -> Iterator[Cluster]:
         for place in folders:
             command = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "1"]
             command += ["--memory", "1g", "--webui-port", str(free_port()), "--work-dir", str(place), master]
-            stack.enter_context(running(command, place, {"TMPDIR": str(place)}))
+            stack.enter_context(running(command, place, _own(place)))
         until(lambda: _workers(page) == WORKERS, "the workers")
         yield Cluster(master, folders)
+
+
+def _own(place: Path) -> dict[str, str]:
+    """What a worker has for itself."""
+    return {"TMPDIR": str(place), "TAMIS_CACHE": str(place / "cache")}
 
 
 @contextmanager

@@ -22,8 +22,7 @@ from waiting import until
 
 TAMIS = [sys.executable, "-c", "import sys; from tamis.cli import main; sys.exit(main())"]
 
-TOML = """
-interval = 0.2
+LOCAL = """
 [spark]
 master = "local[2]"
 config = { "spark.driver.memory" = "1g" }
@@ -37,12 +36,13 @@ class Folder:
     path: Path
     more: str = ""
     """Lines of `tamis.toml`, beside the usual."""
+    spark: str = LOCAL
     versions: dict[int, int] = field(default_factory=dict)
     """Generations that were seen, and the version of the catalog that each shows."""
 
     def __post_init__(self) -> None:
         (self.path / "inbox").mkdir(parents=True, exist_ok=True)
-        (self.path / "tamis.toml").write_text(TOML + self.more)
+        (self.path / "tamis.toml").write_text(f"interval = 0.2\n{self.spark}\n{self.more}")
 
     @property
     def catalog(self) -> str:

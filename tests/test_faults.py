@@ -11,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lxml import etree
+from pyspark.sql import SparkSession
 
 from jobs import Folder, Job, running, until_running
 from tamis.catalog import Catalog
+from tamis.connectors.kafka_broker import Broker
 from tamis.subscription import NewSubscription
 from waiting import until
 
@@ -57,18 +59,19 @@ class Books:
 
     def publish(self, count: int) -> None:
         for _ in range(count):
-            name = f"m{len(self.messages) + len(self.broken)}.xml"
-            inner = "".join(
-                f"<{self.random.choice(NAMES)} n='{self.random.randrange(10)}'/>" for _ in range(4)
-            )
-            if self.random.random() < 0.1:
-                self.broken.add(name)
-                self.folder.publish(name, f"<r>{inner}".encode())
-            else:
-                self.messages[name] = f"<r>{inner}</r>".encode()
-                self.folder.publish(name, self.messages[name])
+            self.folder.publish(*self.made())
 
-    def check(self) -> None:
+    def made(self) -> tuple[str, bytes]:
+        """A new message, written into the books; one in ten is broken."""
+        name = f"m{len(self.messages) + len(self.broken)}.xml"
+        inner = "".join(f"<{self.random.choice(NAMES)} n='{self.random.randrange(10)}'/>" for _ in range(4))
+        if self.random.random() < 0.1:
+            self.broken.add(name)
+            return name, f"<r>{inner}".encode()
+        self.messages[name] = f"<r>{inner}</r>".encode()
+        return name, self.messages[name]
+
+    def check(self, source: str = "inbox") -> None:
         """Exactly what there should be."""
         rows = self.folder.deliveries()
         counts = Counter((row["message"], row["subscription"]) for row in rows)
@@ -86,27 +89,30 @@ class Books:
             assert found == wanted, message
         letters = Counter(letter["id"] for letter in self.folder.letters())
         assert letters == Counter(self.broken)
-        records = self.folder.records()
+        records = self.folder.records(source)
         assert [record.generation for record in records] == sorted(r.generation for r in records)
         for record in records:
             assert record.counts is not None
             assert record.counts.read == record.counts.matched + record.counts.unmatched + record.counts.dead
 
 
-def phases(folder: Folder) -> list[Callable[[], bool]]:
+def phases(folder: Folder, source: str = "inbox") -> list[Callable[[], bool]]:
     """Moments of a batch to be killed at, told by what lies in the folder."""
-    begun, manifests, letters = len(folder.records()), _files(folder, "outbox/manifests"), 0
-    done = sum(record.counts is not None for record in folder.records())
-    parts = _files(folder, "outbox/data")
+    begun, done = len(folder.records(source)), _done(folder, source)
+    parts, manifests = _files(folder, "outbox/data"), _files(folder, "outbox/manifests")
     letters = _files(folder, "dead-letters/manifests")
     return [
         lambda: True,
-        lambda: len(folder.records()) > begun,
+        lambda: len(folder.records(source)) > begun,
         lambda: _files(folder, "outbox/data") > parts,
         lambda: _files(folder, "outbox/manifests") > manifests,
         lambda: _files(folder, "dead-letters/manifests") > letters,
-        lambda: sum(record.counts is not None for record in folder.records()) > done,
+        lambda: _done(folder, source) > done,
     ]
+
+
+def _done(folder: Folder, source: str) -> int:
+    return sum(record.counts is not None for record in folder.records(source))
 
 
 def _files(folder: Folder, name: str) -> int:
@@ -129,7 +135,7 @@ def test_nothing_is_lost_or_doubled_however_often_the_job_is_killed(tmp_path: Pa
                 books.publish(20)
                 books.change()
                 until(moments[kill % len(moments)], f"the moment of kill {kill}")
-                _strike(job, kill)
+                strike(job, kill)
                 books.publish(3)
         with running(folder) as job:
             until_running(job)
@@ -139,8 +145,84 @@ def test_nothing_is_lost_or_doubled_however_often_the_job_is_killed(tmp_path: Pa
     books.check()
 
 
-def _strike(job: Job, kill: int) -> None:
+def strike(job: Job, kill: int) -> None:
     """All of it, or first only the workers, whose tasks Spark then tries again."""
     if kill % 4 == 3:
         job.kill_workers()
     job.kill()
+
+
+KAFKA = """
+[[source]]
+kind = "kafka"
+name = "feed"
+servers = "{servers}"
+topics = ["{topic}"]
+max_offsets = 50
+
+[[sink]]
+path = "outbox"
+
+[[sink]]
+kind = "kafka"
+servers = "{servers}"
+topic = "{topic}-out"
+"""
+
+
+class Feed(Books):
+    """The same by way of Kafka."""
+
+    def __init__(
+        self, folder: Folder, catalog: Catalog, seed: int, spark: SparkSession, servers: str
+    ) -> None:
+        super().__init__(folder, catalog, seed)
+        self.spark = spark
+        self.servers = servers
+
+    def publish(self, count: int) -> None:
+        rows = []
+        for _ in range(count):
+            name, xml = self.made()
+            rows.append((xml, [("tamis-id", name.encode())]))
+        frame = self.spark.createDataFrame(
+            rows, "value binary, headers array<struct<key string, value binary>>"
+        )
+        writer = frame.write.format("kafka").option("kafka.bootstrap.servers", self.servers)
+        writer.option("includeHeaders", "true").option("topic", TOPIC).save()
+
+
+TOPIC = "faults"
+
+
+def test_kafka_has_every_delivery_at_least_once_with_the_same_id(
+    spark: SparkSession, kafka: Broker, tmp_path: Path
+) -> None:
+    folder = Folder(tmp_path, KAFKA.format(servers=kafka.servers, topic=TOPIC))
+    with Catalog(folder.catalog) as catalog:
+        books = Feed(folder, catalog, KILLS, spark, kafka.servers)
+        books.publish(5)
+        for kill in range(KILLS):
+            with running(folder) as job:
+                books.change()
+                until_running(job)
+                moments = phases(folder, "feed")
+                books.publish(20)
+                books.change()
+                until(moments[kill % len(moments)], f"the moment of kill {kill}")
+                strike(job, kill)
+        with running(folder) as job:
+            until_running(job)
+            expected = len(books.messages) + len(books.broken)
+            until(lambda: folder.read("feed") == expected, "all messages")
+            assert job.stop() == 0
+    books.check("feed")
+    sent = spark.read.format("kafka").option("kafka.bootstrap.servers", kafka.servers)
+    sent = sent.option("subscribe", f"{TOPIC}-out").option("includeHeaders", "true")
+    ids = {
+        bytes(header.value).decode()
+        for row in sent.load().select("headers").collect()
+        for header in row.headers
+        if header.key == "tamis-delivery"
+    }
+    assert ids == {row["id"] for row in folder.deliveries()}

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from tamis import subscription_lines as lines
 from tamis.errors import QueryError, marked
 from tamis.namespaces import read_namespaces
 from tamis.progress import Report, bar
+from tamis.settings import load_settings
 from tamis.subscription import Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
 
 if TYPE_CHECKING:
@@ -80,9 +80,8 @@ def _command(commands: Any, name: str, run: Any, text: str, *, all_tenants: bool
     command = commands.add_parser(name, help=text)
     command.add_argument(
         "--catalog",
-        default=os.environ.get("TAMIS_CATALOG", "tamis.db"),
         metavar="URL",
-        help="sqlite:///FILE or postgresql://USER@HOST/NAME; TAMIS_CATALOG or tamis.db unless given",
+        help="sqlite:///FILE or postgresql://USER@HOST/NAME; TAMIS_CATALOG or tamis.toml unless given",
     )
     if name != "import":
         help = "all unless given" if all_tenants else "the one without a name unless given"
@@ -106,7 +105,7 @@ def _catalog(options: argparse.Namespace) -> "Catalog":
     # SQLAlchemy takes its time to import: 0.2 s that other commands do without.
     from tamis.catalog import Catalog
 
-    return Catalog(options.catalog)
+    return Catalog(load_settings(None, {"catalog": options.catalog}).catalog)
 
 
 def _namespaces(options: argparse.Namespace) -> Namespaces | None:

@@ -95,16 +95,19 @@ class Job:
         self._store = Store(settings.generations)
         self._publisher = Publisher(catalog, self._store, self._working_directory())
         self._stack.callback(self._publisher.close)
-        self._generation = -1
-        self._newest()
-        self._spark: SparkSession = session(settings)
-        self._stack.callback(self._spark.stop)
-        made = sinks(settings)
-        bury = burial(settings)
+        made, bury = sinks(settings), burial(settings)
         self._streams = [
             _Stream(source, Pipeline(source, self._reference, self._newest, made, bury))
             for source in settings.sources
         ]
+        # Before anything is swept: what earlier runs have begun still needs its generations.
+        for stream in self._streams:
+            if self._metadata(stream).exists():
+                self._batches(stream)
+        self._generation = -1
+        self._newest()
+        self._spark: SparkSession = session(settings)
+        self._stack.callback(self._spark.stop)
         self._board.state("running")
 
     def _only_one(self, state: Path) -> None:
@@ -138,7 +141,7 @@ class Job:
     def _sweep(self, number: int) -> None:
         """Let go of generations that no unfinished batch needs."""
         needed = {number, number - 1}
-        for stream in getattr(self, "_streams", ()):
+        for stream in self._streams:
             if stream.batches is not None:
                 needed.update(record.generation for record in stream.batches.unfinished())
         with suppress(TamisError):
@@ -220,10 +223,12 @@ class Job:
     def _batches(self, stream: _Stream) -> Batches:
         """What is written down of a source's batches, by the id that Spark gave its checkpoint."""
         if stream.batches is None:
-            metadata = self._settings.checkpoint(stream.source.name) / "metadata"
-            checkpoint = json.loads(metadata.read_text())["id"]
+            checkpoint = json.loads(self._metadata(stream).read_text())["id"]
             stream.batches = Batches(self._settings.state / "batches" / stream.source.name, checkpoint)
         return stream.batches
+
+    def _metadata(self, stream: _Stream) -> Path:
+        return self._settings.checkpoint(stream.source.name) / "metadata"
 
     def _stop(self) -> None:
         """Wait for batches that are worked on, then stop the queries."""
