@@ -97,6 +97,7 @@ impl<J: Judge> Collector<'_, J> {
         let first_met = self.matches.len();
         for &block in found {
             self.rows::<1, 4>(blocks.narrow(block));
+            self.rows::<2, 6>(blocks.middle(block));
             self.rows::<MOST_SIMPLE, 8>(blocks.wide(block));
         }
         self.open();
@@ -154,12 +155,13 @@ impl<J: Judge> Collector<'_, J> {
                 self.flush();
             }
             let (mut filled, mut put_off) = (self.filled, 0);
+            let (outbox, later) = (&mut self.outbox, &mut self.put_off);
             for (at, row) in rows.iter().enumerate() {
                 let holds = row[..N].iter().fold(1, |holds, &condition| holds & bit(conditions, condition));
                 let several = row[N..2 * N].iter().fold(0, |several, &anchor| several | bit(twice, anchor));
-                self.outbox[filled] = row[W - 1];
+                outbox[filled] = row[W - 1];
                 filled += (holds & !several & 1) as usize;
-                self.put_off[put_off] = at as u32;
+                later[put_off] = at as u32;
                 put_off += (holds & several & 1) as usize;
             }
             self.filled = filled;
