@@ -103,6 +103,12 @@ pub fn ones(word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
+/// A word with its lowest bits set, so many.
+#[inline(always)]
+pub fn low_bits(count: usize) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+}
+
 /// The places of the bits of a bitmap, ascending.
 pub fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> {
     words.iter().enumerate().flat_map(|(word, &bits)| ones(bits).map(move |bit| word as u32 * 64 + bit))
