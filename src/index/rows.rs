@@ -7,12 +7,12 @@
 //! ```text
 //! number of groups
 //! of each group: rows, positives | negatives<<8 | anchors<<16 | ranges<<24, flags,
-//!                start in `constant`, first range
+//!                first range
 //! of each group with ranges: the constants of the first, in halves. Rows share it and ascend by
 //!                its constant, or descend if it is negated, so that those that pass are a prefix
 //! of each group: positive…, negative…   conditions that must hold, must not hold
 //!                anchor…                anchors that must be unique, or the row is verified
-//!                other range…           their constants stand in `constant`
+//!                other range…           each with its constant, in halves
 //!                query…
 //! ```
 //!
@@ -43,7 +43,9 @@ pub const MULTI: u32 = 2;
 /// conditions that are found together with them.
 const FEW: usize = 64;
 
-pub const HEADER: usize = 5;
+pub const HEADER: usize = 4;
+/// Words of a range that a row has for itself, with its constant.
+pub const OWN: usize = 3;
 /// More tests of a kind than a header can count are left to verification.
 pub const MOST: usize = 255;
 
@@ -375,26 +377,29 @@ fn fill_backwards(starts: &mut [u32], end: u32) {
 
 /// Lays out the rows filed under one access test.
 fn push_groups(filed: &[Row], ids: &[u32], constants: &[f64], columns: &mut Columns) {
-    let Columns { program, constant, .. } = columns;
+    let program = &mut columns.program;
     let kind = |row: &Row| (row.form, row.flags, row.first.0);
     let groups = || filed.chunk_by(|a, b| kind(a) == kind(b));
     let ranges = |group: &[Row]| (group[0].form >> 24) as usize;
     program.push(groups().count() as u32);
     for group in groups() {
         let Row { form, flags, first, .. } = group[0];
-        program.extend([group.len() as u32, form, flags, constant.len() as u32, first.0]);
-        for column in 1..ranges(group) {
-            constant.extend(group.iter().map(|row| constants[row.constants as usize + column]));
-        }
+        program.extend([group.len() as u32, form, flags, first.0]);
     }
     for group in groups().filter(|group| ranges(group) > 0) {
         program.extend(group.iter().flat_map(|row| halves_of(constants[row.constants as usize])));
     }
     for group in groups() {
         let count = |shift: u32| (group[0].form >> shift & 0xFF) as usize;
-        let width = count(0) + count(8) + count(16) + ranges(group).saturating_sub(1);
+        let width = count(0) + count(8) + count(16);
         for column in 0..width {
             program.extend(group.iter().map(|row| ids[row.ids as usize + column]));
+        }
+        for own in 1..ranges(group) {
+            for row in group {
+                program.push(ids[row.ids as usize + width + own - 1]);
+                program.extend(halves_of(constants[row.constants as usize + own]));
+            }
         }
         program.extend(group.iter().map(|row| row.query));
     }

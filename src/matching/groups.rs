@@ -2,13 +2,13 @@
 
 use crate::index::columns::View;
 use crate::index::range::Range;
-use crate::index::rows::{HEADER, constant_of};
+use crate::index::rows::{HEADER, OWN, constant_of};
 use crate::matching::bits::low_bits;
 use crate::matching::findings::Findings;
 
 /// The groups that are filed under one access test.
 pub struct Groups<'a> {
-    view: View<'a>,
+    program: &'a [u32],
     headers: &'a [[u32; HEADER]],
     /// Where the first constants and the columns of the next group start.
     firsts: usize,
@@ -23,7 +23,7 @@ impl<'a> Groups<'a> {
         let firsts = at + 1 + count * HEADER;
         let with_ranges = headers.iter().filter(|header| header[1] >> 24 != 0);
         let columns = firsts + with_ranges.map(|header| header[0] as usize * 2).sum::<usize>();
-        Groups { view, headers, firsts, columns }
+        Groups { program: view.program, headers, firsts, columns }
     }
 
     /// Where the groups end, once all were taken.
@@ -37,15 +37,15 @@ impl<'a> Iterator for Groups<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Group<'a>> {
-        let (&[rows, form, flags, constants, first], rest) = self.headers.split_first()?;
+        let (&[rows, form, flags, first], rest) = self.headers.split_first()?;
         self.headers = rest;
         let rows = rows as usize;
         let count = |shift: u32| (form >> shift & 0xFF) as usize;
         let (ranges, own) = (count(24), count(24).saturating_sub(1));
-        let firsts = &self.view.program[self.firsts..][..if ranges > 0 { rows * 2 } else { 0 }];
+        let firsts = &self.program[self.firsts..][..if ranges > 0 { rows * 2 } else { 0 }];
         self.firsts += firsts.len();
-        let width = count(0) + count(8) + count(16) + own;
-        let columns = &self.view.program[self.columns..][..rows * (width + 1)];
+        let width = count(0) + count(8) + count(16) + own * OWN;
+        let columns = &self.program[self.columns..][..rows * (width + 1)];
         self.columns += columns.len();
         Some(Group {
             rows,
@@ -57,7 +57,6 @@ impl<'a> Iterator for Groups<'a> {
             negatives: count(8),
             anchors: count(16),
             own,
-            constants: &self.view.constant[constants as usize..][..own * rows],
         })
     }
 }
@@ -75,8 +74,6 @@ pub struct Group<'a> {
     anchors: usize,
     /// Ranges that each row has for itself.
     pub own: usize,
-    /// Their constants.
-    constants: &'a [f64],
 }
 
 impl<'a> Group<'a> {
@@ -86,7 +83,7 @@ impl<'a> Group<'a> {
     }
 
     fn width(&self) -> usize {
-        self.positives + self.negatives + self.anchors + self.own
+        self.positives + self.negatives + self.anchors + self.own * OWN
     }
 
     pub fn queries(&self) -> &'a [u32] {
@@ -109,12 +106,12 @@ impl<'a> Group<'a> {
         let mut alive = low_bits(end - start);
         let first = self.positives + self.negatives + self.anchors;
         for at in 0..self.own {
-            let ranges = &self.columns[(first + at) * self.rows..][start..end];
-            let constants = &self.constants[at * self.rows..][start..end];
+            let ranges = self.columns[(first + at * OWN) * self.rows..].as_chunks::<OWN>().0;
             let mut bits = 0;
-            for (row, (&range, &constant)) in ranges.iter().zip(constants).enumerate() {
+            for (row, &[range, low, high]) in ranges[start..end].iter().enumerate() {
                 let range = Range(range);
-                bits |= (range.passes(findings.side(range.side()), constant) as u64) << row;
+                let passes = range.passes(findings.side(range.side()), constant_of([low, high]));
+                bits |= (passes as u64) << row;
             }
             alive &= bits;
             if alive == 0 {
