@@ -122,8 +122,6 @@ columns! {
 
     /// Groups of rows; see `rows`.
     program: u32,
-    /// The numbers that groups compare slots with.
-    constant: f64,
     /// The shapes of simple rows, by query, from the first that has no other rows.
     shape: Shape,
 

@@ -1,19 +1,20 @@
 //! Filing: each alternative of a query becomes a row under its *access test*, the rarest test
 //! that is necessary for it. What a message does not contain costs it nothing.
 //!
-//! Rows under one access test are grouped by shape, and a group is stored column by column:
+//! Rows under one access test are grouped by shape. First what says how far to look stands side by
+//! side, then the groups, each column by column:
 //!
 //! ```text
-//! rows, positives | negatives<<8 | anchors<<16 | ranges<<24, flags, start in `constant`
-//! (first range)               if there are ranges: rows share it and ascend by its constant,
-//!                             or descend if it is negated, so that those that pass are a prefix
-//! positive…, negative…        conditions that must hold, must not hold
-//! anchor…                     anchors that must be unique, or the row is verified
-//! other range…
-//! query…
+//! number of groups
+//! of each group: rows, positives | negatives<<8 | anchors<<16 | ranges<<24, flags,
+//!                first range
+//! of each group with ranges: the constants of the first, in halves. Rows share it and ascend by
+//!                its constant, or descend if it is negated, so that those that pass are a prefix
+//! of each group: positive…, negative…   conditions that must hold, must not hold
+//!                anchor…                anchors that must be unique, or the row is verified
+//!                other range…           each with its constant, in halves
+//!                query…
 //! ```
-//!
-//! The constants of the first range, then of the others, stand in `constant`.
 //!
 //! Most rows are *simple*: a few positives and anchors and nothing else, under a condition. They
 //! stand row by row in tables of their own, *narrow* ones with one positive and one anchor, *wide*
@@ -43,6 +44,8 @@ pub const MULTI: u32 = 2;
 const FEW: usize = 64;
 
 pub const HEADER: usize = 4;
+/// Words of a range that a row has for itself, with its constant.
+pub const OWN: usize = 3;
 /// More tests of a kind than a header can count are left to verification.
 pub const MOST: usize = 255;
 
@@ -312,10 +315,7 @@ pub fn freeze(
             }
             Access::Always(tenant) => columns.always[tenant as usize] = at,
         }
-        let kind = |row: &Row| (row.form, row.flags, row.first.0);
-        for group in filed.chunk_by(|a, b| kind(a) == kind(b)) {
-            push_group(group, &ids, &constants, columns);
-        }
+        push_groups(filed, &ids, &constants, columns);
     }
     assert!(columns.program.len() < NONE as usize, "a segment's rows fit 16 GiB: load in several parts");
     finish(columns);
@@ -375,21 +375,43 @@ fn fill_backwards(starts: &mut [u32], end: u32) {
     }
 }
 
-fn push_group(group: &[Row], ids: &[u32], constants: &[f64], columns: &mut Columns) {
-    let Row { form, flags, first, .. } = group[0];
-    let count = |shift: u32| (form >> shift & 0xFF) as usize;
-    let ranges = count(24);
-    let width = count(0) + count(8) + count(16) + ranges.saturating_sub(1);
+/// Lays out the rows filed under one access test.
+fn push_groups(filed: &[Row], ids: &[u32], constants: &[f64], columns: &mut Columns) {
     let program = &mut columns.program;
-    program.extend([group.len() as u32, form, flags, columns.constant.len() as u32]);
-    if ranges > 0 {
-        program.push(first.0);
+    let kind = |row: &Row| (row.form, row.flags, row.first.0);
+    let groups = || filed.chunk_by(|a, b| kind(a) == kind(b));
+    let ranges = |group: &[Row]| (group[0].form >> 24) as usize;
+    program.push(groups().count() as u32);
+    for group in groups() {
+        let Row { form, flags, first, .. } = group[0];
+        program.extend([group.len() as u32, form, flags, first.0]);
     }
-    for column in 0..width {
-        program.extend(group.iter().map(|row| ids[row.ids as usize + column]));
+    for group in groups().filter(|group| ranges(group) > 0) {
+        program.extend(group.iter().flat_map(|row| halves_of(constants[row.constants as usize])));
     }
-    for column in 0..ranges {
-        columns.constant.extend(group.iter().map(|row| constants[row.constants as usize + column]));
+    for group in groups() {
+        let count = |shift: u32| (group[0].form >> shift & 0xFF) as usize;
+        let width = count(0) + count(8) + count(16);
+        for column in 0..width {
+            program.extend(group.iter().map(|row| ids[row.ids as usize + column]));
+        }
+        for own in 1..ranges(group) {
+            for row in group {
+                program.push(ids[row.ids as usize + width + own - 1]);
+                program.extend(halves_of(constants[row.constants as usize + own]));
+            }
+        }
+        program.extend(group.iter().map(|row| row.query));
     }
-    program.extend(group.iter().map(|row| row.query));
+}
+
+/// A constant among the words of a program.
+fn halves_of(constant: f64) -> [u32; 2] {
+    let bits = constant.to_bits();
+    [bits as u32, (bits >> 32) as u32]
+}
+
+#[inline(always)]
+pub fn constant_of([low, high]: [u32; 2]) -> f64 {
+    f64::from_bits(low as u64 | (high as u64) << 32)
 }

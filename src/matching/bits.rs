@@ -32,37 +32,34 @@ impl Bits {
 
     #[inline(always)]
     pub fn set(&mut self, bit: u32) {
-        let word = bit as usize / 64;
-        self.words[word] |= 1 << (bit % 64);
-        self.summary[word / 64] |= 1 << (word % 64);
+        self.words[bit as usize / 64] |= 1 << (bit % 64);
+        self.touch(bit / 64);
     }
 
     /// Sets all bits of a list.
     #[inline]
-    pub fn or(&mut self, masks: Masks<'_>) {
-        for (&word, &mask) in masks.words.iter().zip(masks.masks) {
-            self.words[word as usize] |= mask;
-        }
-        self.or_summary(masks);
-    }
-
-    #[inline]
-    fn or_summary(&mut self, masks: Masks<'_>) {
-        for (&word, &mask) in masks.summary_words.iter().zip(masks.summary_masks) {
-            self.summary[word as usize] |= mask;
+    pub fn or(&mut self, masks: &[Mask]) {
+        for mask in masks {
+            self.words[mask.word as usize] |= mask.bits();
+            self.touch(mask.word);
         }
     }
 
     /// Sets all bits of a list, and in `twice` those that were set before.
     #[inline]
-    pub fn count(&mut self, twice: &mut Bits, masks: Masks<'_>) {
-        for (&word, &mask) in masks.words.iter().zip(masks.masks) {
-            let before = &mut self.words[word as usize];
-            twice.words[word as usize] |= *before & mask;
-            *before |= mask;
+    pub fn count(&mut self, twice: &mut Bits, masks: &[Mask]) {
+        for mask in masks {
+            let before = &mut self.words[mask.word as usize];
+            twice.words[mask.word as usize] |= *before & mask.bits();
+            *before |= mask.bits();
+            self.touch(mask.word);
+            twice.touch(mask.word);
         }
-        self.or_summary(masks);
-        twice.or_summary(masks);
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, word: u32) {
+        self.summary[word as usize / 64] |= 1 << (word % 64);
     }
 
     pub fn clear(&mut self) {
@@ -106,87 +103,76 @@ pub fn ones(word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
+/// A word with its lowest bits set, so many.
+#[inline(always)]
+pub fn low_bits(count: usize) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+}
+
 /// The places of the bits of a bitmap, ascending.
 pub fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> {
     words.iter().enumerate().flat_map(|(word, &bits)| ones(bits).map(move |bit| word as u32 * 64 + bit))
 }
 
-/// Bits to set, as words and masks, with the summary they lead to.
+/// Bits of one word. In halves, because so it takes twelve bytes and not sixteen.
 #[derive(Clone, Copy)]
-pub struct Masks<'a> {
-    pub words: &'a [u32],
-    pub masks: &'a [u64],
-    pub summary_words: &'a [u32],
-    pub summary_masks: &'a [u64],
+pub struct Mask {
+    pub word: u32,
+    low: u32,
+    high: u32,
+}
+
+impl Mask {
+    #[inline(always)]
+    pub fn bits(self) -> u64 {
+        self.low as u64 | (self.high as u64) << 32
+    }
 }
 
 /// A list of masks in a `MaskPool`.
 #[derive(Clone, Copy, Default)]
 pub struct MaskList {
     start: u32,
-    words: u32,
-    summary: u32,
+    len: u32,
 }
 
 impl MaskList {
     #[inline(always)]
     pub fn is_empty(self) -> bool {
-        self.words == 0
+        self.len == 0
     }
 }
 
 /// Mask lists, side by side.
 #[derive(Default)]
 pub struct MaskPool {
-    words: Vec<u32>,
-    masks: Vec<u64>,
+    masks: Vec<Mask>,
 }
 
 impl MaskPool {
     #[inline(always)]
-    pub fn get(&self, list: MaskList) -> Masks<'_> {
-        let start = list.start as usize;
-        let middle = start + list.words as usize;
-        let end = middle + list.summary as usize;
-        Masks {
-            words: &self.words[start..middle],
-            masks: &self.masks[start..middle],
-            summary_words: &self.words[middle..end],
-            summary_masks: &self.masks[middle..end],
-        }
+    pub fn get(&self, list: MaskList) -> &[Mask] {
+        &self.masks[list.start as usize..][..list.len as usize]
     }
 
     /// Stores the bits that `scratch` holds, and clears it.
     pub fn store(&mut self, scratch: &mut Bits) -> MaskList {
-        let start = self.words.len();
-        for (at, summary) in scratch.summary.iter().enumerate() {
-            for bit in ones(*summary) {
+        let start = self.masks.len();
+        for (at, summary) in scratch.summary.iter_mut().enumerate() {
+            for bit in ones(std::mem::take(summary)) {
                 let word = at * 64 + bit as usize;
-                self.words.push(word as u32);
-                self.masks.push(scratch.words[word]);
+                let bits = std::mem::take(&mut scratch.words[word]);
+                self.masks.push(Mask { word: word as u32, low: bits as u32, high: (bits >> 32) as u32 });
             }
         }
-        let middle = self.words.len();
-        for (at, &summary) in scratch.summary.iter().enumerate() {
-            if summary != 0 {
-                self.words.push(at as u32);
-                self.masks.push(summary);
-            }
-        }
-        scratch.clear();
-        MaskList {
-            start: start as u32,
-            words: (middle - start) as u32,
-            summary: (self.words.len() - middle) as u32,
-        }
+        MaskList { start: start as u32, len: (self.masks.len() - start) as u32 }
     }
 
     pub fn bytes(&self) -> usize {
-        self.words.len() * 4 + self.masks.len() * 8
+        size_of_val(self.masks.as_slice())
     }
 
     pub fn clear(&mut self) {
-        self.words.clear();
         self.masks.clear();
     }
 }

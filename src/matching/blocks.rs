@@ -8,42 +8,61 @@ use crate::index::columns::View;
 use crate::matching::bits::{Bits, ones};
 
 pub type Narrow = [u32; 4];
+/// Two positives and two anchors. Only blocks have these: most wide rows need no more.
+pub type Middle = [u32; 6];
 pub type Wide = [u32; 8];
 
 /// Stretches of a pool.
 #[derive(Clone, Copy, Default)]
 pub struct Block {
     narrow: (u32, u32),
+    middle: (u32, u32),
     wide: (u32, u32),
 }
 
 impl Block {
     #[inline(always)]
     pub fn is_empty(self) -> bool {
-        self.narrow.0 == self.narrow.1 && self.wide.0 == self.wide.1
+        (self.narrow.0 == self.narrow.1) & (self.middle.0 == self.middle.1) & (self.wide.0 == self.wide.1)
     }
 }
 
 #[derive(Default)]
 pub struct Blocks {
     narrow: Vec<Narrow>,
+    middle: Vec<Middle>,
     wide: Vec<Wide>,
 }
 
 impl Blocks {
     /// Copies the rows filed under conditions that have few.
     pub fn store(&mut self, view: View<'_>, conditions: &Bits) -> Block {
-        let (narrow, wide) = (self.narrow.len() as u32, self.wide.len() as u32);
+        let before = self.ends();
         if !view.few.is_empty() {
             for (word, bits) in conditions.words() {
                 for bit in ones(bits & view.few[word]) {
                     let condition = word * 64 + bit as usize;
                     self.narrow.extend_from_slice(view.narrow_rows(condition));
-                    self.wide.extend_from_slice(view.wide_rows(condition));
+                    view.wide_rows(condition).iter().for_each(|row| self.push_wide(view, row));
                 }
             }
         }
-        Block { narrow: (narrow, self.narrow.len() as u32), wide: (wide, self.wide.len() as u32) }
+        let after = self.ends();
+        Block { narrow: (before[0], after[0]), middle: (before[1], after[1]), wide: (before[2], after[2]) }
+    }
+
+    fn ends(&self) -> [u32; 3] {
+        [self.narrow.len() as u32, self.middle.len() as u32, self.wide.len() as u32]
+    }
+
+    /// Copies a wide row without what it was filled up with.
+    fn push_wide(&mut self, view: View<'_>, row: &Wide) {
+        let [a, b, c, d, e, f, access, query] = *row;
+        if c as usize == view.conditions() && f as usize == view.anchors() {
+            self.middle.push([a, b, d, e, access, query]);
+        } else {
+            self.wide.push(*row);
+        }
     }
 
     #[inline(always)]
@@ -52,16 +71,24 @@ impl Blocks {
     }
 
     #[inline(always)]
+    pub fn middle(&self, block: Block) -> &[Middle] {
+        &self.middle[block.middle.0 as usize..block.middle.1 as usize]
+    }
+
+    #[inline(always)]
     pub fn wide(&self, block: Block) -> &[Wide] {
         &self.wide[block.wide.0 as usize..block.wide.1 as usize]
     }
 
     pub fn bytes(&self) -> usize {
-        size_of_val(self.narrow.as_slice()) + size_of_val(self.wide.as_slice())
+        size_of_val(self.narrow.as_slice())
+            + size_of_val(self.middle.as_slice())
+            + size_of_val(self.wide.as_slice())
     }
 
     pub fn clear(&mut self) {
         self.narrow.clear();
+        self.middle.clear();
         self.wide.clear();
     }
 }

@@ -2,12 +2,12 @@
 //! what was found.
 
 use crate::index::columns::View;
-use crate::index::range::Range;
-use crate::index::rows::{HEADER, MULTI, VERIFY};
+use crate::index::rows::{MULTI, VERIFY};
 use crate::index::shape::MOST_SIMPLE;
-use crate::matching::bits::ones;
+use crate::matching::bits::{low_bits, ones};
 use crate::matching::blocks::{Block, Blocks};
 use crate::matching::findings::Findings;
+use crate::matching::groups::{Group, Groups};
 use crate::matching::settle::Unsettled;
 
 /// How much work a message was. Costs that grow with it are visible here first.
@@ -97,6 +97,7 @@ impl<J: Judge> Collector<'_, J> {
         let first_met = self.matches.len();
         for &block in found {
             self.rows::<1, 4>(blocks.narrow(block));
+            self.rows::<2, 6>(blocks.middle(block));
             self.rows::<MOST_SIMPLE, 8>(blocks.wide(block));
         }
         self.open();
@@ -154,12 +155,13 @@ impl<J: Judge> Collector<'_, J> {
                 self.flush();
             }
             let (mut filled, mut put_off) = (self.filled, 0);
+            let (outbox, later) = (&mut self.outbox, &mut self.put_off);
             for (at, row) in rows.iter().enumerate() {
                 let holds = row[..N].iter().fold(1, |holds, &condition| holds & bit(conditions, condition));
                 let several = row[N..2 * N].iter().fold(0, |several, &anchor| several | bit(twice, anchor));
-                self.outbox[filled] = row[W - 1];
+                outbox[filled] = row[W - 1];
                 filled += (holds & !several & 1) as usize;
-                self.put_off[put_off] = at as u32;
+                later[put_off] = at as u32;
                 put_off += (holds & several & 1) as usize;
             }
             self.filled = filled;
@@ -221,34 +223,23 @@ impl<J: Judge> Collector<'_, J> {
     fn groups(&mut self, start: u32, end: u32) {
         let mut at = start as usize;
         while at < end as usize {
-            at = self.group(at);
+            let mut groups = Groups::at(self.view, at);
+            for group in &mut groups {
+                self.group(&group);
+            }
+            at = groups.end();
         }
     }
 
-    /// Tests the rows of a group and returns where the next group starts.
-    fn group(&mut self, at: usize) -> usize {
-        let program = &self.view.program[at..];
-        let rows = program[0] as usize;
-        let count = |shift: u32| (program[1] >> shift & 0xFF) as usize;
-        let (positives, negatives, anchors, ranges) = (count(0), count(8), count(16), count(24));
-        let first = (ranges > 0) as usize;
-        let group = Group {
-            rows,
-            flags: program[2],
-            first: program[HEADER],
-            columns: &program[HEADER + first..],
-            positives,
-            negatives,
-            anchors,
-            own: ranges - first,
-            constants: &self.view.constant[program[3] as usize..program[3] as usize + ranges * rows],
-        };
-        let passed = if first == 1 { group.prefix(self.findings) } else { rows };
+    /// Tests the rows of a group.
+    #[inline]
+    fn group(&mut self, group: &Group<'_>) {
+        let passed = group.prefix(self.findings);
         self.work.candidates += passed as u64;
         if group.own == 0 {
             for row in 0..passed {
                 if group.holds(row, self.findings) {
-                    self.survivor(&group, row);
+                    self.survivor(group, row);
                 }
             }
         } else {
@@ -257,12 +248,11 @@ impl<J: Judge> Collector<'_, J> {
                 for bit in ones(alive) {
                     let row = start + bit as usize;
                     if group.holds(row, self.findings) {
-                        self.survivor(&group, row);
+                        self.survivor(group, row);
                     }
                 }
             }
         }
-        at + HEADER + first + rows * (group.width() + 1)
     }
 
     #[inline]
@@ -280,91 +270,8 @@ impl<J: Judge> Collector<'_, J> {
     }
 }
 
-/// A group of rows, its columns still side by side.
-struct Group<'a> {
-    rows: usize,
-    flags: u32,
-    /// The range that all rows share, if there are ranges.
-    first: u32,
-    columns: &'a [u32],
-    positives: usize,
-    negatives: usize,
-    anchors: usize,
-    /// Ranges that each row has for itself.
-    own: usize,
-    constants: &'a [f64],
-}
-
-impl Group<'_> {
-    #[inline(always)]
-    fn column(&self, column: usize, row: usize) -> u32 {
-        self.columns[column * self.rows + row]
-    }
-
-    fn width(&self) -> usize {
-        self.positives + self.negatives + self.anchors + self.own
-    }
-
-    /// How many rows pass the first range: a prefix.
-    fn prefix(&self, findings: &Findings) -> usize {
-        let range = Range(self.first);
-        let number = findings.side(range.side());
-        self.constants[..self.rows].partition_point(|&constant| range.passes(number, constant))
-    }
-
-    /// A bit for each of up to 64 rows whose own ranges pass.
-    #[inline]
-    fn passing(&self, start: usize, end: usize, findings: &Findings) -> u64 {
-        let mut alive = low_bits(end - start);
-        let first = self.positives + self.negatives + self.anchors;
-        for at in 0..self.own {
-            let ranges = &self.columns[(first + at) * self.rows..][start..end];
-            let constants = &self.constants[(1 + at) * self.rows..][start..end];
-            let mut bits = 0;
-            for (row, (&range, &constant)) in ranges.iter().zip(constants).enumerate() {
-                let range = Range(range);
-                bits |= (range.passes(findings.side(range.side()), constant) as u64) << row;
-            }
-            alive &= bits;
-            if alive == 0 {
-                break;
-            }
-        }
-        alive
-    }
-
-    /// Whether a row's conditions hold.
-    #[inline(always)]
-    fn holds(&self, row: usize, findings: &Findings) -> bool {
-        let mut holds = true;
-        for column in 0..self.positives {
-            holds &= findings.conditions.get(self.column(column, row));
-        }
-        for column in self.positives..self.positives + self.negatives {
-            holds &= !findings.conditions.get(self.column(column, row));
-        }
-        holds
-    }
-
-    #[inline(always)]
-    fn anchors_unique(&self, row: usize, findings: &Findings) -> bool {
-        let first = self.positives + self.negatives;
-        (first..first + self.anchors).all(|column| !findings.twice.get(self.column(column, row)))
-    }
-
-    #[inline(always)]
-    fn query(&self, row: usize) -> u32 {
-        self.column(self.width(), row)
-    }
-}
-
 /// A bit of a bitmap, as the lowest of a word whose others mean nothing.
 #[inline(always)]
 fn bit(words: &[u64], bit: u32) -> u64 {
     words[bit as usize / 64] >> (bit % 64)
-}
-
-#[inline(always)]
-fn low_bits(count: usize) -> u64 {
-    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }

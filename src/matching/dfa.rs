@@ -19,7 +19,7 @@ use crate::index::builder::SUBJECT_POSITION_ANY;
 use crate::index::columns::View;
 use crate::index::trie::NONE;
 use crate::matching::automaton::NameLabels;
-use crate::matching::bits::{Bits, MaskList, MaskPool, Masks};
+use crate::matching::bits::{Bits, Mask, MaskList, MaskPool};
 use crate::matching::blocks::{Block, Blocks};
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
@@ -86,6 +86,8 @@ pub struct Dfa {
     met: Vec<(ElementId, u32, Class)>,
     tested: Vec<(ElementId, u32)>,
     present: Vec<(ElementId, u32)>,
+    /// Conditions that its values meet, yet to be set.
+    fresh: Vec<MaskList>,
     /// Scratch: the states of a document's elements; nodes being gathered; marks on trie nodes.
     path: Vec<u32>,
     nodes: Vec<u32>,
@@ -124,6 +126,7 @@ impl Dfa {
             met: Vec::new(),
             tested: Vec::new(),
             present: Vec::new(),
+            fresh: Vec::new(),
             path: Vec::new(),
             nodes: Vec::new(),
             marks: Marks { marks: vec![0; view.node_label.len()], mark: 0 },
@@ -261,12 +264,12 @@ impl Dfa {
     }
 
     /// The anchors that an element of the document matched last binds.
-    pub fn anchors_of(&self, element: ElementId) -> Masks<'_> {
+    pub fn anchors_of(&self, element: ElementId) -> &[Mask] {
         self.masks.get(self.accept_of(element).anchors)
     }
 
     /// The conditions found at it, but for those about values.
-    pub fn conditions_of(&self, element: ElementId) -> Masks<'_> {
+    pub fn conditions_of(&self, element: ElementId) -> &[Mask] {
         self.masks.get(self.accept_of(element).conditions)
     }
 
@@ -275,7 +278,7 @@ impl Dfa {
     }
 
     /// The conditions about values that were found in that document, the last element first.
-    pub fn values_found(&self) -> impl Iterator<Item = (ElementId, Masks<'_>)> {
+    pub fn values_found(&self) -> impl Iterator<Item = (ElementId, &[Mask])> {
         self.tested
             .iter()
             .rev()

@@ -4,8 +4,8 @@ use crate::index::builder::{SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT
 use crate::index::columns::View;
 use crate::index::generation::Generation;
 use crate::index::range::Range;
-use crate::index::rows::HEADER;
 use crate::index::trie::{ANY, NONE};
+use crate::matching::groups::Groups;
 use crate::matching::names::Names;
 use crate::query::ast::{Axis, Literal, NameTest, Query};
 use crate::query::decompose::{Check, DOCUMENT, Decomposition, Line, Subject};
@@ -130,16 +130,11 @@ impl Search<'_> {
     fn among(&self, start: u32, end: u32, query: u32) -> bool {
         let mut at = start as usize;
         while at < end as usize {
-            let program = &self.view.program[at..];
-            let rows = program[0] as usize;
-            let count = |shift: u32| (program[1] >> shift & 0xFF) as usize;
-            let ranges = count(24);
-            let width = count(0) + count(8) + count(16) + ranges.saturating_sub(1);
-            let queries = HEADER + (ranges > 0) as usize + rows * width;
-            if program[queries..queries + rows].contains(&query) {
+            let mut groups = Groups::at(self.view, at);
+            if groups.any(|group| group.queries().contains(&query)) {
                 return true;
             }
-            at += queries + rows;
+            at = groups.end();
         }
         false
     }

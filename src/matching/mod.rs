@@ -9,6 +9,7 @@ pub mod dfa;
 pub mod explain;
 mod filing;
 pub mod findings;
+pub mod groups;
 pub mod names;
 pub mod nfa;
 pub mod selection;

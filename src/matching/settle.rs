@@ -12,7 +12,7 @@ use crate::ids::ElementId;
 use crate::index::columns::View;
 use crate::index::shape::{MOST_SIMPLE, Shape};
 use crate::index::trie::NONE;
-use crate::matching::bits::{Bits, Masks, ones};
+use crate::matching::bits::{Bits, Mask, ones};
 use crate::matching::dfa::Dfa;
 use crate::query::decompose::Reach;
 
@@ -113,10 +113,10 @@ impl Places {
     }
 
     /// Notes an element for all that are expected. Elements come in reverse.
-    fn add(&mut self, element: ElementId, found: Masks<'_>) {
-        for (&word, &mask) in found.words.iter().zip(found.masks) {
-            for bit in ones(mask & self.expected.word(word)) {
-                let head = &mut self.heads[(word * 64 + bit) as usize];
+    fn add(&mut self, element: ElementId, found: &[Mask]) {
+        for mask in found {
+            for bit in ones(mask.bits() & self.expected.word(mask.word)) {
+                let head = &mut self.heads[(mask.word * 64 + bit) as usize];
                 self.links.push((element, *head));
                 *head = self.links.len() as u32 - 1;
             }

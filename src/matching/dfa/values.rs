@@ -118,7 +118,6 @@ impl Dfa {
         let Probe { exists, flags, slots, turns, .. } = self.probes[probe];
         if exists != NONE {
             self.present.push((element, exists));
-            self.give(exists, findings);
         }
         let is_numeric = flags & ENTRY_NUMBER != 0 || slots.len > 0 || turns.len > 0;
         let value = self.known.value(view, value, is_numeric);
@@ -170,8 +169,9 @@ impl Dfa {
         }
     }
 
-    /// Sets the conditions that hold of the values met. Looking them all up in a row lets the
-    /// processor wait for many of them at once: the cache is larger than what is near it.
+    /// Sets the conditions that hold of the values met. Each step is taken for all values before
+    /// the next one, and none branches on what it has just read: so the processor waits for many
+    /// values at once, and the cache is larger than what is near it.
     pub(super) fn resolve(
         &mut self,
         view: View<'_>,
@@ -190,23 +190,32 @@ impl Dfa {
                 }
                 self.tested[at].1 = self.learn(view, probe as usize, class);
             }
-            self.give(self.tested[at].1, findings);
         }
         self.met = met;
+        self.give();
+        for &conditions in &self.fresh {
+            findings.conditions.or(self.masks.get(conditions));
+        }
         Ok(())
     }
 
-    /// Notes what an answer says; a second time in the same document it says nothing new.
-    #[inline]
-    fn give(&mut self, answer: u32, findings: &mut Findings) {
-        let answer = &mut self.answers[answer as usize];
-        if answer.given != self.document {
+    /// Gathers what the answers say; a second time in the same document one says nothing new.
+    fn give(&mut self) {
+        let most = self.present.len() + self.tested.len();
+        let (mut fresh, mut wanted) = (0, self.wanted.len());
+        self.fresh.resize(most, MaskList::default());
+        self.wanted.resize(wanted + most, Block::default());
+        for &(_, answer) in self.present.iter().chain(&self.tested) {
+            let answer = &mut self.answers[answer as usize];
+            let is_new = answer.given != self.document;
             answer.given = self.document;
-            findings.conditions.or(self.masks.get(answer.conditions));
-            if !answer.block.is_empty() {
-                self.wanted.push(answer.block);
-            }
+            self.fresh[fresh] = answer.conditions;
+            fresh += is_new as usize;
+            self.wanted[wanted] = answer.block;
+            wanted += (is_new & !answer.block.is_empty()) as usize;
         }
+        self.fresh.truncate(fresh);
+        self.wanted.truncate(wanted);
     }
 
     #[cold]
