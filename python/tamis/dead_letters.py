@@ -25,7 +25,7 @@ from tamis.errors import marked
 from tamis.printable import printable
 from tamis.settings import Settings, load_settings
 
-TITLES = ("letter", "received", "tenant", "source", "message", "code", "reason", "replayed")
+TITLES = ("letter", "received", "tenant", "source", "message", "reason", "replayed")
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -125,7 +125,7 @@ def _table(letters: Sequence[Letter], marks: Mapping[str, Mark]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     shown = [name for name in TITLES if not rows or any(row[name] for row in rows)]
     for name in shown:
-        whole = name in ("letter", "received", "code")
+        whole = name in ("letter", "received")
         table.add_column(
             name, overflow="fold", no_wrap=whole, min_width=14 if name == "reason" else len(name)
         )
@@ -138,12 +138,12 @@ def _table(letters: Sequence[Letter], marks: Mapping[str, Mark]) -> Table:
 def _cells(letter: Letter, mark: Mark | None) -> dict[str, str]:
     place = f" (line {letter.line}, column {letter.column})" if letter.line is not None else ""
     replayed = "yes" if mark else ""
-    values = (letter.key, _time(letter.received), letter.tenant, letter.source, letter.id, letter.code)
-    return dict(zip(TITLES, (*values, letter.reason + place, replayed), strict=True))
+    values = (letter.key, _time(letter.received), letter.tenant, letter.source, letter.id)
+    return dict(zip(TITLES, (*values, f"{letter.code}: {letter.reason}{place}", replayed), strict=True))
 
 
 def _time(time: datetime) -> str:
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M}"
+    return f"{time.astimezone(UTC):%m-%d %H:%M}"
 
 
 def show(options: argparse.Namespace) -> int:
