@@ -4,7 +4,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, islice
@@ -24,6 +24,8 @@ from tamis.connectors.transcode import HEAD_BYTES, encoding_of
 from tamis.errors import marked
 from tamis.printable import printable
 from tamis.settings import Settings, load_settings
+
+TITLES = ("letter", "received", "tenant", "source", "message", "reason", "replayed")
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -117,30 +119,31 @@ def _plain(letter: Letter, mark: Mark | None) -> dict[str, Any]:
     return {**value, "replayed": mark.time if mark else None}
 
 
-def _table(letters: Iterable[Letter], marks: dict[str, Mark]) -> Table:
+def _table(letters: Sequence[Letter], marks: Mapping[str, Mark]) -> Table:
+    """A column that has nothing to tell takes no room."""
+    rows = [_cells(letter, marks.get(letter.key)) for letter in letters]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for title in ("letter", "received", "tenant", "source", "message", "code", "reason", "replayed"):
-        table.add_column(title, overflow="fold", min_width=len(title))
-    for letter in letters:
-        mark = marks.get(letter.key)
-        place = f" (line {letter.line}, column {letter.column})" if letter.line is not None else ""
-        cells = (
-            letter.key,
-            _time(letter.received),
-            letter.tenant,
-            letter.source,
-            letter.id,
-            letter.code,
-            letter.reason + place,
-            _time(datetime.fromisoformat(mark.time)) if mark else "",
+    shown = [name for name in TITLES if not rows or any(row[name] for row in rows)]
+    for name in shown:
+        whole = name in ("letter", "received")
+        table.add_column(
+            name, overflow="fold", no_wrap=whole, min_width=14 if name == "reason" else len(name)
         )
+    for row in rows:
         # Text, not markup: square brackets may be part of it.
-        table.add_row(*(Text(printable(cell)) for cell in cells))
+        table.add_row(*(Text(printable(row[name])) for name in shown))
     return table
 
 
+def _cells(letter: Letter, mark: Mark | None) -> dict[str, str]:
+    place = f" (line {letter.line}, column {letter.column})" if letter.line is not None else ""
+    replayed = "yes" if mark else ""
+    values = (letter.key, _time(letter.received), letter.tenant, letter.source, letter.id)
+    return dict(zip(TITLES, (*values, f"{letter.code}: {letter.reason}{place}", replayed), strict=True))
+
+
 def _time(time: datetime) -> str:
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    return f"{time.astimezone(UTC):%m-%d %H:%M}"
 
 
 def show(options: argparse.Namespace) -> int:
