@@ -124,5 +124,12 @@ def test_the_command_runs_as_a_program(folder: Path) -> None:
 
 def test_the_demo_shows_whom_messages_reach() -> None:
     done = subprocess.run([sys.executable, "-m", "tamis.demo"], capture_output=True, text=True, check=True)
-    for told in ("harbour office", "storm watch", "refused at line 4", "refused at column"):
+    for told in (
+        "harbour office",
+        "storm watch",
+        "refused: `AND`",
+        "is a dead letter",
+        "+ second reader",
+        "5 messages",
+    ):
         assert told in done.stdout

@@ -111,6 +111,7 @@ def test_without_a_file_it_is_the_embedded_job(tmp_path: Path, monkeypatch: pyte
         ("[[source]]\nname = 'x'\npath = 'a'\nlimits = { deep = 1 }", "unknown-setting", "depth"),
         ("[[source]]\nname = 'x'\npath = 'a'\nafter = 'burn'", "bad-after", "burn"),
         ("[[sink]]\nform = 'csv'", "bad-form", "csv"),
+        ("[[sink]]\npath = 'x'\n[[sink]]\npath = 'x'", "two-outboxes", "path"),
         ("[[sink]]\ntargets = ['x']", "no-sink", "targets"),
         ("[[sink]]\nkind = 'kafka'\nservers = 'x'\ntopic = '{id}'", "bad-topic", "id"),
         ("[metrics]\nport = true", "bad-setting", "port"),

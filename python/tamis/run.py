@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         flag = f"--{name.replace('.', '-').replace('_', '-')}"
         parser.add_argument(flag, dest=name, metavar="VALUE", help=f"or {variable}")
     parser.add_argument(
-        "--idle", type=float, metavar="SECONDS", help="stop when nothing came for so long; never unless given"
+        "--idle", type=float, metavar="SECONDS", help="stop so long after the last batch; never unless given"
     )
     parser.set_defaults(run=run)
 
@@ -68,8 +68,6 @@ class _Stop:
         self._signalled = True
 
     def __call__(self) -> bool:
-        now = time.monotonic()
-        if self._last is None:
-            # Starting does not count.
-            self._last = now
-        return self._signalled or (self._idle is not None and now - self._last > self._idle)
+        if self._signalled or self._idle is None or self._last is None:
+            return self._signalled
+        return time.monotonic() - self._last > self._idle

@@ -267,6 +267,9 @@ def _check(settings: Settings) -> None:
     if all(sink.targets is not None for sink in settings.sinks):
         reason = "every [[sink]] has targets: deliveries with others would be lost; leave them out of one"
         raise SettingsError("no-sink", reason)
+    paths = [sink.path for sink in settings.sinks if isinstance(sink, DirectorySink)]
+    if len(set(paths)) < len(paths):
+        raise SettingsError("two-outboxes", "two [[sink]] have one path: each needs its own")
     if settings.interval < 0:
         raise SettingsError("bad-setting", "interval is a number of seconds, not negative")
 

@@ -27,7 +27,7 @@ from tamis.spark.inbox import read_inbox
 from tamis.spark.kafka import read_kafka
 from tamis.spark.pipeline import Pipeline
 from tamis.spark.session import session
-from tamis.spark.sinks import burial, sinks
+from tamis.spark.sinks import burial, sinks, sweep
 from tamis.status import BatchReport, StatusBoard
 from tamis.store import Store
 
@@ -104,6 +104,7 @@ class Job:
         for stream in self._streams:
             if self._metadata(stream).exists():
                 self._batches(stream)
+        self._sweep_sinks()
         self._generation = -1
         self._newest()
         self._spark: SparkSession = session(settings)
@@ -146,6 +147,13 @@ class Job:
                 needed.update(record.generation for record in stream.batches.unfinished())
         with suppress(TamisError):
             self._store.sweep(needed)
+
+    def _sweep_sinks(self) -> None:
+        """Let go of files that a batch left which will never be published."""
+        known = [stream.batches for stream in self._streams if stream.batches is not None]
+        unfinished = [batches.key(record.batch) for batches in known for record in batches.unfinished()]
+        with suppress(TamisError):
+            sweep(self._settings, unfinished)
 
     def _reference(self, number: int) -> Generation:
         return Generation(self._settings.generations, number, cache=self._settings.cache)

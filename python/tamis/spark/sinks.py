@@ -33,6 +33,14 @@ def burial(settings: Settings) -> Write:
     return partial(_to_letters, letters)
 
 
+def sweep(settings: Settings, unfinished: Sequence[Batch]) -> None:
+    """Remove what batches left behind that will not be run again."""
+    for sink in settings.sinks:
+        if isinstance(sink, DirectorySink):
+            Outbox(sink.path, sink.form).sweep(unfinished)
+    DeadLetters(settings.dead_letters).sweep(unfinished)
+
+
 def _write(sink: Configured) -> Write:
     if isinstance(sink, DirectorySink):
         return partial(_to_outbox, Outbox(sink.path, sink.form))
