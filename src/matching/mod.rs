@@ -271,7 +271,7 @@ impl Matcher {
                 judge,
                 outbox: [0; OUTBOX],
                 filled: 0,
-                put_off: [0; OUTBOX],
+                places: [0; OUTBOX],
                 base: *base,
                 matches: &mut matches.queries,
                 work: &mut matches.work,
