@@ -12,6 +12,7 @@ pub mod findings;
 pub mod groups;
 pub mod names;
 pub mod nfa;
+pub mod places;
 pub mod selection;
 pub mod settle;
 pub mod verify;
@@ -30,8 +31,9 @@ use crate::matching::dfa::Dfa;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::matching::nfa::Nfa;
+use crate::matching::places::Found;
 use crate::matching::selection::Compiled;
-use crate::matching::settle::{Found, Settler, Unsettled};
+use crate::matching::settle::{Settler, Unsettled};
 use crate::matching::verify::{Memo, Verifier};
 
 /// Memory for caches, unless said otherwise.
