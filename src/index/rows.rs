@@ -166,6 +166,7 @@ impl Rows<'_> {
 
     /// A simple row, filled up to its size.
     fn push_simple(&mut self, access: Access, access_under: Under, query: u32) {
+        let access_under = self.drop_idle_anchors(access_under);
         let wide = self.positives.len().max(self.anchors.len()) > 1;
         let size = if wide { MOST_SIMPLE } else { 1 };
         self.rows.push(Row {
@@ -186,6 +187,22 @@ impl Rows<'_> {
         let place = (query - self.first_single) as usize;
         self.shapes.resize(self.shapes.len().max(place + 1), Shape::default());
         self.shapes[place] = Shape::new(lines, self.counted);
+    }
+
+    /// Drops the anchors of a simple row that a single line passes through: there is nothing that it
+    /// would have to meet there. They come from lines that are equal, as in `a[b]/b`.
+    fn drop_idle_anchors(&mut self, mut access_under: Under) -> Under {
+        for anchor in (0..self.anchors.len()).rev() {
+            let lines = std::iter::once(access_under).chain(self.positives.iter().map(|(_, under)| *under));
+            let through = lines.filter(|under| under.is_through(anchor)).count();
+            if through != 1 || self.counted.is_some() {
+                continue;
+            }
+            self.anchors.remove(anchor);
+            access_under = access_under.without(anchor);
+            self.positives.iter_mut().for_each(|(_, under)| *under = under.without(anchor));
+        }
+        access_under
     }
 
     /// Drops tests that a header cannot count; false if there were any.

@@ -15,9 +15,9 @@ pub type Wide = [u32; 8];
 /// Stretches of a pool.
 #[derive(Clone, Copy, Default)]
 pub struct Block {
-    narrow: (u32, u32),
-    middle: (u32, u32),
-    wide: (u32, u32),
+    pub narrow: (u32, u32),
+    pub middle: (u32, u32),
+    pub wide: (u32, u32),
 }
 
 impl Block {
@@ -29,9 +29,9 @@ impl Block {
 
 #[derive(Default)]
 pub struct Blocks {
-    narrow: Vec<Narrow>,
-    middle: Vec<Middle>,
-    wide: Vec<Wide>,
+    pub narrow: Vec<Narrow>,
+    pub middle: Vec<Middle>,
+    pub wide: Vec<Wide>,
 }
 
 impl Blocks {
@@ -63,21 +63,6 @@ impl Blocks {
         } else {
             self.wide.push(*row);
         }
-    }
-
-    #[inline(always)]
-    pub fn narrow(&self, block: Block) -> &[Narrow] {
-        &self.narrow[block.narrow.0 as usize..block.narrow.1 as usize]
-    }
-
-    #[inline(always)]
-    pub fn middle(&self, block: Block) -> &[Middle] {
-        &self.middle[block.middle.0 as usize..block.middle.1 as usize]
-    }
-
-    #[inline(always)]
-    pub fn wide(&self, block: Block) -> &[Wide] {
-        &self.wide[block.wide.0 as usize..block.wide.1 as usize]
     }
 
     pub fn bytes(&self) -> usize {

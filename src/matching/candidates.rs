@@ -72,7 +72,8 @@ pub struct Collector<'a, J: Judge> {
     /// Queries on their way to `matches`: a place to write to without asking whether there is room.
     pub outbox: [u32; OUTBOX],
     pub filled: usize,
-    pub put_off: [u32; OUTBOX],
+    /// Scratch: places of rows that passed so far.
+    pub places: [u32; OUTBOX],
     /// Added to each query's number.
     pub base: u32,
     pub matches: &'a mut Vec<u32>,
@@ -95,11 +96,9 @@ impl<J: Judge> Collector<'_, J> {
             self.opened.extend(ones(bits & self.view.filed[word]).map(|bit| first as u32 + bit));
         }
         let first_met = self.matches.len();
-        for &block in found {
-            self.rows::<1, 4>(blocks.narrow(block));
-            self.rows::<2, 6>(blocks.middle(block));
-            self.rows::<MOST_SIMPLE, 8>(blocks.wide(block));
-        }
+        self.rows::<1, 4>(&blocks.narrow, found.iter().map(|block| block.narrow));
+        self.rows::<2, 6>(&blocks.middle, found.iter().map(|block| block.middle));
+        self.rows::<MOST_SIMPLE, 8>(&blocks.wide, found.iter().map(|block| block.wide));
         self.open();
         for &slot in self.findings.touched() {
             self.thresholds(slot as usize * 2);
@@ -121,8 +120,9 @@ impl<J: Judge> Collector<'_, J> {
         for condition in opened.iter().map(|&condition| condition as usize) {
             let in_block = view.few.get(condition / 64).is_none_or(|bits| bits >> (condition % 64) & 1 != 0);
             if !in_block {
-                self.rows::<1, 4>(view.narrow_rows(condition));
-                self.rows::<MOST_SIMPLE, 8>(view.wide_rows(condition));
+                let of = |starts: &[u32]| std::iter::once((starts[condition], starts[condition + 1]));
+                self.rows::<1, 4>(view.narrow, of(view.condition_narrow));
+                self.rows::<MOST_SIMPLE, 8>(view.wide, of(view.condition_wide));
             }
             if !view.condition_rows.is_empty() {
                 self.groups(view.condition_rows[condition], view.condition_rows[condition + 1]);
@@ -143,31 +143,59 @@ impl<J: Judge> Collector<'_, J> {
         }
     }
 
-    /// Tests simple rows with N positives and N anchors. Whether a row passes cannot be foretold, so
-    /// nothing branches on it: each writes its outcome, and only how far the lists have grown
+    /// Tests stretches of simple rows with N positives and N anchors: the first positive, which is the
+    /// rarest, of all of them, the rest of those that passed. Whether a row passes cannot be foretold,
+    /// so nothing branches on it: each writes its outcome, and only how far the lists have grown
     /// depends on it.
     #[inline]
-    fn rows<const N: usize, const W: usize>(&mut self, rows: &[[u32; W]]) {
-        self.work.candidates += rows.len() as u64;
-        let (conditions, twice) = (self.findings.conditions.all(), self.findings.twice.all());
-        for rows in rows.chunks(OUTBOX) {
-            if self.filled + rows.len() > OUTBOX {
-                self.flush();
+    fn rows<const N: usize, const W: usize>(
+        &mut self,
+        pool: &[[u32; W]],
+        stretches: impl Iterator<Item = (u32, u32)>,
+    ) {
+        let conditions = self.findings.conditions.all();
+        let mut passed = 0;
+        for (start, end) in stretches {
+            let (rows, mut at) = (&pool[start as usize..end as usize], start);
+            self.work.candidates += rows.len() as u64;
+            for rows in rows.chunks(OUTBOX) {
+                if passed + rows.len() > OUTBOX {
+                    self.rest_of::<N, W>(pool, passed);
+                    passed = 0;
+                }
+                let places = &mut self.places;
+                for row in rows {
+                    places[passed] = at;
+                    passed += (bit(conditions, row[0]) & 1) as usize;
+                    at += 1;
+                }
             }
-            let (mut filled, mut put_off) = (self.filled, 0);
-            let (outbox, later) = (&mut self.outbox, &mut self.put_off);
-            for (at, row) in rows.iter().enumerate() {
-                let holds = row[..N].iter().fold(1, |holds, &condition| holds & bit(conditions, condition));
-                let several = row[N..2 * N].iter().fold(0, |several, &anchor| several | bit(twice, anchor));
-                outbox[filled] = row[W - 1];
-                filled += (holds & !several & 1) as usize;
-                later[put_off] = at as u32;
-                put_off += (holds & several & 1) as usize;
-            }
-            self.filled = filled;
-            let put_off = self.put_off[..put_off].iter().map(|&at| Unsettled::of::<N, W>(&rows[at as usize]));
-            self.unsettled.extend(put_off);
         }
+        self.rest_of::<N, W>(pool, passed);
+    }
+
+    /// Tests what is left of the rows whose first positive holds.
+    fn rest_of<const N: usize, const W: usize>(&mut self, pool: &[[u32; W]], passed: usize) {
+        if self.filled + passed > OUTBOX {
+            self.flush();
+        }
+        let (conditions, twice) = (self.findings.conditions.all(), self.findings.twice.all());
+        let (mut filled, mut put_off) = (self.filled, 0);
+        let (outbox, places) = (&mut self.outbox, &mut self.places);
+        for passed in 0..passed {
+            let at = places[passed];
+            let row = &pool[at as usize];
+            let holds = row[1..N].iter().fold(1, |holds, &condition| holds & bit(conditions, condition));
+            let several = row[N..2 * N].iter().fold(0, |several, &anchor| several | bit(twice, anchor));
+            outbox[filled] = row[W - 1];
+            filled += (holds & !several & 1) as usize;
+            // Never past the places still to be read.
+            places[put_off] = at;
+            put_off += (holds & several & 1) as usize;
+        }
+        self.filled = filled;
+        let put_off = self.places[..put_off].iter().map(|&at| Unsettled::of::<N, W>(&pool[at as usize]));
+        self.unsettled.extend(put_off);
     }
 
     /// Hands over what passed.

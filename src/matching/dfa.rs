@@ -265,16 +265,22 @@ impl Dfa {
 
     /// The anchors that an element of the document matched last binds.
     pub fn anchors_of(&self, element: ElementId) -> &[Mask] {
-        self.masks.get(self.accept_of(element).anchors)
+        self.masks.get(self.accepts[self.accept_of(element) as usize].anchors)
     }
 
     /// The conditions found at it, but for those about values.
     pub fn conditions_of(&self, element: ElementId) -> &[Mask] {
-        self.masks.get(self.accept_of(element).conditions)
+        self.masks.get(self.accepts[self.accept_of(element) as usize].conditions)
     }
 
-    fn accept_of(&self, element: ElementId) -> &Accept {
-        &self.accepts[self.states[self.path[element.index()] as usize].accept as usize]
+    /// The number of its accept set.
+    pub fn accept_of(&self, element: ElementId) -> u32 {
+        self.states[self.path[element.index()] as usize].accept
+    }
+
+    /// How many accept sets there are.
+    pub fn accepts(&self) -> usize {
+        self.accepts.len()
     }
 
     /// The conditions about values that were found in that document, the last element first.

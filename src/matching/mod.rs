@@ -12,6 +12,7 @@ pub mod findings;
 pub mod groups;
 pub mod names;
 pub mod nfa;
+pub mod places;
 pub mod selection;
 pub mod settle;
 mod sought;
@@ -31,8 +32,9 @@ use crate::matching::dfa::Dfa;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::matching::nfa::Nfa;
+use crate::matching::places::Found;
 use crate::matching::selection::Compiled;
-use crate::matching::settle::{Found, Settler, Unsettled};
+use crate::matching::settle::{Settler, Unsettled};
 use crate::matching::verify::{Memo, Verifier};
 
 /// Memory for caches, unless said otherwise.
@@ -272,7 +274,7 @@ impl Matcher {
                 judge,
                 outbox: [0; OUTBOX],
                 filled: 0,
-                put_off: [0; OUTBOX],
+                places: [0; OUTBOX],
                 base: *base,
                 matches: &mut matches.queries,
                 work: &mut matches.work,

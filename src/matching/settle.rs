@@ -12,14 +12,13 @@ use crate::ids::ElementId;
 use crate::index::columns::View;
 use crate::index::shape::{MOST_SIMPLE, Shape};
 use crate::index::trie::NONE;
-use crate::matching::bits::{Bits, Mask, ones};
-use crate::matching::dfa::Dfa;
+use crate::matching::bits::{Bits, ones};
+use crate::matching::places::{Found, Places};
 use crate::query::decompose::Reach;
 
-/// Past so many elements looked at for a message, or places noted, candidates are verified one by
-/// one instead: it bounds time and memory.
+/// Past so many elements looked at for a message, or too many places, candidates are verified one by
+/// one instead: it bounds the time.
 const MOST_LOOKS: usize = 1 << 16;
-const MOST_PLACES: usize = 1 << 18;
 
 /// A row to settle.
 pub struct Unsettled {
@@ -57,10 +56,8 @@ impl Unsettled {
             return None;
         }
         let anchor = self.several.trailing_zeros();
-        (0..=MOST_SIMPLE as u32).find_map(|line| match self.shape.reach(anchor, line) {
-            Some(Reach::Exactly(steps)) => Some(Lead { anchor, line, steps }),
-            _ => None,
-        })
+        let (line, steps) = self.shape.lead(anchor)?;
+        Some(Lead { anchor, line, steps })
     }
 
     /// The anchors among `several` that lie directly below one with these lines.
@@ -84,54 +81,6 @@ struct Lead {
     anchor: u32,
     line: u32,
     steps: u32,
-}
-
-/// What a document is, and what was found in it.
-#[derive(Clone, Copy)]
-pub struct Found<'a> {
-    pub document: &'a Document,
-    pub dfa: &'a Dfa,
-}
-
-/// The elements where each of some conditions or anchors was found, in document order.
-struct Places {
-    expected: Bits,
-    heads: Vec<u32>,
-    /// An element and the next link.
-    links: Vec<(ElementId, u32)>,
-}
-
-impl Places {
-    fn new(count: usize) -> Places {
-        Places { expected: Bits::new(count), heads: vec![NONE; count], links: Vec::new() }
-    }
-
-    fn reset(&mut self) {
-        self.expected.iter().for_each(|of| self.heads[of as usize] = NONE);
-        self.expected.clear();
-        self.links.clear();
-    }
-
-    /// Notes an element for all that are expected. Elements come in reverse.
-    fn add(&mut self, element: ElementId, found: &[Mask]) {
-        for mask in found {
-            for bit in ones(mask.bits() & self.expected.word(mask.word)) {
-                let head = &mut self.heads[(mask.word * 64 + bit) as usize];
-                self.links.push((element, *head));
-                *head = self.links.len() as u32 - 1;
-            }
-        }
-    }
-
-    #[inline]
-    fn of(&self, of: u32) -> impl Iterator<Item = ElementId> {
-        let mut at = self.heads[of as usize];
-        std::iter::from_fn(move || {
-            let &(element, next) = self.links.get(at as usize)?;
-            at = next;
-            Some(element)
-        })
-    }
 }
 
 /// Scratch of one segment, for one document at a time.
@@ -165,23 +114,21 @@ impl Settler {
     }
 
     /// Announces a row; all are announced before the first is settled.
+    #[inline]
     pub fn expect(&mut self, row: &Unsettled) {
         let led = row.lead().is_some();
         for anchor in ones(row.several as u64) {
-            let (mut clear, mut lines) = (led, row.shape.lines_of(anchor));
-            while lines != 0 {
-                let line = lines.trailing_zeros();
-                lines &= lines - 1;
+            for line in ones(row.shape.lines_of(anchor) as u64) {
                 self.conditions.expected.set(row.lines[line as usize]);
-                clear &= row.shape.reach(anchor, line) != Some(Reach::Unclear);
             }
-            if !clear {
+            if !led || row.shape.is_unclear(anchor) {
                 self.anchors.expected.set(row.anchors[anchor as usize]);
             }
         }
     }
 
     /// Whether the lines of a row hold together; `None` if the document itself must be asked.
+    #[inline]
     pub fn settle(&mut self, row: &Unsettled, found: Found<'_>) -> Option<bool> {
         if !self.conditions_ready {
             self.find_conditions(found);
@@ -190,6 +137,11 @@ impl Settler {
         if let Some(lead) = row.lead() {
             return self.led(row, lead, found);
         }
+        self.unled(row, found)
+    }
+
+    /// Settles a row from the elements of its anchors.
+    fn unled(&mut self, row: &Unsettled, found: Found<'_>) -> Option<bool> {
         let whole = ElementId(0)..ElementId::from(found.document.elements.len());
         // More lines than there are: every anchor lies below.
         for anchor in ones(row.below(0x1F) as u64) {
@@ -201,6 +153,7 @@ impl Settler {
     }
 
     /// Settles a row from the places of its leading line.
+    #[inline]
     fn led(&mut self, row: &Unsettled, lead: Lead, found: Found<'_>) -> Option<bool> {
         let Lead { anchor, line, steps } = lead;
         let others = row.shape.lines_of(anchor) & !(1 << line);
@@ -289,6 +242,7 @@ impl Settler {
     }
 
     /// Whether all of some lines came by an element of an anchor.
+    #[inline]
     fn lines(
         &mut self,
         row: &Unsettled,
@@ -313,6 +267,7 @@ impl Settler {
     }
 
     /// Whether a condition was found where a line that came by an element ends.
+    #[inline]
     fn came_by(
         &mut self,
         condition: u32,
@@ -366,27 +321,24 @@ impl Settler {
     }
 
     /// Finds the places of the conditions that are expected.
-    fn find_conditions(&mut self, Found { document, dfa }: Found<'_>) {
+    fn find_conditions(&mut self, found: Found<'_>) {
         self.conditions_ready = true;
-        for element in (0..document.elements.len()).rev().map(ElementId::from) {
-            self.conditions.add(element, dfa.conditions_of(element));
-            if self.conditions.links.len() > MOST_PLACES {
-                self.looks = MOST_LOOKS;
-                return;
-            }
-        }
-        dfa.values_found().for_each(|(element, found)| self.conditions.add(element, found));
+        let by_accept = self.conditions.fill_by_accept(found, |element| found.dfa.conditions_of(element));
+        let fits = by_accept && self.conditions.fill(found.dfa.values_found());
+        self.give_up_unless(fits);
     }
 
     /// Finds the elements of the anchors that are expected.
-    fn find_anchors(&mut self, Found { document, dfa }: Found<'_>) {
+    fn find_anchors(&mut self, found: Found<'_>) {
         self.anchors_ready = true;
-        for element in (0..document.elements.len()).rev().map(ElementId::from) {
-            self.anchors.add(element, dfa.anchors_of(element));
-            if self.anchors.links.len() > MOST_PLACES {
-                self.looks = MOST_LOOKS;
-                return;
-            }
+        let fits = self.anchors.fill_by_accept(found, |element| found.dfa.anchors_of(element));
+        self.give_up_unless(fits);
+    }
+
+    /// Leaves the rest of the message to verification if there was too much to note.
+    fn give_up_unless(&mut self, fits: bool) {
+        if !fits {
+            self.looks = MOST_LOOKS;
         }
     }
 }

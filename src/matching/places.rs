@@ -1,0 +1,159 @@
+//! Where conditions and anchors were found, for those that somebody asks about.
+
+use crate::document::Document;
+use crate::ids::ElementId;
+use crate::index::trie::NONE;
+use crate::matching::bits::{Bits, Mask, ones};
+use crate::matching::dfa::Dfa;
+
+/// More places than this are not noted: it bounds time and memory.
+const MOST_PLACES: usize = 1 << 18;
+
+/// What a document is, and what was found in it.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    pub document: &'a Document,
+    pub dfa: &'a Dfa,
+}
+
+/// The elements where each of some conditions or anchors was found, in document order.
+pub struct Places {
+    pub expected: Bits,
+    pub heads: Vec<u32>,
+    /// An element and the next link.
+    pub links: Vec<(ElementId, u32)>,
+    /// Words in which something expected was found, yet to be linked; the first so many are.
+    hits: Vec<Hit>,
+    hit: usize,
+    /// Per accept set: the hits of the last element that had it, if it bears the present mark.
+    seen: Vec<Seen>,
+    mark: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    mark: u32,
+    start: u32,
+    end: u32,
+}
+
+/// Expected bits of a word that were found at an element.
+#[derive(Clone, Copy, Default)]
+struct Hit {
+    bits: u64,
+    word: u32,
+    element: u32,
+}
+
+/// Hits are linked when there are so many.
+const MOST_HITS: usize = 1 << 12;
+
+impl Places {
+    pub fn new(count: usize) -> Places {
+        let (expected, heads) = (Bits::new(count), vec![NONE; count]);
+        Places { expected, heads, links: Vec::new(), hits: Vec::new(), hit: 0, seen: Vec::new(), mark: 0 }
+    }
+
+    pub fn reset(&mut self) {
+        self.expected.iter().for_each(|of| self.heads[of as usize] = NONE);
+        self.expected.clear();
+        self.links.clear();
+    }
+
+    /// Notes an element for all that are expected. Elements come in reverse. Whether a word holds
+    /// any cannot be foretold, so nothing branches on it: hits are linked later.
+    #[inline]
+    fn add(&mut self, element: ElementId, found: &[Mask]) {
+        self.make_room(found.len());
+        let (expected, mut hit) = (self.expected.all(), self.hit);
+        let hits = &mut self.hits[..];
+        for mask in found {
+            let bits = mask.bits() & expected[mask.word as usize];
+            hits[hit] = Hit { bits, word: mask.word, element: element.0 };
+            hit += (bits != 0) as usize;
+        }
+        self.hit = hit;
+    }
+
+    /// Notes the elements of a document by what their accept sets hold; false when there are too many
+    /// places. Elements with the same accept set have the same hits.
+    pub fn fill_by_accept<'a>(&mut self, found: Found<'a>, of: impl Fn(ElementId) -> &'a [Mask]) -> bool {
+        self.forget_seen();
+        self.seen.resize(self.seen.len().max(found.dfa.accepts()), Seen::default());
+        for element in (0..found.document.elements.len()).rev().map(ElementId::from) {
+            let accept = found.dfa.accept_of(element) as usize;
+            let Seen { mark, start, end } = self.seen[accept];
+            let first = self.hit;
+            if mark == self.mark {
+                self.make_room((end - start) as usize);
+                self.hits.copy_within(start as usize..end as usize, first);
+                self.hit += (end - start) as usize;
+                self.hits[first..self.hit].iter_mut().for_each(|hit| hit.element = element.0);
+            } else {
+                self.add(element, of(element));
+                self.seen[accept] = Seen { mark: self.mark, start: first as u32, end: self.hit as u32 };
+            }
+            if self.hit > MOST_HITS {
+                self.link();
+                self.forget_seen();
+                if self.links.len() > MOST_PLACES {
+                    return false;
+                }
+            }
+        }
+        self.link();
+        true
+    }
+
+    fn forget_seen(&mut self) {
+        self.mark = self.mark.wrapping_add(1);
+        if self.mark == 0 {
+            self.seen.fill(Seen::default());
+            self.mark = 1;
+        }
+    }
+
+    /// Notes other places; false when there are too many.
+    pub fn fill<'a>(&mut self, found: impl Iterator<Item = (ElementId, &'a [Mask])>) -> bool {
+        for (element, found) in found {
+            self.add(element, found);
+            if self.hit > MOST_HITS {
+                self.link();
+                if self.links.len() > MOST_PLACES {
+                    return false;
+                }
+            }
+        }
+        self.link();
+        true
+    }
+
+    #[inline]
+    fn make_room(&mut self, hits: usize) {
+        if self.hits.len() < self.hit + hits {
+            self.hits.resize(self.hit + hits.max(MOST_HITS), Hit::default());
+        }
+    }
+
+    /// Links the hits, so that places can be looked up.
+    fn link(&mut self) {
+        for hit in &self.hits[..self.hit] {
+            for bit in ones(hit.bits) {
+                let head = &mut self.heads[(hit.word * 64 + bit) as usize];
+                self.links.push((ElementId(hit.element), *head));
+                *head = self.links.len() as u32 - 1;
+            }
+        }
+        self.hit = 0;
+    }
+
+    #[inline]
+    pub fn of(&self, of: u32) -> impl Iterator<Item = ElementId> {
+        let mut at = self.heads[of as usize];
+        std::iter::from_fn(move || {
+            let &(element, next) = self.links.get(at as usize)?;
+            at = next;
+            Some(element)
+        })
+    }
+}
