@@ -109,6 +109,6 @@ def test_what_is_refused_becomes_a_dead_letter_with_its_reason(
 def test_a_host_with_a_cache_copies_what_it_maps(
     spark: SparkSession, generation: Generation, tmp_path: Path
 ) -> None:
-    cached = Generation(generation.directory, generation.number, cache=str(tmp_path / "cache"))
+    cached = Generation(generation.directory, generation.number, stored=True, cache=str(tmp_path / "cache"))
     assert count(sift(envelopes(spark), cached, "t", Limits())).deliveries == 5
     assert Store(tmp_path / "cache").newest() == generation.number

@@ -91,12 +91,14 @@ class Generation:
     """A generation by its place: what travels to other processes, which map its files."""
 
     directory: str
-    """Of its files, or the URL of a store."""
+    """Of its snapshot, or the URL of the store that it is published in."""
     number: int
     cache_bytes: int = CACHE_BYTES
     """Bounds the caches of one matching thread; 0 is without."""
+    stored: bool = False
+    """Whether it is a store's, so that a host may copy its files to a cache first."""
     cache: str | None = None
-    """A directory of each host to copy the files to; none: they are mapped where they are."""
+    """That cache, unless a host names its own; none: files are mapped where they are."""
 
 
 @dataclass(frozen=True, slots=True)

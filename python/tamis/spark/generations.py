@@ -56,12 +56,12 @@ def opened_subscriptions(generation: Generation) -> Subscriptions:
 def local_directory(generation: Generation) -> Path:
     """Where the files of a generation are on this host: the one place that knows.
 
-    They are where they were written, unless the host or the job names a cache: then they are copied there
-    first, by whichever worker comes first.
+    A snapshot's are where they were written. A store's are copied to a cache if the host or the job names
+    one, by whichever worker comes first.
     """
-    cache = os.environ.get(CACHE_VARIABLE) or generation.cache
-    if cache is None and "://" not in generation.directory:
+    if not generation.stored:
         return Path(generation.directory)
+    cache = os.environ.get(CACHE_VARIABLE) or generation.cache
     directory = Store(generation.directory).fetch(generation.number, cache)
     if cache is not None:
         # A batch that is run again may need the generation before; who has mapped a file keeps it.

@@ -156,7 +156,7 @@ class Job:
             sweep(self._settings, unfinished)
 
     def _reference(self, number: int) -> Generation:
-        return Generation(self._settings.generations, number, cache=self._settings.cache)
+        return Generation(self._settings.generations, number, stored=True, cache=self._settings.cache)
 
     def _look_after(self, stream: _Stream) -> None:
         """Start a source's query when it is due; notice when it has failed."""
