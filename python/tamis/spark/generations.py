@@ -2,7 +2,7 @@
 
 import os
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tamis.engine import Index
@@ -16,8 +16,18 @@ DIRECTORIES = 4
 CACHE_VARIABLE = "TAMIS_CACHE"
 """A host's own word on where its cache is."""
 
-_open: OrderedDict[str, tuple[Generation, Index]] = OrderedDict()
-_subscriptions: OrderedDict[str, tuple[Generation, Subscriptions]] = OrderedDict()
+
+@dataclass(slots=True)
+class _Open:
+    """What is open of a directory."""
+
+    generation: Generation
+    index: Index
+    subscriptions: Subscriptions | None = None
+    """By number; opened when they are first asked for, for a snapshot has none."""
+
+
+_open: OrderedDict[str, _Open] = OrderedDict()
 
 
 def opened(generation: Generation) -> Index:
@@ -25,32 +35,31 @@ def opened(generation: Generation) -> Index:
 
     Its files are mapped: all workers of a host share one copy. Only the caches are a worker's own.
     """
-    before = _open.pop(generation.directory, None)
-    if before is not None and before[0] == generation:
-        index = before[1]
-    elif before is not None and replace(before[0], number=generation.number) == generation:
-        index = before[1]
-        local_directory(generation)
-        index.advance(generation.number)
-    else:
-        index = Index.open(local_directory(generation), generation.number, cache_bytes=generation.cache_bytes)
-    _open[generation.directory] = (generation, index)
-    while len(_open) > DIRECTORIES:
-        _open.popitem(last=False)
-    return index
+    return _opened(generation).index
 
 
 def opened_subscriptions(generation: Generation) -> Subscriptions:
     """The subscriptions of a generation by number, kept open like its index."""
-    before = _subscriptions.pop(generation.directory, None)
-    if before is not None and before[0] == generation:
-        subscriptions = before[1]
-    else:
-        subscriptions = Subscriptions.open(local_directory(generation), generation.number)
-    _subscriptions[generation.directory] = (generation, subscriptions)
-    while len(_subscriptions) > DIRECTORIES:
-        _subscriptions.popitem(last=False)
-    return subscriptions
+    known = _opened(generation)
+    if known.subscriptions is None:
+        known.subscriptions = Subscriptions.open(local_directory(generation), generation.number)
+    return known.subscriptions
+
+
+def _opened(generation: Generation) -> _Open:
+    known = _open.pop(generation.directory, None)
+    if known is None or replace(known.generation, number=generation.number) != generation:
+        directory = local_directory(generation)
+        index = Index.open(directory, generation.number, cache_bytes=generation.cache_bytes)
+        known = _Open(generation, index)
+    elif known.generation != generation:
+        local_directory(generation)
+        known.index.advance(generation.number)
+        known = _Open(generation, known.index)
+    _open[generation.directory] = known
+    while len(_open) > DIRECTORIES:
+        _open.popitem(last=False)
+    return known
 
 
 def local_directory(generation: Generation) -> Path:
