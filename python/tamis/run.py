@@ -4,14 +4,13 @@ import argparse
 import logging
 import signal
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
 from tamis.live import display
 from tamis.settings import ENVIRONMENT, load_settings
-from tamis.status import BatchReport, StatusBoard
+from tamis.status import StatusBoard
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,9 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for variable, name in ENVIRONMENT.items():
         flag = f"--{name.replace('.', '-').replace('_', '-')}"
         parser.add_argument(flag, dest=name, metavar="VALUE", help=f"or {variable}")
-    parser.add_argument(
-        "--idle", type=float, metavar="SECONDS", help="stop so long after the last batch; never unless given"
-    )
     parser.set_defaults(run=run)
 
 
@@ -35,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     flags = {name: getattr(options, name) for name in ENVIRONMENT.values()}
     settings = load_settings(options.config, flags)
     board = StatusBoard(settings.state, [source.name for source in settings.sources])
-    stop = _Stop(board, options.idle)
+    stop = _Stop()
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop.by_signal)
     with ExitStack() as stack:
@@ -49,25 +45,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Stop:
-    """Whether to stop."""
+    """Whether a signal came."""
 
-    def __init__(self, board: StatusBoard, idle: float | None) -> None:
-        self._idle = idle
+    def __init__(self) -> None:
         self._signalled = False
-        self._last: float | None = None
-        board.on_report(self._came)
-
-    def _came(self, report: BatchReport) -> None:
-        self._last = time.monotonic()
 
     def by_signal(self, kind: int, frame: FrameType | None) -> None:
-        """A signal came."""
+        """The first one; a second one takes its usual way."""
         if self._signalled:
             signal.signal(kind, signal.SIG_DFL)
             signal.raise_signal(kind)
         self._signalled = True
 
     def __call__(self) -> bool:
-        if self._signalled or self._idle is None or self._last is None:
-            return self._signalled
-        return time.monotonic() - self._last > self._idle
+        return self._signalled
