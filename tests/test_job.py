@@ -24,9 +24,7 @@ def has_delivered(folder: Folder, message: str) -> bool:
 
 
 def test_messages_reach_those_who_want_them_and_subscriptions_change_meanwhile(tmp_path: Path) -> None:
-    folder = Folder(
-        tmp_path, "[metrics]\nport = 0\n[[source]]\nname = 'inbox'\npath = 'inbox'\ntenant = 't'\n"
-    )
+    folder = Folder(tmp_path, "[[source]]\nname = 'inbox'\npath = 'inbox'\ntenant = 't'\n")
     with Catalog(folder.catalog) as catalog:
         catalog.add(NewSubscription("ann", "//b", id="q1", tenant="t"))
         catalog.add(NewSubscription("eve", "//b", id="q1", tenant="other"))
