@@ -124,13 +124,14 @@ impl Alternatives {
         }
     }
 
-    pub fn renumber(&mut self, conditions: &[u32]) {
+    pub fn renumber(&mut self, conditions: &[u32], anchors: &[u32]) {
         for part in &mut self.parts {
             match part {
                 Part::Positive(condition, _) | Part::Negative(condition) => {
                     *condition = conditions[*condition as usize];
                 }
-                _ => {}
+                Part::Anchor(anchor) => *anchor = anchors[*anchor as usize],
+                Part::Range(..) | Part::Counted(..) => {}
             }
         }
     }

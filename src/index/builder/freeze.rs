@@ -21,7 +21,8 @@ impl Builder {
         let conditions = self.number_conditions(&exact);
         let queries = self.number_queries(&exact, &conditions);
         self.freeze_queries(&queries, &mut columns);
-        self.alternatives.renumber(&conditions);
+        let anchors = self.number_anchors();
+        self.alternatives.renumber(&conditions, &anchors);
         self.freeze_automaton(&conditions, &mut columns);
         columns.counts = vec![
             conditions.len() as u32,
@@ -119,6 +120,20 @@ impl Builder {
         for (number, &(_, _, _, condition)) in order.iter().enumerate() {
             numbers[condition as usize] = number as u32;
         }
+        numbers
+    }
+
+    /// New numbers for anchors: those that an element binds together side by side. Returns by old
+    /// number, and `anchors` has the new ones.
+    fn number_anchors(&mut self) -> Vec<u32> {
+        let mut order: Vec<_> =
+            self.anchors.iter().map(|(&node, &anchor)| (self.trie.reversed(node), anchor)).collect();
+        order.sort_unstable();
+        let mut numbers = vec![0; order.len()];
+        for (number, &(_, anchor)) in order.iter().enumerate() {
+            numbers[anchor as usize] = number as u32;
+        }
+        self.anchors.values_mut().for_each(|anchor| *anchor = numbers[*anchor as usize]);
         numbers
     }
 
