@@ -129,35 +129,56 @@ impl Mask {
     }
 }
 
-/// A list of masks in a `MaskPool`.
-#[derive(Clone, Copy, Default)]
-pub struct MaskList {
-    start: u32,
-    len: u32,
-}
+/// A list of masks in a `MaskPool`: the place of its head.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct MaskList(u32);
 
 impl MaskList {
+    /// The list without masks, which is in every pool.
+    pub const EMPTY: MaskList = MaskList(0);
+    /// No list: it is not known yet.
+    pub const UNKNOWN: MaskList = MaskList(u32::MAX);
+
     #[inline(always)]
     pub fn is_empty(self) -> bool {
-        self.len == 0
+        self == MaskList::EMPTY
     }
 }
 
-/// Mask lists, side by side.
-#[derive(Default)]
+/// Mask lists, side by side. Each has a head in the form of a mask, with its tag and its length, so
+/// that whoever has waited for the head has waited for the masks too.
 pub struct MaskPool {
     masks: Vec<Mask>,
+}
+
+impl Default for MaskPool {
+    fn default() -> MaskPool {
+        MaskPool { masks: vec![Mask { word: 0, low: 0, high: 0 }] }
+    }
 }
 
 impl MaskPool {
     #[inline(always)]
     pub fn get(&self, list: MaskList) -> &[Mask] {
-        &self.masks[list.start as usize..][..list.len as usize]
+        self.stretch(self.head(list).1)
     }
 
-    /// Stores the bits that `scratch` holds, and clears it.
-    pub fn store(&mut self, scratch: &mut Bits) -> MaskList {
-        let start = self.masks.len();
+    /// The tag of a list, and where its masks are: start and length.
+    #[inline(always)]
+    pub fn head(&self, list: MaskList) -> (u32, (u32, u32)) {
+        let head = self.masks[list.0 as usize];
+        (head.word, (list.0 + 1, head.low))
+    }
+
+    #[inline(always)]
+    pub fn stretch(&self, (start, len): (u32, u32)) -> &[Mask] {
+        &self.masks[start as usize..][..len as usize]
+    }
+
+    /// Stores the bits that `scratch` holds, and clears it. If there are none, nothing is tagged.
+    pub fn store(&mut self, scratch: &mut Bits, tag: u32) -> MaskList {
+        let head = self.masks.len();
+        self.masks.push(Mask { word: tag, low: 0, high: 0 });
         for (at, summary) in scratch.summary.iter_mut().enumerate() {
             for bit in ones(std::mem::take(summary)) {
                 let word = at * 64 + bit as usize;
@@ -165,14 +186,21 @@ impl MaskPool {
                 self.masks.push(Mask { word: word as u32, low: bits as u32, high: (bits >> 32) as u32 });
             }
         }
-        MaskList { start: start as u32, len: (self.masks.len() - start) as u32 }
+        let len = self.masks.len() - head - 1;
+        if len == 0 {
+            self.masks.pop();
+            return MaskList::EMPTY;
+        }
+        self.masks[head].low = len as u32;
+        MaskList(head as u32)
     }
 
     pub fn bytes(&self) -> usize {
         size_of_val(self.masks.as_slice())
     }
 
+    /// Forgets all lists but the empty one.
     pub fn clear(&mut self) {
-        self.masks.clear();
+        self.masks.truncate(1);
     }
 }

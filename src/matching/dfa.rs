@@ -6,12 +6,14 @@
 //! be dropped at any time; see `nfa` for the same without it.
 
 mod known;
+mod recent;
 mod values;
 
 use rustc_hash::FxHashMap;
 
 use known::Known;
-use values::{Answer, Class, Probe};
+use recent::Recent;
+use values::{Class, Met, Probe, Subject};
 
 use crate::document::Document;
 use crate::ids::{ElementId, NameId};
@@ -47,9 +49,9 @@ struct Accept {
     nodes: Stretch,
     /// How many of them, the first, lead on by `/`.
     inner: u32,
+    /// Tagged with their block of rows.
     conditions: MaskList,
     anchors: MaskList,
-    block: Block,
     /// A stretch of `probes`, by subject: attributes first, so many.
     probes: Stretch,
     attributes: u32,
@@ -68,26 +70,31 @@ pub struct Dfa {
     loop_steps: FxHashMap<u64, Stretch>,
     probes: Vec<Probe>,
     /// Their subjects, which are looked through often.
-    subjects: Vec<u32>,
+    subjects: Vec<Subject>,
     /// A label and its entries, a stretch of the pool.
     labelled: Vec<(u32, Stretch)>,
     turns: Vec<f64>,
-    /// What classes of values say, by probe.
-    values: FxHashMap<(u32, Class), u32>,
-    answers: Vec<Answer>,
+    /// What classes of values say, by probe: conditions, tagged with their block of rows.
+    values: FxHashMap<(u32, Class), MaskList>,
+    recent: Recent,
     sets: Vec<u32>,
     masks: MaskPool,
     blocks: Blocks,
+    /// The stretches of blocks, by tag; that of tag 0 is empty.
+    tagged: Vec<Block>,
+    /// Per tag: the document its block was last wanted for.
+    given: Vec<u32>,
 
     /// The blocks of rows that a document needs.
     wanted: Vec<Block>,
     known: Known,
-    /// The classes of values met in a document, and their answers; what is there at all. By element.
-    met: Vec<(ElementId, u32, Class)>,
-    tested: Vec<(ElementId, u32)>,
-    present: Vec<(ElementId, u32)>,
-    /// Conditions that its values meet, yet to be set.
-    fresh: Vec<MaskList>,
+    /// The short values of a document; what was said of all its values; what is there at all. By
+    /// element.
+    met: Vec<Met>,
+    tested: Vec<(ElementId, MaskList)>,
+    present: Vec<(ElementId, MaskList)>,
+    /// Where the conditions are that its values meet, yet to be set.
+    fresh: Vec<(u32, u32)>,
     /// Scratch: the states of a document's elements; nodes being gathered; marks on trie nodes.
     path: Vec<u32>,
     nodes: Vec<u32>,
@@ -117,10 +124,12 @@ impl Dfa {
             labelled: Vec::new(),
             turns: Vec::new(),
             values: FxHashMap::default(),
-            answers: Vec::new(),
+            recent: Recent::default(),
             sets: Vec::new(),
             masks: MaskPool::default(),
             blocks: Blocks::default(),
+            tagged: vec![Block::default()],
+            given: vec![0],
             wanted: Vec::new(),
             known: Known::default(),
             met: Vec::new(),
@@ -145,8 +154,9 @@ impl Dfa {
             self.state_ids.len() + self.transitions.len() + self.loop_steps.len() + self.values.len() * 2;
         let sets = self.accept_ids.len() + self.loop_ids.len();
         self.sets.len() * 4
-            + self.answers.len() * size_of::<Answer>()
+            + self.recent.bytes()
             + self.blocks.bytes()
+            + self.tagged.len() * (size_of::<Block>() + 4)
             + self.turns.len() * 8
             + self.labelled.len() * 12
             + self.masks.bytes()
@@ -154,7 +164,7 @@ impl Dfa {
             + sets * (MAP_ENTRY + 24)
             + self.states.len() * size_of::<State>()
             + self.accepts.len() * (size_of::<Accept>() + 4)
-            + self.probes.len() * (size_of::<Probe>() + 4)
+            + self.probes.len() * (size_of::<Probe>() + size_of::<Subject>())
     }
 
     pub fn states(&self) -> usize {
@@ -182,10 +192,12 @@ impl Dfa {
         self.labelled.clear();
         self.turns.clear();
         self.values.clear();
-        self.answers.clear();
+        self.recent.clear();
         self.sets.clear();
         self.masks.clear();
         self.blocks.clear();
+        self.tagged.truncate(1);
+        self.given.truncate(1);
         self.visits.clear();
     }
 
@@ -204,7 +216,7 @@ impl Dfa {
         self.document = self.document.wrapping_add(2);
         if self.document == 0 {
             self.visits.fill(0);
-            self.answers.iter_mut().for_each(|answer| answer.given = 0);
+            self.given.fill(0);
             self.document = 2;
         }
         let start = self.start(view, root);
@@ -231,7 +243,8 @@ impl Dfa {
             let accept = self.states[state as usize].accept;
             self.visit(accept, findings);
             if self.accepts[accept as usize].probes.len > 0 {
-                self.look(view, accept, ElementId::from(index), document, names, ranks, findings);
+                let element = ElementId::from(index);
+                self.look(view, accept, element, document, names, ranks, findings, capacity)?;
             }
         }
         self.resolve(view, findings, capacity)
@@ -245,9 +258,10 @@ impl Dfa {
         let accept = &self.accepts[accept as usize];
         if *visit < self.document {
             *visit = self.document;
-            findings.conditions.or(self.masks.get(accept.conditions));
-            if !accept.block.is_empty() {
-                self.wanted.push(accept.block);
+            let (tag, stretch) = self.masks.head(accept.conditions);
+            findings.conditions.or(self.masks.stretch(stretch));
+            if tag != 0 {
+                self.wanted.push(self.tagged[tag as usize]);
             }
             if !accept.anchors.is_empty() {
                 findings.once.count(&mut findings.twice, self.masks.get(accept.anchors));
@@ -289,7 +303,7 @@ impl Dfa {
             .iter()
             .rev()
             .chain(self.present.iter().rev())
-            .map(|&(element, answer)| (element, self.masks.get(self.answers[answer as usize].conditions)))
+            .map(|&(element, conditions)| (element, self.masks.get(conditions)))
     }
 
     /// The state of the document node.
@@ -409,15 +423,26 @@ impl Dfa {
             let label = view.node_label[node as usize];
             entries.extend(view.entries(node).map(|entry| (view.entry_subject[entry], label, entry as u32)));
         }
-        let block = self.blocks.store(view, &self.conditions);
-        let conditions = self.masks.store(&mut self.conditions);
-        let anchors = self.masks.store(&mut self.anchors);
+        let conditions = self.store_conditions(view);
+        let anchors = self.masks.store(&mut self.anchors, 0);
         let probes = self.probes(view, entries);
-        let subjects = slice(&self.subjects, probes);
-        let attributes = subjects.partition_point(|&subject| subject < SUBJECT_POSITION_ANY) as u32;
-        self.accepts.push(Accept { nodes, inner, conditions, anchors, block, probes, attributes });
+        let subjects = &self.subjects[probes.start as usize..];
+        let attributes = subjects.partition_point(|subject| subject.of < SUBJECT_POSITION_ANY) as u32;
+        self.accepts.push(Accept { nodes, inner, conditions, anchors, probes, attributes });
         self.visits.push(0);
         id
+    }
+
+    /// Stores what `conditions` holds, tagged with the block of its rows.
+    fn store_conditions(&mut self, view: View<'_>) -> MaskList {
+        let block = self.blocks.store(view, &self.conditions);
+        let mut tag = 0;
+        if !block.is_empty() {
+            tag = self.tagged.len() as u32;
+            self.tagged.push(block);
+            self.given.push(0);
+        }
+        self.masks.store(&mut self.conditions, tag)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The values below an element: attributes, text, positions, looked up by their class.
 
 use super::known::Value;
+use super::recent::Short;
 use super::{Accept, Dfa, Full, Stretch, slice};
 use crate::document::Document;
 use crate::ids::ElementId;
@@ -25,23 +26,31 @@ impl Class {
     pub(super) const NOTHING: Class = Class { text: NONE, number: NONE, place: NONE };
 }
 
-/// What a probe says of a class of values.
-pub(super) struct Answer {
-    pub(super) conditions: MaskList,
-    pub(super) block: Block,
-    /// The document it was last given in.
-    pub(super) given: u32,
+/// A short value that was met: the answer to it goes to `tested`, at this place.
+pub(super) struct Met {
+    at: u32,
+    probe: u32,
+    value: Short,
+}
+
+/// What a probe looks at. It is plain if a value's answer is all there is to say about it.
+pub(super) struct Subject {
+    pub(super) of: u32,
+    is_plain: bool,
 }
 
 /// Flag of a probe: some entry is tested for inequality.
 const PROBE_UNEQUAL: u8 = 1 << 7;
 
+/// The share of the cache's room that is for values met lately.
+const RECENT_SHARE: usize = 16;
+
 /// What is looked at below such an element: one subject, for all the nodes at once.
 #[derive(Clone, Copy)]
 pub(super) struct Probe {
     pub(super) flags: u8,
-    /// The answer that holds of every value, or `NONE`.
-    pub(super) exists: u32,
+    /// The answer that holds of every value.
+    pub(super) exists: MaskList,
     /// Slots to gather numbers for; entries with inequalities or bounds. Stretches of the pool.
     pub(super) slots: Stretch,
     pub(super) others: Stretch,
@@ -63,46 +72,45 @@ impl Dfa {
         names: &Names,
         ranks: &mut Ranks,
         findings: &mut Findings,
-    ) {
+        capacity: usize,
+    ) -> Result<(), Full> {
         let Accept { probes, attributes, .. } = self.accepts[accept as usize];
         let (start, end) = (probes.start as usize, (probes.start + probes.len) as usize);
         let others = start + attributes as usize;
         if start < others {
             // The label of `*` is the least.
-            let any = (self.subjects[start] == ANY) as usize;
+            let any = (self.subjects[start].of == ANY) as usize;
             for attribute in document.attributes_of(element) {
                 let value = document.value(attribute);
                 if any == 1 {
-                    self.test(view, start, element, value, findings);
+                    self.test(view, start, element, value, findings, capacity)?;
                 }
                 let labels = names.of(attribute.name);
                 for label in [labels.name, labels.namespace] {
                     let named = start + any;
-                    let of_label = |&subject: &u32| label != NONE && subject == label;
+                    let of_label = |subject: &Subject| label != NONE && subject.of == label;
                     if let Some(at) = self.subjects[named..others].iter().position(of_label) {
-                        self.test(view, named + at, element, value, findings);
+                        self.test(view, named + at, element, value, findings, capacity)?;
                     }
                 }
             }
         }
         for probe in others..end {
-            match self.subjects[probe] {
+            match self.subjects[probe].of {
                 SUBJECT_TEXT => {
                     for text in document.texts_of(element) {
-                        self.test(view, probe, element, text.content.of(&document.text), findings);
+                        let value = text.content.of(&document.text);
+                        self.test(view, probe, element, value, findings, capacity)?;
                     }
                 }
-                SUBJECT_VALUE => self.test(view, probe, element, document.string_value(element), findings),
-                SUBJECT_POSITION => {
-                    let rank = ranks.of(document, element).named;
-                    self.test_rank(view, probe, element, rank, findings);
+                SUBJECT_VALUE => {
+                    self.test(view, probe, element, document.string_value(element), findings, capacity)?;
                 }
-                _ => {
-                    let rank = ranks.of(document, element).any;
-                    self.test_rank(view, probe, element, rank, findings);
-                }
+                SUBJECT_POSITION => self.meet(probe, element, Short::of_rank(ranks.of(document, element).named)),
+                _ => self.meet(probe, element, Short::of_rank(ranks.of(document, element).any)),
             }
         }
+        Ok(())
     }
 
     /// Tests one value of a probe's subject.
@@ -114,34 +122,52 @@ impl Dfa {
         element: ElementId,
         value: &[u8],
         findings: &mut Findings,
-    ) {
-        let Probe { exists, flags, slots, turns, .. } = self.probes[probe];
-        if exists != NONE {
-            self.present.push((element, exists));
+        capacity: usize,
+    ) -> Result<(), Full> {
+        if self.subjects[probe].is_plain && let Some(value) = Short::of(value) {
+            self.meet(probe, element, value);
+            return Ok(());
         }
-        let is_numeric = flags & ENTRY_NUMBER != 0 || slots.len > 0 || turns.len > 0;
-        let value = self.known.value(view, value, is_numeric);
-        self.test_known(probe, element, value, findings);
+        self.test_at_once(view, probe, element, value, findings, capacity)
     }
-    /// Tests a rank.
+
+    /// Puts off what is said of a short value: see `resolve`.
     #[inline]
-    fn test_rank(
+    fn meet(&mut self, probe: usize, element: ElementId, value: Short) {
+        self.met.push(Met { at: self.tested.len() as u32, probe: probe as u32, value });
+        self.tested.push((element, MaskList::UNKNOWN));
+    }
+
+    /// Tests a value that is long, or of which there is more to say.
+    fn test_at_once(
         &mut self,
         view: View<'_>,
         probe: usize,
         element: ElementId,
-        rank: u32,
+        value: &[u8],
         findings: &mut Findings,
-    ) {
-        let number = rank as f64;
-        let value = Value { text: NONE, constant: view.number_constant(number), number };
-        self.test_known(probe, element, value, findings);
+        capacity: usize,
+    ) -> Result<(), Full> {
+        let Probe { exists, flags, slots, turns, .. } = self.probes[probe];
+        if !exists.is_empty() {
+            self.present.push((element, exists));
+        }
+        let is_numeric = flags & ENTRY_NUMBER != 0 || slots.len > 0 || turns.len > 0;
+        let value = self.known.value(view, value, is_numeric);
+        for at in slots.start..slots.start + slots.len {
+            findings.gather(self.sets[at as usize], value.number);
+        }
+        let class = self.class(probe, value);
+        let answer = self.answer(view, probe, class, capacity)?;
+        if !answer.is_empty() {
+            self.tested.push((element, answer));
+        }
+        Ok(())
     }
 
-    /// Tests a value, now that it is known what it is.
-    #[inline]
-    fn test_known(&mut self, probe: usize, element: ElementId, value: Value, findings: &mut Findings) {
-        let Probe { flags, slots, turns, .. } = self.probes[probe];
+    /// The class of a value.
+    fn class(&self, probe: usize, value: Value) -> Class {
+        let Probe { flags, turns, .. } = self.probes[probe];
         let mut class = Class::NOTHING;
         if flags & ENTRY_TEXT != 0 {
             class.text = value.text;
@@ -155,18 +181,7 @@ impl Dfa {
             let on = turns.get(below).is_some_and(|&turn| turn == value.number);
             class.place = (below * 2 + on as usize) as u32;
         }
-        for at in slots.start..slots.start + slots.len {
-            findings.gather(self.sets[at as usize], value.number);
-        }
-        self.compare(probe, element, class);
-    }
-
-    /// Puts off what a value's class says: see `resolve`.
-    #[inline]
-    fn compare(&mut self, probe: usize, element: ElementId, class: Class) {
-        if class != Class::NOTHING || self.probes[probe].flags & PROBE_UNEQUAL != 0 {
-            self.met.push((element, probe as u32, class));
-        }
+        class
     }
 
     /// Sets the conditions that hold of the values met. Each step is taken for all values before
@@ -179,53 +194,89 @@ impl Dfa {
         capacity: usize,
     ) -> Result<(), Full> {
         let met = std::mem::take(&mut self.met);
-        for &(element, probe, class) in &met {
-            let known = self.values.get(&(probe, class)).copied();
-            self.tested.push((element, known.unwrap_or(NONE)));
+        let mut known = true;
+        for met in &met {
+            let answer = self.recent.get(met.probe, met.value);
+            self.tested[met.at as usize].1 = answer;
+            known &= answer != MaskList::UNKNOWN;
         }
-        for (at, &(_, probe, class)) in met.iter().enumerate() {
-            if self.tested[at].1 == NONE {
-                if self.bytes() > capacity {
-                    return Err(Full);
+        if !known {
+            for met in &met {
+                if self.tested[met.at as usize].1 == MaskList::UNKNOWN {
+                    self.tested[met.at as usize].1 = self.recall(view, met, capacity)?;
                 }
-                self.tested[at].1 = self.learn(view, probe as usize, class);
             }
         }
         self.met = met;
         self.give();
-        for &conditions in &self.fresh {
-            findings.conditions.or(self.masks.get(conditions));
+        for &stretch in &self.fresh {
+            findings.conditions.or(self.masks.stretch(stretch));
         }
         Ok(())
     }
 
-    /// Gathers what the answers say; a second time in the same document one says nothing new.
+    /// Gathers what the answers say: of each block once.
     fn give(&mut self) {
         let most = self.present.len() + self.tested.len();
-        let (mut fresh, mut wanted) = (0, self.wanted.len());
-        self.fresh.resize(most, MaskList::default());
+        let mut wanted = self.wanted.len();
+        self.fresh.clear();
         self.wanted.resize(wanted + most, Block::default());
-        for &(_, answer) in self.present.iter().chain(&self.tested) {
-            let answer = &mut self.answers[answer as usize];
-            let is_new = answer.given != self.document;
-            answer.given = self.document;
-            self.fresh[fresh] = answer.conditions;
-            fresh += is_new as usize;
-            self.wanted[wanted] = answer.block;
-            wanted += (is_new & !answer.block.is_empty()) as usize;
+        for &(_, conditions) in self.present.iter().chain(&self.tested) {
+            let (tag, stretch) = self.masks.head(conditions);
+            self.fresh.push(stretch);
+            let given = &mut self.given[tag as usize];
+            let is_new = (*given != self.document) & (tag != 0);
+            *given = self.document;
+            self.wanted[wanted] = self.tagged[tag as usize];
+            wanted += is_new as usize;
         }
-        self.fresh.truncate(fresh);
         self.wanted.truncate(wanted);
     }
 
+    /// What is said of a short value that was not met lately.
     #[cold]
-    fn learn(&mut self, view: View<'_>, probe: usize, class: Class) -> u32 {
-        // The same class may have been met twice.
-        if let Some(&answer) = self.values.get(&(probe as u32, class)) {
-            return answer;
+    fn recall(&mut self, view: View<'_>, met: &Met, capacity: usize) -> Result<MaskList, Full> {
+        let value = match met.value.rank() {
+            Some(rank) => {
+                let number = rank as f64;
+                Value { text: NONE, constant: view.number_constant(number), number }
+            }
+            None => {
+                let (bytes, len) = met.value.bytes();
+                self.known.value(view, &bytes[..len], true)
+            }
+        };
+        let class = self.class(met.probe as usize, value);
+        let answer = self.answer(view, met.probe as usize, class, capacity)?;
+        self.recent.put(met.probe, met.value, answer, capacity / RECENT_SHARE);
+        Ok(answer)
+    }
+
+    /// What a probe says of a class of values.
+    fn answer(
+        &mut self,
+        view: View<'_>,
+        probe: usize,
+        class: Class,
+        capacity: usize,
+    ) -> Result<MaskList, Full> {
+        if class == Class::NOTHING && self.probes[probe].flags & PROBE_UNEQUAL == 0 {
+            return Ok(MaskList::EMPTY);
         }
+        if let Some(&answer) = self.values.get(&(probe as u32, class)) {
+            return Ok(answer);
+        }
+        if self.bytes() > capacity {
+            return Err(Full);
+        }
+        let answer = self.learn(view, probe, class);
+        self.values.insert((probe as u32, class), answer);
+        Ok(answer)
+    }
+
+    fn learn(&mut self, view: View<'_>, probe: usize, class: Class) -> MaskList {
         let Probe { labelled, others, .. } = self.probes[probe];
-        let subject = self.subjects[probe];
+        let subject = self.subjects[probe].of;
         for constant in [class.text, class.number] {
             if constant != NONE {
                 for at in labelled.start..labelled.start + labelled.len {
@@ -248,17 +299,7 @@ impl Dfa {
                 view.passed_bounds(entry, number).for_each(|condition| self.conditions.set(condition));
             }
         }
-        let answer = self.answer(view);
-        self.values.insert((probe as u32, class), answer);
-        answer
-    }
-
-    /// The answer that says `conditions`.
-    fn answer(&mut self, view: View<'_>) -> u32 {
-        let block = self.blocks.store(view, &self.conditions);
-        let conditions = self.masks.store(&mut self.conditions);
-        self.answers.push(Answer { conditions, block, given: 0 });
-        self.answers.len() as u32 - 1
+        self.store_conditions(view)
     }
 
     /// A number with a place among a probe's turns: a turn, or one between two.
@@ -281,14 +322,13 @@ impl Dfa {
         entries.sort_unstable();
         let start = self.probes.len() as u32;
         for of_subject in entries.chunk_by(|a, b| a.0 == b.0) {
-            let (mut flags, mut exists) = (0, false);
+            let mut flags = 0;
             let slots_start = self.sets.len() as u32;
             for &(_, _, entry) in of_subject {
                 let entry = entry as usize;
                 flags |= view.entry_flags[entry];
                 if view.entry_exists[entry] != NONE {
                     self.conditions.set(view.entry_exists[entry]);
-                    exists = true;
                 }
                 if view.entry_slot[entry] != NONE {
                     self.sets.push(view.entry_slot[entry]);
@@ -318,8 +358,9 @@ impl Dfa {
                 }
             }
             self.turns[turns_start..].sort_unstable_by(f64::total_cmp);
-            let exists = if exists { self.answer(view) } else { NONE };
-            self.subjects.push(of_subject[0].0);
+            let exists = self.store_conditions(view);
+            let is_plain = exists.is_empty() && slots_start == others_start;
+            self.subjects.push(Subject { of: of_subject[0].0, is_plain });
             let stretch = |start: u32, end: u32| Stretch { start, len: end - start };
             self.probes.push(Probe {
                 flags,
