@@ -44,6 +44,15 @@ impl Met {
     fn forget(&mut self, query: u32) {
         self.0[query as usize / 64] = 0;
     }
+
+    /// Forgets many at once: where they are most of what there is, everything.
+    fn forget_all(&mut self, queries: impl ExactSizeIterator<Item = u32>) {
+        if queries.len() * 4 > self.0.len() {
+            self.0.fill(0);
+        } else {
+            queries.for_each(|query| self.forget(query));
+        }
+    }
 }
 
 /// Decides what rows alone do not.
@@ -107,9 +116,7 @@ impl<J: Judge> Collector<'_, J> {
         self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1]);
         self.flush();
         self.settle();
-        for at in first_met..self.matches.len() {
-            self.met.forget(self.matches[at] - self.base);
-        }
+        self.met.forget_all(self.matches[first_met..].iter().map(|query| query - self.base));
         self.bury(first);
     }
 
@@ -200,13 +207,13 @@ impl<J: Judge> Collector<'_, J> {
 
     /// Hands over what passed.
     fn flush(&mut self) {
-        let mut end = self.matches.len();
-        self.matches.resize(end + self.filled, 0);
-        for &query in &self.outbox[..self.filled] {
-            self.matches[end] = self.base + query;
-            end += self.met.is_new(query) as usize;
+        let mut new = 0;
+        for at in 0..self.filled {
+            let query = self.outbox[at];
+            self.outbox[new] = self.base + query;
+            new += self.met.is_new(query) as usize;
         }
-        self.matches.truncate(end);
+        self.matches.extend_from_slice(&self.outbox[..new]);
         self.filled = 0;
     }
 

@@ -93,8 +93,10 @@ pub struct Dfa {
     met: Vec<Met>,
     tested: Vec<(ElementId, MaskList)>,
     present: Vec<(ElementId, MaskList)>,
-    /// Where the conditions are that its values meet, yet to be set.
-    fresh: Vec<(u32, u32)>,
+    /// Where the conditions stand that its values meet.
+    fresh: Vec<(ElementId, (u32, u32))>,
+    /// Scratch: the tags of blocks that a document needs.
+    tags: Vec<u32>,
     /// Scratch: the states of a document's elements; nodes being gathered; marks on trie nodes.
     path: Vec<u32>,
     nodes: Vec<u32>,
@@ -136,6 +138,7 @@ impl Dfa {
             tested: Vec::new(),
             present: Vec::new(),
             fresh: Vec::new(),
+            tags: Vec::new(),
             path: Vec::new(),
             nodes: Vec::new(),
             marks: Marks { marks: vec![0; view.node_label.len()], mark: 0 },
@@ -299,11 +302,7 @@ impl Dfa {
 
     /// The conditions about values that were found in that document, the last element first.
     pub fn values_found(&self) -> impl Iterator<Item = (ElementId, &[Mask])> {
-        self.tested
-            .iter()
-            .rev()
-            .chain(self.present.iter().rev())
-            .map(|&(element, conditions)| (element, self.masks.get(conditions)))
+        self.fresh.iter().rev().map(|&(element, stretch)| (element, self.masks.stretch(stretch)))
     }
 
     /// The state of the document node.

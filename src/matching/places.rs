@@ -18,7 +18,8 @@ pub struct Found<'a> {
 
 /// The elements where each of some conditions or anchors was found, in document order.
 pub struct Places {
-    pub expected: Bits,
+    expected: Bits,
+    /// Per condition or anchor, its first link. It means nothing for those that nobody expects.
     pub heads: Vec<u32>,
     /// An element and the next link.
     pub links: Vec<(ElementId, u32)>,
@@ -55,14 +56,21 @@ impl Places {
     }
 
     pub fn reset(&mut self) {
-        self.expected.iter().for_each(|of| self.heads[of as usize] = NONE);
         self.expected.clear();
         self.links.clear();
     }
 
+    /// Announces that somebody will ask for the places of a condition or an anchor. Making its head
+    /// ready here, long before it is used, also brings it near.
+    #[inline]
+    pub fn expect(&mut self, of: u32) {
+        self.expected.set(of);
+        self.heads[of as usize] = NONE;
+    }
+
     /// Notes an element for all that are expected. Elements come in reverse. Whether a word holds
     /// any cannot be foretold, so nothing branches on it: hits are linked later.
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, element: ElementId, found: &[Mask]) {
         self.make_room(found.len());
         let (expected, mut hit) = (self.expected.all(), self.hit);

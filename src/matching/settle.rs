@@ -29,6 +29,7 @@ pub struct Unsettled {
     /// A bit per anchor that bound several elements.
     several: u32,
     shape: Shape,
+    lead: Option<Lead>,
 }
 
 impl Unsettled {
@@ -38,7 +39,7 @@ impl Unsettled {
         lines[0] = row[2 * N];
         lines[1..=N].copy_from_slice(&row[..N]);
         anchors[..N].copy_from_slice(&row[N..2 * N]);
-        Unsettled { lines, anchors, query: row[W - 1], several: 0, shape: Shape::default() }
+        Unsettled { lines, anchors, query: row[W - 1], several: 0, shape: Shape::default(), lead: None }
     }
 
     /// Fills in what is only known when the whole message was looked at.
@@ -46,12 +47,13 @@ impl Unsettled {
         let several = |(at, &anchor): (usize, &u32)| ((anchor != NONE && twice.get(anchor)) as u32) << at;
         self.several = self.anchors.iter().enumerate().map(several).sum();
         self.shape = view.shape_of(self.query);
+        self.lead = self.find_lead();
     }
 
     /// The line to begin with, if there is one anchor to look at and a line tells by its places
     /// which of the anchor's elements it came by.
     #[inline]
-    fn lead(&self) -> Option<Lead> {
+    fn find_lead(&self) -> Option<Lead> {
         if !self.several.is_power_of_two() || self.shape.counted().is_some() {
             return None;
         }
@@ -116,13 +118,16 @@ impl Settler {
     /// Announces a row; all are announced before the first is settled.
     #[inline]
     pub fn expect(&mut self, row: &Unsettled) {
-        let led = row.lead().is_some();
+        let mut lines = 0;
         for anchor in ones(row.several as u64) {
-            for line in ones(row.shape.lines_of(anchor) as u64) {
-                self.conditions.expected.set(row.lines[line as usize]);
+            lines |= row.shape.lines_of(anchor);
+            if row.lead.is_none() || row.shape.is_unclear(anchor) {
+                self.anchors.expect(row.anchors[anchor as usize]);
             }
-            if !led || row.shape.is_unclear(anchor) {
-                self.anchors.expected.set(row.anchors[anchor as usize]);
+        }
+        for (line, &condition) in row.lines.iter().enumerate() {
+            if lines >> line & 1 != 0 {
+                self.conditions.expect(condition);
             }
         }
     }
@@ -134,7 +139,7 @@ impl Settler {
             self.find_conditions(found);
         }
         self.look(1)?;
-        if let Some(lead) = row.lead() {
+        if let Some(lead) = row.lead {
             return self.led(row, lead, found);
         }
         self.unled(row, found)
@@ -275,26 +280,24 @@ impl Settler {
         element: ElementId,
         document: &Document,
     ) -> Option<bool> {
-        let of = document.element(element);
-        let mut at = self.conditions.heads[condition as usize];
         let mut looks = 0;
-        while let Some(&(end, next)) = self.conditions.links.get(at as usize) {
-            at = next;
-            looks += 1;
-            let holds = match reach {
-                Reach::Exactly(steps) => ancestor(document, end, steps) == element,
-                Reach::AtLeast(steps) => {
+        let holds = match reach {
+            Reach::Exactly(steps) => self.conditions.of(condition).any(|end| {
+                looks += 1;
+                ancestor(document, end, steps) == element
+            }),
+            Reach::AtLeast(steps) => {
+                let of = document.element(element);
+                self.conditions.of(condition).any(|end| {
+                    looks += 1;
                     let inside = element <= end && end < of.end;
                     inside && document.element(end).depth - of.depth >= steps
-                }
-                Reach::Unclear => unreachable!("asked for elements that do not lie in one another"),
-            };
-            if holds {
-                return Some(true);
+                })
             }
-        }
+            Reach::Unclear => unreachable!("asked for elements that do not lie in one another"),
+        };
         self.look(looks)?;
-        Some(false)
+        Some(holds)
     }
 
     /// Counts work; `None` when it has become too much.

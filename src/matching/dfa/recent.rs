@@ -21,9 +21,7 @@ impl Short {
             0 => 0,
             // Some of these are the same byte, in the same place.
             1 => bytes[0] as u64,
-            2..=3 => {
-                bytes[0] as u64 | (bytes[1] as u64) << 8 | (bytes[len - 1] as u64) << (8 * (len - 1))
-            }
+            2..=3 => bytes[0] as u64 | (bytes[1] as u64) << 8 | (bytes[len - 1] as u64) << (8 * (len - 1)),
             // Of the second half, what the first has not.
             4..=SHORT => half(0) | half(len - 4) >> (8 * (8 - len)) << 32,
             _ => return None,
@@ -46,15 +44,20 @@ impl Short {
     }
 }
 
-/// Slots that are looked at for a value, at most: it bounds the time whatever the values are.
-const REACH: usize = 8;
-const FEWEST_SLOTS: usize = 64;
+/// Slots that share a line of memory: looking at them all takes one wait and no branch.
+const WAYS: usize = 4;
+const FEWEST: usize = 16;
 
-/// An open-addressing table from (probe, value) to answers.
+/// A table from (probe, value) to answers, in buckets. What finds its bucket full goes to the one
+/// beside it, and there in somebody's place: it is a cache.
 pub(super) struct Recent {
-    slots: Vec<Slot>,
+    buckets: Vec<Bucket>,
     filled: usize,
 }
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Bucket([Slot; WAYS]);
 
 #[derive(Clone, Copy)]
 struct Slot {
@@ -65,68 +68,76 @@ struct Slot {
 
 const FREE: Slot = Slot { value: 0, probe: u32::MAX, answer: MaskList::UNKNOWN };
 
+impl Bucket {
+    #[inline(always)]
+    fn get(&self, probe: u32, value: Short) -> MaskList {
+        self.0.iter().fold(MaskList::UNKNOWN, |answer, slot| {
+            if (slot.value == value.0) & (slot.probe == probe) { slot.answer } else { answer }
+        })
+    }
+}
+
 impl Default for Recent {
     fn default() -> Recent {
-        Recent { slots: vec![FREE; FEWEST_SLOTS], filled: 0 }
+        Recent { buckets: vec![Bucket([FREE; WAYS]); FEWEST], filled: 0 }
     }
 }
 
 impl Recent {
-    /// What a probe said of a value, or `UNKNOWN`.
+    /// What a probe said of a value, if that is where it belongs; else `UNKNOWN`.
     #[inline]
     pub(super) fn get(&self, probe: u32, value: Short) -> MaskList {
-        let first = self.first(probe, value.0);
-        for at in first..first + REACH {
-            let slot = self.slots[at & (self.slots.len() - 1)];
-            if (slot.value == value.0) & (slot.probe == probe) | (slot.answer == MaskList::UNKNOWN) {
-                return slot.answer;
-            }
-        }
-        MaskList::UNKNOWN
+        self.buckets[self.place(probe, value)].get(probe, value)
     }
 
-    /// Remembers what a probe said, within so many bytes.
+    /// The same where that gave nothing: what had to give way.
+    pub(super) fn get_beside(&self, probe: u32, value: Short) -> MaskList {
+        self.buckets[self.place(probe, value) ^ 1].get(probe, value)
+    }
+
+    /// Remembers what a probe said of a value that is not known, within so many bytes.
     pub(super) fn put(&mut self, probe: u32, value: Short, answer: MaskList, most: usize) {
-        if self.filled * 2 >= self.slots.len() {
+        if self.filled * 2 >= self.buckets.len() * WAYS {
             self.grow(most);
         }
-        self.place(Slot { value: value.0, probe, answer });
+        self.add(Slot { value: value.0, probe, answer });
     }
 
-    fn place(&mut self, new: Slot) {
-        let (first, mask) = (self.first(new.probe, new.value), self.slots.len() - 1);
-        let usable = |slot: &Slot| {
-            slot.answer == MaskList::UNKNOWN || (slot.value == new.value && slot.probe == new.probe)
-        };
-        // Where all are taken the first is given up.
-        let at = (first..first + REACH).find(|at| usable(&self.slots[at & mask])).unwrap_or(first) & mask;
-        self.filled += (self.slots[at].answer == MaskList::UNKNOWN) as usize;
-        self.slots[at] = new;
+    fn add(&mut self, new: Slot) {
+        let place = self.place(new.probe, Short(new.value));
+        for place in [place, place ^ 1] {
+            if let Some(slot) = self.buckets[place].0.iter_mut().find(|slot| slot.answer == FREE.answer) {
+                *slot = new;
+                self.filled += 1;
+                return;
+            }
+        }
+        self.buckets[place].0[new.value as usize % WAYS] = new;
     }
 
-    /// Makes room: by more slots, or where these are too many by forgetting.
+    /// Makes room: by more buckets, or where these are too many by forgetting.
     #[cold]
     fn grow(&mut self, most: usize) {
-        let slots = self.slots.len() * 2;
-        if slots * size_of::<Slot>() > most {
-            self.slots.fill(FREE);
-            self.filled = 0;
+        let count = self.buckets.len() * 2;
+        self.filled = 0;
+        if count * size_of::<Bucket>() > most {
+            self.buckets.fill(Bucket([FREE; WAYS]));
             return;
         }
-        let old = std::mem::replace(&mut self.slots, vec![FREE; slots]);
-        self.filled = 0;
-        old.into_iter().filter(|slot| slot.answer != MaskList::UNKNOWN).for_each(|slot| self.place(slot));
+        let old = std::mem::replace(&mut self.buckets, vec![Bucket([FREE; WAYS]); count]);
+        let slots = old.into_iter().flat_map(|bucket| bucket.0);
+        slots.filter(|slot| slot.answer != FREE.answer).for_each(|slot| self.add(slot));
     }
 
     #[inline(always)]
-    fn first(&self, probe: u32, value: u64) -> usize {
-        let mixed = (value ^ (probe as u64).wrapping_mul(0xBF58_476D_1CE4_E5B9))
+    fn place(&self, probe: u32, value: Short) -> usize {
+        let mixed = (value.0 ^ (probe as u64).wrapping_mul(0xBF58_476D_1CE4_E5B9))
             .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> 32) as usize
+        (mixed >> 32) as usize & (self.buckets.len() - 1)
     }
 
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(self.slots.as_slice())
+        size_of_val(self.buckets.as_slice())
     }
 
     /// Forgets everything.
@@ -171,7 +182,8 @@ mod tests {
             let (probe, value) = (round % 7, Short::of_rank(round));
             assert!(recent.get(probe, value) == MaskList::UNKNOWN);
             recent.put(probe, value, answers[round as usize % 2], most);
-            assert!(recent.get(probe, value) == answers[round as usize % 2]);
+            let known = [recent.get(probe, value), recent.get_beside(probe, value)];
+            assert!(known.contains(&answers[round as usize % 2]));
             assert!(recent.bytes() <= most);
             // What is still there is right.
             for other in round.saturating_sub(50)..round {

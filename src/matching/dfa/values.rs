@@ -9,7 +9,6 @@ use crate::index::builder::{ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_
 use crate::index::columns::View;
 use crate::index::trie::{ANY, NONE};
 use crate::matching::bits::MaskList;
-use crate::matching::blocks::Block;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 
@@ -106,7 +105,9 @@ impl Dfa {
                 SUBJECT_VALUE => {
                     self.test(view, probe, element, document.string_value(element), findings, capacity)?;
                 }
-                SUBJECT_POSITION => self.meet(probe, element, Short::of_rank(ranks.of(document, element).named)),
+                SUBJECT_POSITION => {
+                    self.meet(probe, element, Short::of_rank(ranks.of(document, element).named))
+                }
                 _ => self.meet(probe, element, Short::of_rank(ranks.of(document, element).any)),
             }
         }
@@ -124,7 +125,9 @@ impl Dfa {
         findings: &mut Findings,
         capacity: usize,
     ) -> Result<(), Full> {
-        if self.subjects[probe].is_plain && let Some(value) = Short::of(value) {
+        if self.subjects[probe].is_plain
+            && let Some(value) = Short::of(value)
+        {
             self.meet(probe, element, value);
             return Ok(());
         }
@@ -209,33 +212,37 @@ impl Dfa {
         }
         self.met = met;
         self.give();
-        for &stretch in &self.fresh {
+        for &(_, stretch) in &self.fresh {
             findings.conditions.or(self.masks.stretch(stretch));
         }
         Ok(())
     }
 
-    /// Gathers what the answers say: of each block once.
+    /// Gathers where the answers stand, and their blocks, each once.
     fn give(&mut self) {
-        let most = self.present.len() + self.tested.len();
-        let mut wanted = self.wanted.len();
-        self.fresh.clear();
-        self.wanted.resize(wanted + most, Block::default());
-        for &(_, conditions) in self.present.iter().chain(&self.tested) {
+        let count = self.present.len() + self.tested.len();
+        self.fresh.resize(count, (ElementId::NONE, (0, 0)));
+        self.tags.resize(count, 0);
+        let mut tags = 0;
+        for (at, &(element, conditions)) in self.present.iter().chain(&self.tested).enumerate() {
             let (tag, stretch) = self.masks.head(conditions);
-            self.fresh.push(stretch);
+            self.fresh[at] = (element, stretch);
+            self.tags[tags] = tag;
             let given = &mut self.given[tag as usize];
-            let is_new = (*given != self.document) & (tag != 0);
+            tags += ((*given != self.document) & (tag != 0)) as usize;
             *given = self.document;
-            self.wanted[wanted] = self.tagged[tag as usize];
-            wanted += is_new as usize;
         }
-        self.wanted.truncate(wanted);
+        self.wanted.extend(self.tags[..tags].iter().map(|&tag| self.tagged[tag as usize]));
     }
 
     /// What is said of a short value that was not met lately.
     #[cold]
     fn recall(&mut self, view: View<'_>, met: &Met, capacity: usize) -> Result<MaskList, Full> {
+        // The same value may have been met twice, or have given way to another.
+        let known = [self.recent.get(met.probe, met.value), self.recent.get_beside(met.probe, met.value)];
+        if let Some(&answer) = known.iter().find(|&&answer| answer != MaskList::UNKNOWN) {
+            return Ok(answer);
+        }
         let value = match met.value.rank() {
             Some(rank) => {
                 let number = rank as f64;
