@@ -1,5 +1,7 @@
 //! A bitmap that is cleared and walked in time proportional to what was set.
 
+use crate::matching::near::bring;
+
 /// Bits with a summary: one bit per word that was touched.
 #[derive(Default)]
 pub struct Bits {
@@ -168,6 +170,12 @@ impl MaskPool {
     pub fn head(&self, list: MaskList) -> (u32, (u32, u32)) {
         let head = self.masks[list.0 as usize];
         (head.word, (list.0 + 1, head.low))
+    }
+
+    /// Announces that a list will be asked for.
+    #[inline(always)]
+    pub fn bring(&self, list: MaskList) {
+        bring(&self.masks, list.0 as usize);
     }
 
     #[inline(always)]

@@ -6,6 +6,7 @@
 
 use crate::index::columns::View;
 use crate::matching::bits::{Bits, ones};
+use crate::matching::near::bring;
 
 pub type Narrow = [u32; 4];
 /// Two positives and two anchors. Only blocks have these: most wide rows need no more.
@@ -49,6 +50,14 @@ impl Blocks {
         }
         let after = self.ends();
         Block { narrow: (before[0], after[0]), middle: (before[1], after[1]), wide: (before[2], after[2]) }
+    }
+
+    /// Announces that the rows of a block will be asked for.
+    #[inline]
+    pub fn bring(&self, block: Block) {
+        bring(&self.narrow, block.narrow.0 as usize);
+        bring(&self.middle, block.middle.0 as usize);
+        bring(&self.wide, block.wide.0 as usize);
     }
 
     fn ends(&self) -> [u32; 3] {

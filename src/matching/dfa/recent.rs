@@ -2,6 +2,7 @@
 //! new ones. A cache before the cache: it knows no classes, only the values themselves.
 
 use crate::matching::bits::MaskList;
+use crate::matching::near::bring;
 
 /// The longest value that fits a word beside its length.
 const SHORT: usize = 7;
@@ -84,6 +85,12 @@ impl Default for Recent {
 }
 
 impl Recent {
+    /// Announces that a value will be asked for.
+    #[inline]
+    pub(super) fn bring(&self, probe: u32, value: Short) {
+        bring(&self.buckets, self.place(probe, value));
+    }
+
     /// What a probe said of a value, if that is where it belongs; else `UNKNOWN`.
     #[inline]
     pub(super) fn get(&self, probe: u32, value: Short) -> MaskList {

@@ -137,6 +137,7 @@ impl Dfa {
     /// Puts off what is said of a short value: see `resolve`.
     #[inline]
     fn meet(&mut self, probe: usize, element: ElementId, value: Short) {
+        self.recent.bring(probe as u32, value);
         self.met.push(Met { at: self.tested.len() as u32, probe: probe as u32, value });
         self.tested.push((element, MaskList::UNKNOWN));
     }
@@ -201,6 +202,7 @@ impl Dfa {
         for met in &met {
             let answer = self.recent.get(met.probe, met.value);
             self.tested[met.at as usize].1 = answer;
+            self.masks.bring(answer);
             known &= answer != MaskList::UNKNOWN;
         }
         if !known {
@@ -232,7 +234,9 @@ impl Dfa {
             tags += ((*given != self.document) & (tag != 0)) as usize;
             *given = self.document;
         }
+        let wanted = self.wanted.len();
         self.wanted.extend(self.tags[..tags].iter().map(|&tag| self.tagged[tag as usize]));
+        self.wanted[wanted..].iter().for_each(|&block| self.blocks.bring(block));
     }
 
     /// What is said of a short value that was not met lately.
