@@ -8,6 +8,7 @@ use crate::matching::bits::{low_bits, ones};
 use crate::matching::blocks::{Block, Blocks};
 use crate::matching::findings::Findings;
 use crate::matching::groups::{Group, Groups};
+use crate::matching::near::bring;
 use crate::matching::settle::Unsettled;
 
 /// How much work a message was. Costs that grow with it are visible here first.
@@ -201,8 +202,12 @@ impl<J: Judge> Collector<'_, J> {
             put_off += (holds & several & 1) as usize;
         }
         self.filled = filled;
-        let put_off = self.places[..put_off].iter().map(|&at| Unsettled::of::<N, W>(&pool[at as usize]));
-        self.unsettled.extend(put_off);
+        let view = self.view;
+        self.unsettled.extend(self.places[..put_off].iter().map(|&at| {
+            let row = Unsettled::of::<N, W>(&pool[at as usize]);
+            bring(view.shape, row.query as usize - view.first_single());
+            row
+        }));
     }
 
     /// Hands over what passed.

@@ -264,7 +264,9 @@ impl Dfa {
             let (tag, stretch) = self.masks.head(accept.conditions);
             findings.conditions.or(self.masks.stretch(stretch));
             if tag != 0 {
-                self.wanted.push(self.tagged[tag as usize]);
+                let block = self.tagged[tag as usize];
+                self.blocks.bring(block);
+                self.wanted.push(block);
             }
             if !accept.anchors.is_empty() {
                 findings.once.count(&mut findings.twice, self.masks.get(accept.anchors));
