@@ -131,6 +131,28 @@ impl Mask {
     }
 }
 
+/// Bits on their way to a list. They are few, so that a list of their words is enough of a summary,
+/// and the time does not grow with how many there could be.
+pub struct Scratch {
+    words: Vec<u64>,
+    touched: Vec<u32>,
+}
+
+impl Scratch {
+    pub fn new(count: usize) -> Scratch {
+        Scratch { words: vec![0; count.div_ceil(64)], touched: Vec::new() }
+    }
+
+    #[inline]
+    pub fn set(&mut self, bit: u32) {
+        let word = &mut self.words[bit as usize / 64];
+        if *word == 0 {
+            self.touched.push(bit / 64);
+        }
+        *word |= 1 << (bit % 64);
+    }
+}
+
 /// A list of masks in a `MaskPool`: the place of its head.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct MaskList(u32);
@@ -183,24 +205,24 @@ impl MaskPool {
         &self.masks[start as usize..][..len as usize]
     }
 
-    /// Stores the bits that `scratch` holds, and clears it. If there are none, nothing is tagged.
-    pub fn store(&mut self, scratch: &mut Bits, tag: u32) -> MaskList {
-        let head = self.masks.len();
-        self.masks.push(Mask { word: tag, low: 0, high: 0 });
-        for (at, summary) in scratch.summary.iter_mut().enumerate() {
-            for bit in ones(std::mem::take(summary)) {
-                let word = at * 64 + bit as usize;
-                let bits = std::mem::take(&mut scratch.words[word]);
-                self.masks.push(Mask { word: word as u32, low: bits as u32, high: (bits >> 32) as u32 });
-            }
-        }
-        let len = self.masks.len() - head - 1;
-        if len == 0 {
-            self.masks.pop();
+    /// Stores the bits that `scratch` holds, and clears it.
+    pub fn store(&mut self, scratch: &mut Scratch) -> MaskList {
+        if scratch.touched.is_empty() {
             return MaskList::EMPTY;
         }
-        self.masks[head].low = len as u32;
-        MaskList(head as u32)
+        let head = self.masks.len() as u32;
+        self.masks.push(Mask { word: 0, low: scratch.touched.len() as u32, high: 0 });
+        scratch.touched.sort_unstable();
+        self.masks.extend(scratch.touched.drain(..).map(|word| {
+            let bits = std::mem::take(&mut scratch.words[word as usize]);
+            Mask { word, low: bits as u32, high: (bits >> 32) as u32 }
+        }));
+        MaskList(head)
+    }
+
+    /// Tags a list that has masks.
+    pub fn tag(&mut self, list: MaskList, tag: u32) {
+        self.masks[list.0 as usize].word = tag;
     }
 
     pub fn bytes(&self) -> usize {

@@ -5,7 +5,7 @@
 //! holds the rows of a whole bunch, so that testing them reads memory from one end to the other.
 
 use crate::index::columns::View;
-use crate::matching::bits::{Bits, ones};
+use crate::matching::bits::ones;
 use crate::matching::near::bring;
 
 pub type Narrow = [u32; 4];
@@ -36,11 +36,11 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Copies the rows filed under conditions that have few.
-    pub fn store(&mut self, view: View<'_>, conditions: &Bits) -> Block {
+    /// Copies the rows filed under conditions that have few, given by words of them.
+    pub fn store(&mut self, view: View<'_>, conditions: impl Iterator<Item = (usize, u64)>) -> Block {
         let before = self.ends();
         if !view.few.is_empty() {
-            for (word, bits) in conditions.words() {
+            for (word, bits) in conditions {
                 for bit in ones(bits & view.few[word]) {
                     let condition = word * 64 + bit as usize;
                     self.narrow.extend_from_slice(view.narrow_rows(condition));

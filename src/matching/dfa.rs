@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use known::Known;
 use recent::Recent;
-use values::{Class, Met, Probe, Subject};
+use values::{Class, Met, Probe, Subject, of_entry};
 
 use crate::document::Document;
 use crate::ids::{ElementId, NameId};
@@ -21,7 +21,7 @@ use crate::index::builder::SUBJECT_POSITION_ANY;
 use crate::index::columns::View;
 use crate::index::trie::NONE;
 use crate::matching::automaton::NameLabels;
-use crate::matching::bits::{Bits, Mask, MaskList, MaskPool};
+use crate::matching::bits::{Mask, MaskList, MaskPool, Scratch};
 use crate::matching::blocks::{Block, Blocks};
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
@@ -101,8 +101,8 @@ pub struct Dfa {
     path: Vec<u32>,
     nodes: Vec<u32>,
     marks: Marks,
-    conditions: Bits,
-    anchors: Bits,
+    conditions: Scratch,
+    anchors: Scratch,
     /// Per accept set: the document it was last met in, and whether twice; see `visit`.
     visits: Vec<u32>,
     document: u32,
@@ -142,8 +142,8 @@ impl Dfa {
             path: Vec::new(),
             nodes: Vec::new(),
             marks: Marks { marks: vec![0; view.node_label.len()], mark: 0 },
-            conditions: Bits::new(view.conditions()),
-            anchors: Bits::new(view.anchors()),
+            conditions: Scratch::new(view.conditions()),
+            anchors: Scratch::new(view.anchors()),
             visits: Vec::new(),
             document: 0,
             clears: 0,
@@ -422,10 +422,10 @@ impl Dfa {
                 self.anchors.set(anchor);
             }
             let label = view.node_label[node as usize];
-            entries.extend(view.entries(node).map(|entry| (view.entry_subject[entry], label, entry as u32)));
+            entries.extend(view.entries(node).map(|entry| of_entry(view.entry_subject[entry], label, entry)));
         }
         let conditions = self.store_conditions(view);
-        let anchors = self.masks.store(&mut self.anchors, 0);
+        let anchors = self.masks.store(&mut self.anchors);
         let probes = self.probes(view, entries);
         let subjects = &self.subjects[probes.start as usize..];
         let attributes = subjects.partition_point(|subject| subject.of < SUBJECT_POSITION_ANY) as u32;
@@ -436,14 +436,15 @@ impl Dfa {
 
     /// Stores what `conditions` holds, tagged with the block of its rows.
     fn store_conditions(&mut self, view: View<'_>) -> MaskList {
-        let block = self.blocks.store(view, &self.conditions);
-        let mut tag = 0;
+        let list = self.masks.store(&mut self.conditions);
+        let masks = self.masks.get(list).iter();
+        let block = self.blocks.store(view, masks.map(|mask| (mask.word as usize, mask.bits())));
         if !block.is_empty() {
-            tag = self.tagged.len() as u32;
+            self.masks.tag(list, self.tagged.len() as u32);
             self.tagged.push(block);
             self.given.push(0);
         }
-        self.masks.store(&mut self.conditions, tag)
+        list
     }
 }
 

@@ -254,7 +254,7 @@ impl Matcher {
                 Ok(()) => dfa.wanted(),
                 Err(_) => {
                     self.blocks.clear();
-                    unremembered = self.blocks.store(*view, &findings.conditions);
+                    unremembered = self.blocks.store(*view, findings.conditions.words());
                     (&self.blocks, std::slice::from_ref(&unremembered))
                 }
             };

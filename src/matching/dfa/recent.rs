@@ -156,6 +156,7 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matching::bits::{MaskPool, Scratch};
 
     #[test]
     fn short_values_come_back_as_they_were() {
@@ -177,10 +178,10 @@ mod tests {
 
     #[test]
     fn answers_are_remembered_within_bounds() {
-        let (mut bits, mut pool) = (crate::matching::bits::Bits::new(8), Default::default());
+        let (mut bits, mut pool) = (Scratch::new(8), MaskPool::default());
         let mut list = |bit| {
             bits.set(bit);
-            crate::matching::bits::MaskPool::store(&mut pool, &mut bits, 0)
+            pool.store(&mut bits)
         };
         let answers = [list(1), list(2)];
         let mut recent = Recent::default();

@@ -328,15 +328,15 @@ impl Dfa {
         }
     }
 
-    /// One probe per subject of the entries, given as (subject, label, entry).
-    pub(super) fn probes(&mut self, view: View<'_>, mut entries: Vec<(u32, u32, u32)>) -> Stretch {
+    /// One probe per subject of the entries, given by `of_entry`.
+    pub(super) fn probes(&mut self, view: View<'_>, mut entries: Vec<u128>) -> Stretch {
         entries.sort_unstable();
         let start = self.probes.len() as u32;
-        for of_subject in entries.chunk_by(|a, b| a.0 == b.0) {
+        for of_subject in entries.chunk_by(|a, b| a >> 64 == b >> 64) {
             let mut flags = 0;
             let slots_start = self.sets.len() as u32;
-            for &(_, _, entry) in of_subject {
-                let entry = entry as usize;
+            for &entry in of_subject {
+                let entry = entry as u32 as usize;
                 flags |= view.entry_flags[entry];
                 if view.entry_exists[entry] != NONE {
                     self.conditions.set(view.entry_exists[entry]);
@@ -347,7 +347,8 @@ impl Dfa {
             }
             let others_start = self.sets.len() as u32;
             let turns_start = self.turns.len();
-            for &(_, _, entry) in of_subject {
+            for &entry in of_subject {
+                let entry = entry as u32;
                 let unequal = !view.unequal(entry as usize).is_empty();
                 if unequal {
                     flags |= PROBE_UNEQUAL;
@@ -359,19 +360,19 @@ impl Dfa {
             }
             let others_end = self.sets.len() as u32;
             let labelled_start = self.labelled.len() as u32;
-            for of_label in of_subject.chunk_by(|a, b| a.1 == b.1) {
+            for of_label in of_subject.chunk_by(|a, b| a >> 32 == b >> 32) {
                 let start = self.sets.len() as u32;
                 let tested = |entry: &u32| view.entry_flags[*entry as usize] != 0;
-                self.sets.extend(of_label.iter().map(|&(_, _, entry)| entry).filter(tested));
+                self.sets.extend(of_label.iter().map(|&entry| entry as u32).filter(tested));
                 let entries = Stretch { start, len: self.sets.len() as u32 - start };
                 if entries.len > 0 {
-                    self.labelled.push((of_label[0].1, entries));
+                    self.labelled.push(((of_label[0] >> 32) as u32, entries));
                 }
             }
             self.turns[turns_start..].sort_unstable_by(f64::total_cmp);
             let exists = self.store_conditions(view);
             let is_plain = exists.is_empty() && slots_start == others_start;
-            self.subjects.push(Subject { of: of_subject[0].0, is_plain });
+            self.subjects.push(Subject { of: (of_subject[0] >> 64) as u32, is_plain });
             let stretch = |start: u32, end: u32| Stretch { start, len: end - start };
             self.probes.push(Probe {
                 flags,
@@ -384,6 +385,11 @@ impl Dfa {
         }
         Stretch { start, len: self.probes.len() as u32 - start }
     }
+}
+
+/// An entry below its label below its subject, in a form that sorts at once.
+pub(super) fn of_entry(subject: u32, label: u32, entry: usize) -> u128 {
+    (subject as u128) << 64 | (label as u128) << 32 | entry as u128
 }
 
 /// The conditions of those tests (entry, condition) whose entry is among the entries; both ascend.
