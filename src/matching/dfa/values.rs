@@ -226,14 +226,14 @@ impl Dfa {
         self.fresh.resize(count, (ElementId::NONE, (0, 0)));
         self.tags.resize(count, 0);
         let mut tags = 0;
-        for (at, &(element, conditions)) in self.present.iter().chain(&self.tested).enumerate() {
+        self.present.iter().chain(&self.tested).enumerate().for_each(|(at, &(element, conditions))| {
             let (tag, stretch) = self.masks.head(conditions);
             self.fresh[at] = (element, stretch);
             self.tags[tags] = tag;
             let given = &mut self.given[tag as usize];
             tags += ((*given != self.document) & (tag != 0)) as usize;
             *given = self.document;
-        }
+        });
         let wanted = self.wanted.len();
         self.wanted.extend(self.tags[..tags].iter().map(|&tag| self.tagged[tag as usize]));
         self.wanted[wanted..].iter().for_each(|&block| self.blocks.bring(block));
