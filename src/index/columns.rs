@@ -120,8 +120,11 @@ columns! {
     threshold: f64,
     threshold_rows: u32,
 
-    /// Groups of rows; see `rows`.
+    /// Groups of rows; see `groups`.
     program: u32,
+    // The range tests of the rows in groups: which column of the group, and the constant.
+    own_column: u8,
+    own_constant: f64,
     /// The shapes of simple rows, by query, from the first that has no other rows.
     shape: Shape,
 

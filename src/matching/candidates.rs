@@ -2,7 +2,7 @@
 //! what was found.
 
 use crate::index::columns::View;
-use crate::index::rows::{MULTI, VERIFY};
+use crate::index::groups::{MOST_ROWS, MULTI, VERIFY};
 use crate::index::shape::MOST_SIMPLE;
 use crate::matching::bits::{low_bits, ones};
 use crate::matching::blocks::{Block, Blocks};
@@ -262,22 +262,30 @@ impl<J: Judge> Collector<'_, J> {
     /// Tests the rows of a group.
     #[inline]
     fn group(&mut self, group: &Group<'_>) {
-        let passed = group.prefix(self.findings);
-        self.work.candidates += passed as u64;
-        if group.own == 0 {
-            for row in 0..passed {
-                if group.holds(row, self.findings) {
+        let Some(screen) = group.screen() else {
+            self.work.candidates += group.rows as u64;
+            for row in 0..group.rows {
+                if group.holds(row, self.findings) && group.in_range(row, self.findings) {
                     self.survivor(group, row);
                 }
             }
+            return;
+        };
+        let Some(verdicts) = screen.verdicts(self.findings) else {
+            return;
+        };
+        self.work.candidates += group.rows as u64;
+        let mut survivors = [0; MOST_ROWS + 1];
+        let count = verdicts.survivors(&mut survivors);
+        let survivors = survivors[..count].iter().map(|&row| row as usize);
+        let survivors = survivors.filter(|&row| verdicts.is_sure(row) || group.in_range(row, self.findings));
+        if group.is_plain() {
+            let queries = group.queries();
+            self.matches.extend(survivors.map(|row| self.base + queries[row]));
         } else {
-            for start in (0..passed).step_by(64) {
-                let alive = group.passing(start, (start + 64).min(passed), self.findings);
-                for bit in ones(alive) {
-                    let row = start + bit as usize;
-                    if group.holds(row, self.findings) {
-                        self.survivor(group, row);
-                    }
+            for row in survivors {
+                if group.holds(row, self.findings) {
+                    self.survivor(group, row);
                 }
             }
         }

@@ -1,18 +1,18 @@
-//! Groups of rows, read from a segment's program; see `rows` for how they stand there.
+//! Groups of rows, read from a segment's program; see `index::groups` for how they stand there.
 
 use crate::index::columns::View;
+use crate::index::groups::{HEADER, MULTI, SCREENED, VERIFY, codes};
 use crate::index::range::Range;
-use crate::index::rows::{HEADER, OWN, constant_of};
-use crate::matching::bits::low_bits;
+use crate::index::screen::SCALE;
 use crate::matching::findings::Findings;
+use crate::matching::screen::Screen;
 
 /// The groups that are filed under one access test.
 pub struct Groups<'a> {
-    program: &'a [u32],
+    view: View<'a>,
     headers: &'a [[u32; HEADER]],
-    /// Where the first constants and the columns of the next group start.
-    firsts: usize,
-    columns: usize,
+    /// Where the next group starts.
+    next: usize,
 }
 
 impl<'a> Groups<'a> {
@@ -20,15 +20,12 @@ impl<'a> Groups<'a> {
     pub fn at(view: View<'a>, at: usize) -> Groups<'a> {
         let count = view.program[at] as usize;
         let headers = view.program[at + 1..][..count * HEADER].as_chunks().0;
-        let firsts = at + 1 + count * HEADER;
-        let with_ranges = headers.iter().filter(|header| header[1] >> 24 != 0);
-        let columns = firsts + with_ranges.map(|header| header[0] as usize * 2).sum::<usize>();
-        Groups { program: view.program, headers, firsts, columns }
+        Groups { view, headers, next: at + 1 + count * HEADER }
     }
 
     /// Where the groups end, once all were taken.
     pub fn end(&self) -> usize {
-        self.columns
+        self.next
     }
 }
 
@@ -37,99 +34,96 @@ impl<'a> Iterator for Groups<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Group<'a>> {
-        let (&[rows, form, flags, first], rest) = self.headers.split_first()?;
+        let (&[size, form, flags, own], rest) = self.headers.split_first()?;
         self.headers = rest;
-        let rows = rows as usize;
-        let count = |shift: u32| (form >> shift & 0xFF) as usize;
-        let (ranges, own) = (count(24), count(24).saturating_sub(1));
-        let firsts = &self.program[self.firsts..][..if ranges > 0 { rows * 2 } else { 0 }];
-        self.firsts += firsts.len();
-        let width = count(0) + count(8) + count(16) + own * OWN;
-        let columns = &self.program[self.columns..][..rows * (width + 1)];
-        self.columns += columns.len();
+        let (rows, columns) = (size as usize & 0xFFFF, size as usize >> 16);
+        let [positives, negatives, anchors, ranges] = form.to_le_bytes().map(usize::from);
+        let mut take = |words: usize| {
+            let taken = &self.view.program[self.next..][..words];
+            self.next += words;
+            taken
+        };
+        let screened = flags & SCREENED != 0;
+        let columns_of = take(columns * if screened { SCALE } else { 1 });
+        let codes = take(if screened { columns * codes(rows) / size_of::<u32>() } else { 0 });
+        let lists = take(rows * (positives + negatives + anchors + 1));
+        let tests = own as usize..own as usize + rows * ranges;
         Some(Group {
             rows,
             flags,
-            first: Range(first),
-            firsts: firsts.as_chunks().0,
-            columns,
-            positives: count(0),
-            negatives: count(8),
-            anchors: count(16),
-            own,
+            columns: columns_of,
+            codes: bytemuck::cast_slice(codes),
+            lists,
+            positives,
+            negatives,
+            anchors,
+            ranges,
+            own_column: &self.view.own_column[tests.clone()],
+            own_constant: &self.view.own_constant[tests],
         })
     }
 }
 
 /// A group of rows, its columns still side by side.
 pub struct Group<'a> {
-    rows: usize,
+    pub rows: usize,
     pub flags: u32,
-    /// The range that all rows share, if there are ranges, and its constants, in halves.
-    first: Range,
-    firsts: &'a [[u32; 2]],
     columns: &'a [u32],
+    codes: &'a [u8],
+    lists: &'a [u32],
     positives: usize,
     negatives: usize,
     anchors: usize,
-    /// Ranges that each row has for itself.
-    pub own: usize,
+    ranges: usize,
+    /// The range tests, row by row.
+    own_column: &'a [u8],
+    own_constant: &'a [f64],
 }
 
 impl<'a> Group<'a> {
     #[inline(always)]
-    fn column(&self, column: usize, row: usize) -> u32 {
-        self.columns[column * self.rows + row]
-    }
-
-    fn width(&self) -> usize {
-        self.positives + self.negatives + self.anchors + self.own * OWN
+    fn in_list(&self, list: usize, row: usize) -> u32 {
+        self.lists[list * self.rows + row]
     }
 
     pub fn queries(&self) -> &'a [u32] {
-        &self.columns[self.width() * self.rows..]
+        &self.lists[(self.positives + self.negatives + self.anchors) * self.rows..]
     }
 
-    /// How many rows pass the first range: a prefix.
+    /// What tells most rows apart at a glance, if the group is screened.
     #[inline(always)]
-    pub fn prefix(&self, findings: &Findings) -> usize {
-        if self.firsts.is_empty() {
-            return self.rows;
-        }
-        let number = findings.side(self.first.side());
-        self.firsts.partition_point(|&halves| self.first.passes(number, constant_of(halves)))
+    pub fn screen(&self) -> Option<Screen<'a>> {
+        let screened = self.flags & SCREENED != 0;
+        screened.then(|| Screen { scales: self.columns.as_chunks().0, codes: self.codes, flags: self.flags })
     }
 
-    /// A bit for each of up to 64 rows whose own ranges pass.
+    /// Whether ranges are all there is to a row.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.lists.len() == self.rows && self.flags & (VERIFY | MULTI) == 0
+    }
+
+    /// Whether a row's range tests pass.
     #[inline]
-    pub fn passing(&self, start: usize, end: usize, findings: &Findings) -> u64 {
-        let mut alive = low_bits(end - start);
-        let first = self.positives + self.negatives + self.anchors;
-        for at in 0..self.own {
-            let ranges = self.columns[(first + at * OWN) * self.rows..].as_chunks::<OWN>().0;
-            let mut bits = 0;
-            for (row, &[range, low, high]) in ranges[start..end].iter().enumerate() {
-                let range = Range(range);
-                let passes = range.passes(findings.side(range.side()), constant_of([low, high]));
-                bits |= (passes as u64) << row;
-            }
-            alive &= bits;
-            if alive == 0 {
-                break;
-            }
-        }
-        alive
+    pub fn in_range(&self, row: usize, findings: &Findings) -> bool {
+        let tests = row * self.ranges..(row + 1) * self.ranges;
+        let stride = if self.flags & SCREENED != 0 { SCALE } else { 1 };
+        let mut tests = self.own_column[tests.clone()].iter().zip(&self.own_constant[tests]);
+        tests.all(|(&column, &constant)| {
+            let range = Range(self.columns[column as usize * stride]);
+            range.passes(findings.side(range.side()), constant)
+        })
     }
 
     /// Whether a row's conditions hold.
     #[inline(always)]
     pub fn holds(&self, row: usize, findings: &Findings) -> bool {
         let mut holds = true;
-        for column in 0..self.positives {
-            holds &= findings.conditions.get(self.column(column, row));
+        for list in 0..self.positives {
+            holds &= findings.conditions.get(self.in_list(list, row));
         }
-        for column in self.positives..self.positives + self.negatives {
-            holds &= !findings.conditions.get(self.column(column, row));
+        for list in self.positives..self.positives + self.negatives {
+            holds &= !findings.conditions.get(self.in_list(list, row));
         }
         holds
     }
@@ -137,11 +131,11 @@ impl<'a> Group<'a> {
     #[inline(always)]
     pub fn anchors_unique(&self, row: usize, findings: &Findings) -> bool {
         let first = self.positives + self.negatives;
-        (first..first + self.anchors).all(|column| !findings.twice.get(self.column(column, row)))
+        (first..first + self.anchors).all(|list| !findings.twice.get(self.in_list(list, row)))
     }
 
     #[inline(always)]
     pub fn query(&self, row: usize) -> u32 {
-        self.column(self.width(), row)
+        self.in_list(self.positives + self.negatives + self.anchors, row)
     }
 }

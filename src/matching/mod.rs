@@ -13,6 +13,7 @@ pub mod groups;
 pub mod names;
 pub mod nfa;
 pub mod places;
+pub mod screen;
 pub mod selection;
 pub mod settle;
 mod sought;
