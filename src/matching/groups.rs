@@ -94,7 +94,11 @@ impl<'a> Group<'a> {
     #[inline(always)]
     pub fn screen(&self) -> Option<Screen<'a>> {
         let screened = self.flags & SCREENED != 0;
-        screened.then(|| Screen { scales: self.columns.as_chunks().0, codes: self.codes, flags: self.flags })
+        screened.then_some(Screen {
+            scales: self.columns.as_chunks().0,
+            codes: self.codes,
+            flags: self.flags,
+        })
     }
 
     /// Whether ranges are all there is to a row.
