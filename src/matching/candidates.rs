@@ -70,10 +70,10 @@ pub struct Collector<'a, J: Judge> {
     pub unsettled: &'a mut Vec<Unsettled>,
     pub judge: J,
     /// Queries on their way to `matches`: a place to write to without asking whether there is room.
-    pub outbox: [u32; OUTBOX],
+    pub outbox: &'a mut [u32; OUTBOX],
     pub filled: usize,
     /// Scratch: places of rows that passed so far.
-    pub places: [u32; OUTBOX],
+    pub places: &'a mut [u32; OUTBOX],
     /// Added to each query's number.
     pub base: u32,
     pub matches: &'a mut Vec<u32>,
@@ -99,37 +99,57 @@ impl<J: Judge> Collector<'_, J> {
         self.rows::<1, 4>(&blocks.narrow, found.iter().map(|block| block.narrow));
         self.rows::<2, 6>(&blocks.middle, found.iter().map(|block| block.middle));
         self.rows::<MOST_SIMPLE, 8>(&blocks.wide, found.iter().map(|block| block.wide));
-        self.open();
-        for &slot in self.findings.touched() {
-            self.thresholds(slot as usize * 2);
-            self.thresholds(slot as usize * 2 + 1);
-        }
-        self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1]);
+        let opened = std::mem::take(self.opened);
+        self.open_simple(&opened);
         self.flush();
         self.settle();
         for at in first_met..self.matches.len() {
             self.met.forget(self.matches[at] - self.base);
         }
-        self.bury(first);
-    }
-
-    /// Tests the rows that are filed under conditions that were found, and in no block.
-    fn open(&mut self) {
-        let view = self.view;
-        let opened = std::mem::take(self.opened);
-        for condition in opened.iter().map(|&condition| condition as usize) {
-            let in_block = view.few.get(condition / 64).is_none_or(|bits| bits >> (condition % 64) & 1 != 0);
-            if !in_block {
-                let of = |starts: &[u32]| std::iter::once((starts[condition], starts[condition + 1]));
-                self.rows::<1, 4>(view.narrow, of(view.condition_narrow));
-                self.rows::<MOST_SIMPLE, 8>(view.wide, of(view.condition_wide));
-            }
-            if !view.condition_rows.is_empty() {
-                self.groups(view.condition_rows[condition], view.condition_rows[condition + 1]);
+        let first_multi = self.matches.len();
+        self.open_groups(&opened);
+        for &slot in self.findings.touched() {
+            self.thresholds(slot as usize * 2);
+            self.thresholds(slot as usize * 2 + 1);
+        }
+        self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1]);
+        let first_single = self.view.first_single() as u32;
+        for at in first_multi..self.matches.len() {
+            let query = self.matches[at] - self.base;
+            // Others are in one group only, and were not noted.
+            if query < first_single {
+                self.met.forget(query);
             }
         }
         *self.opened = opened;
         self.opened.clear();
+        self.bury(first);
+    }
+
+    /// Tests the simple rows that are filed under conditions that were found, and in no block.
+    fn open_simple(&mut self, opened: &[u32]) {
+        let view = self.view;
+        if view.few.is_empty() {
+            return;
+        }
+        for condition in opened.iter().map(|&condition| condition as usize) {
+            if view.few[condition / 64] >> (condition % 64) & 1 == 0 {
+                let of = |starts: &[u32]| std::iter::once((starts[condition], starts[condition + 1]));
+                self.rows::<1, 4>(view.narrow, of(view.condition_narrow));
+                self.rows::<MOST_SIMPLE, 8>(view.wide, of(view.condition_wide));
+            }
+        }
+    }
+
+    /// Tests the groups that are filed under conditions that were found.
+    fn open_groups(&mut self, opened: &[u32]) {
+        let view = self.view;
+        if view.condition_rows.is_empty() {
+            return;
+        }
+        for condition in opened.iter().map(|&condition| condition as usize) {
+            self.groups(view.condition_rows[condition], view.condition_rows[condition + 1]);
+        }
     }
 
     /// The rows filed under ranges that a side of a slot passes.
@@ -163,7 +183,7 @@ impl<J: Judge> Collector<'_, J> {
                     self.rest_of::<N, W>(pool, passed);
                     passed = 0;
                 }
-                let places = &mut self.places;
+                let places = &mut *self.places;
                 for row in rows {
                     places[passed] = at;
                     passed += (bit(conditions, row[0]) & 1) as usize;
@@ -181,7 +201,7 @@ impl<J: Judge> Collector<'_, J> {
         }
         let (conditions, twice) = (self.findings.conditions.all(), self.findings.twice.all());
         let (mut filled, mut put_off) = (self.filled, 0);
-        let (outbox, places) = (&mut self.outbox, &mut self.places);
+        let (outbox, places) = (&mut *self.outbox, &mut *self.places);
         for passed in 0..passed {
             let at = places[passed];
             let row = &pool[at as usize];

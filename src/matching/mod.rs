@@ -56,6 +56,8 @@ pub struct Matcher {
     blocks: Blocks,
     opened: Vec<u32>,
     unsettled: Vec<Unsettled>,
+    outbox: Box<[u32; OUTBOX]>,
+    places: Box<[u32; OUTBOX]>,
 }
 
 /// What a matcher keeps of one segment.
@@ -127,6 +129,8 @@ impl Matcher {
             blocks: Blocks::default(),
             opened: Vec::new(),
             unsettled: Vec::new(),
+            outbox: Box::new([0; OUTBOX]),
+            places: Box::new([0; OUTBOX]),
         }
     }
 
@@ -273,9 +277,9 @@ impl Matcher {
                 opened: &mut self.opened,
                 unsettled: &mut self.unsettled,
                 judge,
-                outbox: [0; OUTBOX],
+                outbox: &mut self.outbox,
                 filled: 0,
-                places: [0; OUTBOX],
+                places: &mut self.places,
                 base: *base,
                 matches: &mut matches.queries,
                 work: &mut matches.work,
