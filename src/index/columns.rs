@@ -122,8 +122,7 @@ columns! {
 
     /// Groups of rows; see `groups`.
     program: u32,
-    // The range tests of the rows in groups: which column of the group, and the constant.
-    own_column: u8,
+    /// The constants of the range tests of rows in groups.
     own_constant: f64,
     /// The shapes of simple rows, by query, from the first that has no other rows.
     shape: Shape,

@@ -7,7 +7,7 @@
 use crate::query::ast::Operator;
 
 /// A side of a slot, and whether the test is negated.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Range(pub u32);
 
 impl Range {

@@ -220,7 +220,14 @@ impl Rows<'_> {
                         return false;
                     }
                 }
-                Part::Range(range, constant, _) => self.ranges.push((range, constant)),
+                Part::Range(range, constant, _) => {
+                    // Of two tests in one direction the stricter says both.
+                    match self.ranges.iter_mut().find(|(other, _)| *other == range) {
+                        Some((_, other)) if range.key(constant) > range.key(*other) => *other = constant,
+                        Some(_) => {}
+                        None => self.ranges.push((range, constant)),
+                    }
+                }
             }
         }
         true

@@ -298,13 +298,18 @@ impl<J: Judge> Collector<'_, J> {
         let mut survivors = [0; MOST_ROWS + 1];
         let count = verdicts.survivors(&mut survivors);
         let survivors = survivors[..count].iter().map(|&row| row as usize);
-        let survivors = survivors.filter(|&row| verdicts.is_sure(row) || group.in_range(row, self.findings));
+        let passes = |row: usize| verdicts.is_sure(row) || group.in_range(row, self.findings);
         if group.is_plain() {
-            let queries = group.queries();
-            self.matches.extend(survivors.map(|row| self.base + queries[row]));
+            let (queries, mut end) = (group.queries(), self.matches.len());
+            self.matches.resize(end + count, 0);
+            for row in survivors {
+                self.matches[end] = self.base + queries[row];
+                end += passes(row) as usize;
+            }
+            self.matches.truncate(end);
         } else {
             for row in survivors {
-                if group.holds(row, self.findings) {
+                if group.holds(row, self.findings) && passes(row) {
                     self.survivor(group, row);
                 }
             }

@@ -1,7 +1,7 @@
 //! Groups of rows, read from a segment's program; see `index::groups` for how they stand there.
 
 use crate::index::columns::View;
-use crate::index::groups::{HEADER, MULTI, SCREENED, VERIFY, codes};
+use crate::index::groups::{HEADER, LED, MULTI, VERIFY, codes};
 use crate::index::range::Range;
 use crate::index::screen::SCALE;
 use crate::matching::findings::Findings;
@@ -43,23 +43,20 @@ impl<'a> Iterator for Groups<'a> {
             self.next += words;
             taken
         };
-        let screened = flags & SCREENED != 0;
-        let columns_of = take(columns * if screened { SCALE } else { 1 });
-        let codes = take(if screened { columns * codes(rows) / size_of::<u32>() } else { 0 });
-        let lists = take(rows * (positives + negatives + anchors + 1));
-        let tests = own as usize..own as usize + rows * ranges;
+        let scales = take(columns * 2 * SCALE).as_chunks().0;
+        let codes = bytemuck::cast_slice(take(columns * codes(rows) / size_of::<u32>()));
+        let in_lists = if columns > 0 { 0 } else { ranges };
+        let lists = take(rows * (positives + negatives + anchors + in_lists + 1));
         Some(Group {
             rows,
             flags,
-            columns: columns_of,
-            codes: bytemuck::cast_slice(codes),
+            screen: Screen { scales, codes, is_led: flags & LED != 0 },
             lists,
             positives,
             negatives,
             anchors,
             ranges,
-            own_column: &self.view.own_column[tests.clone()],
-            own_constant: &self.view.own_constant[tests],
+            constants: &self.view.own_constant[own as usize..][..rows * ranges],
         })
     }
 }
@@ -68,16 +65,14 @@ impl<'a> Iterator for Groups<'a> {
 pub struct Group<'a> {
     pub rows: usize,
     pub flags: u32,
-    columns: &'a [u32],
-    codes: &'a [u8],
+    screen: Screen<'a>,
     lists: &'a [u32],
     positives: usize,
     negatives: usize,
     anchors: usize,
     ranges: usize,
-    /// The range tests, row by row.
-    own_column: &'a [u8],
-    own_constant: &'a [f64],
+    /// The constants of range tests, row by row.
+    constants: &'a [f64],
 }
 
 impl<'a> Group<'a> {
@@ -87,18 +82,13 @@ impl<'a> Group<'a> {
     }
 
     pub fn queries(&self) -> &'a [u32] {
-        &self.lists[(self.positives + self.negatives + self.anchors) * self.rows..]
+        &self.lists[self.lists.len() - self.rows..]
     }
 
     /// What tells most rows apart at a glance, if the group is screened.
     #[inline(always)]
-    pub fn screen(&self) -> Option<Screen<'a>> {
-        let screened = self.flags & SCREENED != 0;
-        screened.then_some(Screen {
-            scales: self.columns.as_chunks().0,
-            codes: self.codes,
-            flags: self.flags,
-        })
+    pub fn screen(&self) -> Option<&Screen<'a>> {
+        (!self.screen.codes.is_empty()).then_some(&self.screen)
     }
 
     /// Whether ranges are all there is to a row.
@@ -110,13 +100,13 @@ impl<'a> Group<'a> {
     /// Whether a row's range tests pass.
     #[inline]
     pub fn in_range(&self, row: usize, findings: &Findings) -> bool {
-        let tests = row * self.ranges..(row + 1) * self.ranges;
-        let stride = if self.flags & SCREENED != 0 { SCALE } else { 1 };
-        let mut tests = self.own_column[tests.clone()].iter().zip(&self.own_constant[tests]);
-        tests.all(|(&column, &constant)| {
-            let range = Range(self.columns[column as usize * stride]);
-            range.passes(findings.side(range.side()), constant)
-        })
+        let constants = &self.constants[row * self.ranges..][..self.ranges];
+        if self.screen().is_some() {
+            return self.screen.passes(row, constants, findings);
+        }
+        let first = self.positives + self.negatives + self.anchors;
+        let mut tests = constants.iter().enumerate();
+        tests.all(|(at, &constant)| findings.passes(Range(self.in_list(first + at, row)), constant))
     }
 
     /// Whether a row's conditions hold.
@@ -140,6 +130,6 @@ impl<'a> Group<'a> {
 
     #[inline(always)]
     pub fn query(&self, row: usize) -> u32 {
-        self.in_list(self.positives + self.negatives + self.anchors, row)
+        self.queries()[row]
     }
 }

@@ -1,51 +1,83 @@
 //! Screening the rows of a group: all at once, by their codes; see `index::screen`.
 
-use crate::index::groups::{LANES, LED, MOST_ROWS};
-use crate::index::screen::{PASSES_NONE, SCALE, Scale};
+use crate::index::groups::{LANES, MOST_ROWS};
+use crate::index::screen::{NO_TEST, PASSES_NONE, SCALE, Scale, is_mirrored, mirrored};
 use crate::matching::findings::Findings;
 
 /// Rows are taken from verdicts so many at a time.
 const WORD: usize = 8;
 
-/// The scales and codes of a group.
+/// The scales of a group, two for each column, and its codes.
 pub struct Screen<'a> {
-    pub scales: &'a [[u32; SCALE]],
+    pub scales: &'a [[u32; 2 * SCALE]],
     pub codes: &'a [u8],
-    pub flags: u32,
+    /// Whether all rows have a test on the first scale.
+    pub is_led: bool,
 }
 
 /// What a screen says of each row: 0 if it fails, 1 if only its tests can tell, more if it passes.
 pub struct Verdicts([u8; MOST_ROWS]);
 
 impl Screen<'_> {
-    /// The verdicts on the rows of the group; `None` if all fail, for a number that they share.
+    /// The verdicts on the rows of the group; `None` if all fail by the test that leads.
     #[inline]
     pub fn verdicts(&self, findings: &Findings) -> Option<Verdicts> {
-        if self.flags & LED != 0 && level(self.scales[0], findings) == PASSES_NONE {
+        if self.is_led && levels(&self.scales[0], findings).0 == PASSES_NONE {
             return None;
         }
+        let height = self.height();
         let mut verdicts = [0; MOST_ROWS];
-        let rows = self.codes.len() / self.scales.len();
-        verdicts[..rows].fill(u8::MAX);
-        for (&scale, codes) in self.scales.iter().zip(self.codes.chunks_exact(rows)) {
-            let level = level(scale, findings);
+        verdicts[..height].fill(u8::MAX);
+        for (scales, codes) in self.scales.iter().zip(self.codes.chunks_exact(height)) {
+            let (first, second) = levels(scales, findings);
+            let second = mirrored(second);
+            let verdicts = verdicts.as_chunks_mut::<LANES>().0.iter_mut();
             // Bytes of a fixed number: these loops become a handful of instructions.
-            for (verdicts, codes) in
-                verdicts.as_chunks_mut::<LANES>().0.iter_mut().zip(codes.as_chunks::<LANES>().0)
-            {
+            for (verdicts, codes) in verdicts.zip(codes.as_chunks::<LANES>().0) {
                 for (verdict, &code) in verdicts.iter_mut().zip(codes) {
-                    *verdict = level.saturating_sub(code).min(*verdict);
+                    let of_column = first.saturating_sub(code).max(code.saturating_sub(second));
+                    *verdict = of_column.min(*verdict);
                 }
             }
         }
         Some(Verdicts(verdicts))
     }
+
+    /// Whether a row's tests pass, given their constants.
+    pub fn passes(&self, row: usize, constants: &[f64], findings: &Findings) -> bool {
+        let mut constants = constants.iter();
+        let mut passes = true;
+        for (scales, codes) in self.scales.iter().zip(self.codes.chunks_exact(self.height())) {
+            let code = codes[row];
+            if code == NO_TEST {
+                continue;
+            }
+            let (range, _) = Scale::of_words(halves(scales)[is_mirrored(code) as usize]);
+            passes &= constants.next().is_some_and(|&constant| findings.passes(range, constant));
+        }
+        passes
+    }
+
+    /// How many codes a column has.
+    #[inline(always)]
+    fn height(&self) -> usize {
+        self.codes.len() / self.scales.len()
+    }
 }
 
 #[inline(always)]
-fn level(scale: [u32; SCALE], findings: &Findings) -> u8 {
-    let (range, scale) = Scale::of_words(scale);
-    scale.level(range, findings.side(range.side()))
+fn halves(scales: &[u32; 2 * SCALE]) -> &[[u32; SCALE]] {
+    scales.as_chunks().0
+}
+
+/// The levels of a message's numbers on the scales of a column.
+#[inline(always)]
+fn levels(scales: &[u32; 2 * SCALE], findings: &Findings) -> (u8, u8) {
+    let level = |scale: [u32; SCALE]| {
+        let (range, scale) = Scale::of_words(scale);
+        scale.level(range, findings.side(range.side()))
+    };
+    (level(halves(scales)[0]), level(halves(scales)[1]))
 }
 
 impl Verdicts {
