@@ -3,13 +3,13 @@
 //! ```text
 //! number of groups
 //! of each group: rows | columns<<16, positives | negatives<<8 | anchors<<16 | ranges<<24, flags,
-//!                where its constants start
+//!                where its constants start, the first row's query
 //! of each group: scale…                 of each column two, with their ranges
 //!                code…                  of each column, those of all rows, filled up
 //!                positive…, negative…   conditions that must hold, must not hold
 //!                anchor…                anchors that must be unique, or the row is verified
 //!                range…                 if there are no columns
-//!                query…
+//!                query…                 if they have other rows; else they follow the first
 //! ```
 //!
 //! A group with columns is *screened*: they tell nearly all that range tests would (see `screen`), in
@@ -30,7 +30,7 @@ pub const MULTI: u32 = 2;
 /// All rows have a test in the first column: who passes none there passes no row.
 pub const LED: u32 = 4;
 
-pub const HEADER: usize = 4;
+pub const HEADER: usize = 5;
 /// The most rows of a group.
 pub const MOST_ROWS: usize = 256;
 /// Codes are read so many at a time.
@@ -68,10 +68,10 @@ pub(super) fn push_groups(filed: &[Row], lists: &Lists, columns: &mut Columns) {
     columns.program.push(groups.len() as u32);
     let mut constants = columns.own_constant.len();
     for group in &groups {
-        let Row { form, flags, .. } = group.rows[0];
+        let Row { form, flags, query, .. } = group.rows[0];
         let led = if group.is_led() { LED } else { 0 };
         let size = group.rows.len() | group.columns.len() << 16;
-        columns.program.extend([size as u32, form, flags | led, constants as u32]);
+        columns.program.extend([size as u32, form, flags | led, constants as u32, query]);
         constants += group.rows.len() * ranges_of(form);
     }
     assert!(constants < u32::MAX as usize, "a segment's constants fit 32 GiB: load in several parts");
@@ -151,7 +151,9 @@ impl<'a> Group<'a> {
         for list in 0..positives + negatives + anchors + ranges {
             program.extend(self.rows.iter().map(|row| lists.ids[row.ids as usize + list]));
         }
-        program.extend(self.rows.iter().map(|row| row.query));
+        if self.rows[0].flags & MULTI != 0 {
+            program.extend(self.rows.iter().map(|row| row.query));
+        }
     }
 
     /// Lays out scales, codes and constants, if the group is screened.

@@ -233,6 +233,28 @@ impl Rows<'_> {
         true
     }
 
+    /// Numbers the queries with one row in the order of rows, which are sorted; those with none last.
+    fn number_singles(&mut self, count: usize) -> Vec<u32> {
+        let mut numbers = vec![NONE; count];
+        let mut shapes = Vec::with_capacity(self.shapes.len());
+        let mut next = self.first_single;
+        for row in self.rows.iter_mut().filter(|row| row.query >= self.first_single) {
+            let place = (row.query - self.first_single) as usize;
+            if row.simple {
+                shapes.push(self.shapes[place]);
+            }
+            row.query = next;
+            numbers[place] = next;
+            next += 1;
+        }
+        for number in numbers.iter_mut().filter(|number| **number == NONE) {
+            *number = next;
+            next += 1;
+        }
+        self.shapes = shapes;
+        numbers
+    }
+
     /// Takes the rarest necessary test out of the lists, with the anchors it is under.
     fn take_access(&mut self, tenant: u32) -> (Access, Under) {
         let frequencies = self.frequencies;
@@ -259,14 +281,15 @@ impl Rows<'_> {
     }
 }
 
-/// Files all rows and lays them out.
+/// Files all rows and lays them out. Queries with one row are numbered as their rows stand, so that
+/// those that are found together lie side by side: returns their new numbers.
 pub fn freeze(
     planned: impl Iterator<Item = Planned>,
     alternatives: &Alternatives,
     frequencies: &Frequencies,
     tenants: usize,
     columns: &mut Columns,
-) {
+) -> Vec<u32> {
     let view = columns.view();
     let mut rows = Rows {
         alternatives,
@@ -287,6 +310,7 @@ pub fn freeze(
     rows.rows
         .sort_unstable_by_key(|row| (!row.simple, row.access, row.form, row.flags, row.first, row.query));
     let (conditions, sides) = (view.conditions(), view.slots() * 2);
+    let singles = rows.number_singles(view.queries() - view.first_single());
     // One bit more, for the condition that always holds; nothing is filed under it.
     columns.filed = vec![0; (conditions + 1).div_ceil(64)];
     columns.range_start = vec![0; sides + 1];
@@ -316,6 +340,7 @@ pub fn freeze(
     }
     assert!(columns.program.len() < NONE as usize, "a segment's rows fit 16 GiB: load in several parts");
     finish(columns);
+    singles
 }
 
 /// Lays out the simple rows.

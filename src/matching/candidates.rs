@@ -300,10 +300,10 @@ impl<J: Judge> Collector<'_, J> {
         let survivors = survivors[..count].iter().map(|&row| row as usize);
         let passes = |row: usize| verdicts.is_sure(row) || group.in_range(row, self.findings);
         if group.is_plain() {
-            let (queries, mut end) = (group.queries(), self.matches.len());
+            let (first, mut end) = (self.base + group.first_query, self.matches.len());
             self.matches.resize(end + count, 0);
             for row in survivors {
-                self.matches[end] = self.base + queries[row];
+                self.matches[end] = first + row as u32;
                 end += passes(row) as usize;
             }
             self.matches.truncate(end);

@@ -34,7 +34,7 @@ impl<'a> Iterator for Groups<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Group<'a>> {
-        let (&[size, form, flags, own], rest) = self.headers.split_first()?;
+        let (&[size, form, flags, own, query], rest) = self.headers.split_first()?;
         self.headers = rest;
         let (rows, columns) = (size as usize & 0xFFFF, size as usize >> 16);
         let [positives, negatives, anchors, ranges] = form.to_le_bytes().map(usize::from);
@@ -46,10 +46,12 @@ impl<'a> Iterator for Groups<'a> {
         let scales = take(columns * 2 * SCALE).as_chunks().0;
         let codes = bytemuck::cast_slice(take(columns * codes(rows) / size_of::<u32>()));
         let in_lists = if columns > 0 { 0 } else { ranges };
-        let lists = take(rows * (positives + negatives + anchors + in_lists + 1));
+        let queries = (flags & MULTI != 0) as usize;
+        let lists = take(rows * (positives + negatives + anchors + in_lists + queries));
         Some(Group {
             rows,
             flags,
+            first_query: query,
             screen: Screen { scales, codes, is_led: flags & LED != 0 },
             lists,
             positives,
@@ -65,6 +67,7 @@ impl<'a> Iterator for Groups<'a> {
 pub struct Group<'a> {
     pub rows: usize,
     pub flags: u32,
+    pub first_query: u32,
     screen: Screen<'a>,
     lists: &'a [u32],
     positives: usize,
@@ -81,10 +84,6 @@ impl<'a> Group<'a> {
         self.lists[list * self.rows + row]
     }
 
-    pub fn queries(&self) -> &'a [u32] {
-        &self.lists[self.lists.len() - self.rows..]
-    }
-
     /// What tells most rows apart at a glance, if the group is screened.
     #[inline(always)]
     pub fn screen(&self) -> Option<&Screen<'a>> {
@@ -94,7 +93,7 @@ impl<'a> Group<'a> {
     /// Whether ranges are all there is to a row.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
-        self.lists.len() == self.rows && self.flags & (VERIFY | MULTI) == 0
+        self.lists.is_empty() && self.flags & VERIFY == 0
     }
 
     /// Whether a row's range tests pass.
@@ -130,6 +129,9 @@ impl<'a> Group<'a> {
 
     #[inline(always)]
     pub fn query(&self, row: usize) -> u32 {
-        self.queries()[row]
+        match self.flags & MULTI {
+            0 => self.first_query + row as u32,
+            _ => self.lists[self.lists.len() - self.rows + row],
+        }
     }
 }
