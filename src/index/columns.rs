@@ -128,7 +128,7 @@ columns! {
     shape: Shape,
 
     query_id: [u8; 16],
-    /// Where the query's twig starts in `twig`, or `NONE` if rows are always exact.
+    /// Where the query's twig starts in `twig`, or `NONE` if rows are always exact. Empty if all are.
     query_twig: u32,
     /// Tenant of each query. Empty if there is one tenant.
     query_tenant: u32,

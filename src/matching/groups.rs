@@ -32,7 +32,8 @@ impl<'a> Groups<'a> {
 impl<'a> Iterator for Groups<'a> {
     type Item = Group<'a>;
 
-    #[inline]
+    // Most groups are small, and handing them over would cost more than reading them.
+    #[inline(always)]
     fn next(&mut self) -> Option<Group<'a>> {
         let (&[size, form, flags, own, query], rest) = self.headers.split_first()?;
         self.headers = rest;
@@ -43,16 +44,19 @@ impl<'a> Iterator for Groups<'a> {
             self.next += words;
             taken
         };
-        let scales = take(columns * 2 * SCALE).as_chunks().0;
-        let codes = bytemuck::cast_slice(take(columns * codes(rows) / size_of::<u32>()));
-        let in_lists = if columns > 0 { 0 } else { ranges };
+        let (mut screen, mut in_lists) = (Screen::default(), ranges);
+        if columns > 0 {
+            let scales = take(columns * 2 * SCALE).as_chunks().0;
+            let codes = bytemuck::cast_slice(take(columns * codes(rows) / size_of::<u32>()));
+            (screen, in_lists) = (Screen { scales, codes, is_led: flags & LED != 0 }, 0);
+        }
         let queries = (flags & MULTI != 0) as usize;
         let lists = take(rows * (positives + negatives + anchors + in_lists + queries));
         Some(Group {
             rows,
             flags,
             first_query: query,
-            screen: Screen { scales, codes, is_led: flags & LED != 0 },
+            screen,
             lists,
             positives,
             negatives,

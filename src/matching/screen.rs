@@ -8,6 +8,7 @@ use crate::matching::findings::Findings;
 const WORD: usize = 8;
 
 /// The scales of a group, two for each column, and its codes.
+#[derive(Default)]
 pub struct Screen<'a> {
     pub scales: &'a [[u32; 2 * SCALE]],
     pub codes: &'a [u8],

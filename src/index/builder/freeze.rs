@@ -148,12 +148,15 @@ impl Builder {
 
     fn freeze_queries(&mut self, numbers: &[u32], columns: &mut Columns) {
         let count = self.queries.len();
-        columns.query_twig = vec![NONE; count];
+        let verified = self.queries.iter().any(|query| query.twig != NONE);
+        columns.query_twig = vec![NONE; if verified { count } else { 0 }];
         let several = self.tenants.len() > 1;
         columns.query_tenant = vec![0; if several { count } else { 0 }];
         for (query, &number) in self.queries.iter().zip(numbers) {
             columns.query_id[number as usize] = query.id.0;
-            columns.query_twig[number as usize] = query.twig;
+            if verified {
+                columns.query_twig[number as usize] = query.twig;
+            }
             if several {
                 columns.query_tenant[number as usize] = query.tenant;
             }
