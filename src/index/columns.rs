@@ -120,13 +120,15 @@ columns! {
     threshold: f64,
     threshold_rows: u32,
 
-    /// Groups of rows; see `rows`.
+    /// Groups of rows; see `groups`.
     program: u32,
+    /// The constants of the range tests of rows in groups.
+    own_constant: f64,
     /// The shapes of simple rows, by query, from the first that has no other rows.
     shape: Shape,
 
     query_id: [u8; 16],
-    /// Where the query's twig starts in `twig`, or `NONE` if rows are always exact.
+    /// Where the query's twig starts in `twig`, or `NONE` if rows are always exact. Empty if all are.
     query_twig: u32,
     /// Tenant of each query. Empty if there is one tenant.
     query_tenant: u32,

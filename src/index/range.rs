@@ -7,7 +7,7 @@
 use crate::query::ast::Operator;
 
 /// A side of a slot, and whether the test is negated.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Range(pub u32);
 
 impl Range {
@@ -43,9 +43,19 @@ impl Range {
     pub fn passes(self, number: f64, constant: f64) -> bool {
         (number > constant) != self.negated()
     }
+
+    /// An integer that grows as the number passes more constants: where a constant's key is less than
+    /// the number's the test passes, where it is greater the test fails.
+    #[inline(always)]
+    pub fn key(self, number: f64) -> u64 {
+        // Zero has two bit patterns and is one number; adding zero leaves one of them.
+        let order = sortable(number + 0.0);
+        if self.negated() { !order } else { order }
+    }
 }
 
 /// An integer that orders as the number does.
+#[inline(always)]
 pub fn sortable(number: f64) -> u64 {
     let bits = number.to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }

@@ -1,21 +1,6 @@
 //! Filing: each alternative of a query becomes a row under its *access test*, the rarest test
 //! that is necessary for it. What a message does not contain costs it nothing.
 //!
-//! Rows under one access test are grouped by shape. First what says how far to look stands side by
-//! side, then the groups, each column by column:
-//!
-//! ```text
-//! number of groups
-//! of each group: rows, positives | negatives<<8 | anchors<<16 | ranges<<24, flags,
-//!                first range
-//! of each group with ranges: the constants of the first, in halves. Rows share it and ascend by
-//!                its constant, or descend if it is negated, so that those that pass are a prefix
-//! of each group: positive…, negative…   conditions that must hold, must not hold
-//!                anchor…                anchors that must be unique, or the row is verified
-//!                other range…           each with its constant, in halves
-//!                query…
-//! ```
-//!
 //! Most rows are *simple*: a few positives and anchors and nothing else, under a condition. They
 //! stand row by row in tables of their own, *narrow* ones with one positive and one anchor, *wide*
 //! ones with three of each. What a row does not need is filled up with a condition that always holds
@@ -25,27 +10,21 @@
 //! positive…, anchor…, access test, query
 //! ```
 //!
-//! How its lines lie to its anchors is kept apart, in the query's `Shape`: few rows need it.
+//! How its lines lie to its anchors is kept apart, in the query's `Shape`: few rows need it. The other
+//! rows under an access test stand in groups; see `groups`.
 
 use crate::index::alternatives::{Alternatives, Part};
 use crate::index::columns::Columns;
 use crate::index::frequency::Frequencies;
+use crate::index::groups::{Lists, MULTI, VERIFY, push_groups};
 use crate::index::range::{Range, number_of, sortable};
 use crate::index::shape::{MOST_SIMPLE, Shape, Under};
 use crate::index::trie::NONE;
-
-/// Always verify.
-pub const VERIFY: u32 = 1;
-/// The rows' queries have other rows too: report a query once.
-pub const MULTI: u32 = 2;
 
 /// Conditions with up to so many simple rows have them copied into caches, next to those of the
 /// conditions that are found together with them.
 const FEW: usize = 64;
 
-pub const HEADER: usize = 4;
-/// Words of a range that a row has for itself, with its constant.
-pub const OWN: usize = 3;
 /// More tests of a kind than a header can count are left to verification.
 pub const MOST: usize = 255;
 
@@ -66,19 +45,19 @@ enum Access {
     Always(u32),
 }
 
-/// A row on its way to its group. Its lists stand in `Rows`; this is what is sorted.
-struct Row {
+/// A row on its way to its place. Its lists stand in `Lists`; this is what is sorted.
+pub(super) struct Row {
     access: Access,
-    /// What a header says; of a simple row, whether it is wide.
-    form: u32,
-    flags: u32,
+    /// How many tests of each kind, as `groups` has it; of a simple row, whether it is wide.
+    pub form: u32,
+    pub flags: u32,
     /// The first range, or `NONE`, and an integer that orders rows as a number passes them.
-    first: (u32, u64),
-    query: u32,
+    pub first: (u32, u64),
+    pub query: u32,
     simple: bool,
     /// Where its ids and its constants start.
-    ids: u32,
-    constants: u32,
+    pub ids: u32,
+    pub constants: u32,
 }
 
 /// All rows of a segment while it is built.
@@ -86,10 +65,7 @@ struct Rows<'a> {
     alternatives: &'a Alternatives,
     frequencies: &'a Frequencies,
     rows: Vec<Row>,
-    /// Per row: positives, negatives, anchors, then ranges but the first.
-    ids: Vec<u32>,
-    /// Per row: the constants of all its ranges.
-    constants: Vec<f64>,
+    lists: Lists,
 
     /// What simple rows are filled up with.
     always_holds: u32,
@@ -139,20 +115,18 @@ impl Rows<'_> {
             access,
             form: form as u32,
             flags,
-            first: self.ranges.first().map_or((NONE, 0), |&(range, constant)| {
-                let order = sortable(constant);
-                (range.0, if range.negated() { !order } else { order })
-            }),
+            first: self.ranges.first().map_or((NONE, 0), |&(range, constant)| (range.0, range.key(constant))),
             query: planned.query,
             simple: false,
-            ids: self.ids.len() as u32,
-            constants: self.constants.len() as u32,
+            ids: self.lists.ids.len() as u32,
+            constants: self.lists.constants.len() as u32,
         });
-        self.ids.extend(self.positives.iter().map(|(condition, _)| condition));
-        self.ids.extend(&self.negatives);
-        self.ids.extend(&self.anchors);
-        self.ids.extend(self.ranges.iter().skip(1).map(|(range, _)| range.0));
-        self.constants.extend(self.ranges.iter().map(|(_, constant)| constant));
+        let Lists { ids, constants } = &mut self.lists;
+        ids.extend(self.positives.iter().map(|(condition, _)| condition));
+        ids.extend(&self.negatives);
+        ids.extend(&self.anchors);
+        ids.extend(self.ranges.iter().map(|(range, _)| range.0));
+        constants.extend(self.ranges.iter().map(|(_, constant)| constant));
     }
 
     /// Whether a few positives and anchors are all there is beside the access test.
@@ -176,13 +150,13 @@ impl Rows<'_> {
             first: (NONE, 0),
             query,
             simple: true,
-            ids: self.ids.len() as u32,
-            constants: self.constants.len() as u32,
+            ids: self.lists.ids.len() as u32,
+            constants: self.lists.constants.len() as u32,
         });
         let positives = self.positives.iter().map(|(condition, _)| *condition);
-        self.ids.extend(positives.chain(std::iter::repeat(self.always_holds)).take(size));
+        self.lists.ids.extend(positives.chain(std::iter::repeat(self.always_holds)).take(size));
         let anchors = self.anchors.iter().copied();
-        self.ids.extend(anchors.chain(std::iter::repeat(self.never_twice)).take(size));
+        self.lists.ids.extend(anchors.chain(std::iter::repeat(self.never_twice)).take(size));
         let lines = std::iter::once(access_under).chain(self.positives.iter().map(|(_, under)| *under));
         let place = (query - self.first_single) as usize;
         self.shapes.resize(self.shapes.len().max(place + 1), Shape::default());
@@ -246,10 +220,39 @@ impl Rows<'_> {
                         return false;
                     }
                 }
-                Part::Range(range, constant, _) => self.ranges.push((range, constant)),
+                Part::Range(range, constant, _) => {
+                    // Of two tests in one direction the stricter says both.
+                    match self.ranges.iter_mut().find(|(other, _)| *other == range) {
+                        Some((_, other)) if range.key(constant) > range.key(*other) => *other = constant,
+                        Some(_) => {}
+                        None => self.ranges.push((range, constant)),
+                    }
+                }
             }
         }
         true
+    }
+
+    /// Numbers the queries with one row in the order of rows, which are sorted; those with none last.
+    fn number_singles(&mut self, count: usize) -> Vec<u32> {
+        let mut numbers = vec![NONE; count];
+        let mut shapes = Vec::with_capacity(self.shapes.len());
+        let mut next = self.first_single;
+        for row in self.rows.iter_mut().filter(|row| row.query >= self.first_single) {
+            let place = (row.query - self.first_single) as usize;
+            if row.simple {
+                shapes.push(self.shapes[place]);
+            }
+            row.query = next;
+            numbers[place] = next;
+            next += 1;
+        }
+        for number in numbers.iter_mut().filter(|number| **number == NONE) {
+            *number = next;
+            next += 1;
+        }
+        self.shapes = shapes;
+        numbers
     }
 
     /// Takes the rarest necessary test out of the lists, with the anchors it is under.
@@ -278,21 +281,21 @@ impl Rows<'_> {
     }
 }
 
-/// Files all rows and lays them out.
+/// Files all rows and lays them out. Queries with one row are numbered as their rows stand, so that
+/// those that are found together lie side by side: returns their new numbers.
 pub fn freeze(
     planned: impl Iterator<Item = Planned>,
     alternatives: &Alternatives,
     frequencies: &Frequencies,
     tenants: usize,
     columns: &mut Columns,
-) {
+) -> Vec<u32> {
     let view = columns.view();
     let mut rows = Rows {
         alternatives,
         frequencies,
         rows: Vec::new(),
-        ids: Vec::new(),
-        constants: Vec::new(),
+        lists: Lists::default(),
         always_holds: view.conditions() as u32,
         never_twice: view.anchors() as u32,
         positives: Vec::new(),
@@ -307,14 +310,15 @@ pub fn freeze(
     rows.rows
         .sort_unstable_by_key(|row| (!row.simple, row.access, row.form, row.flags, row.first, row.query));
     let (conditions, sides) = (view.conditions(), view.slots() * 2);
+    let singles = rows.number_singles(view.queries() - view.first_single());
     // One bit more, for the condition that always holds; nothing is filed under it.
     columns.filed = vec![0; (conditions + 1).div_ceil(64)];
     columns.range_start = vec![0; sides + 1];
     columns.always = vec![NONE; tenants + 1];
-    let Rows { rows, ids, constants, shapes, .. } = rows;
+    let Rows { rows, lists, shapes, .. } = rows;
     columns.shape = shapes;
     let (simple, others) = rows.split_at(rows.partition_point(|row| row.simple));
-    push_simple(simple, &ids, conditions, columns);
+    push_simple(simple, &lists.ids, conditions, columns);
     if others.iter().any(|row| matches!(row.access, Access::Condition(_))) {
         columns.condition_rows = vec![NONE; conditions + 1];
     }
@@ -332,10 +336,11 @@ pub fn freeze(
             }
             Access::Always(tenant) => columns.always[tenant as usize] = at,
         }
-        push_groups(filed, &ids, &constants, columns);
+        push_groups(filed, &lists, columns);
     }
     assert!(columns.program.len() < NONE as usize, "a segment's rows fit 16 GiB: load in several parts");
     finish(columns);
+    singles
 }
 
 /// Lays out the simple rows.
@@ -390,45 +395,4 @@ fn fill_backwards(starts: &mut [u32], end: u32) {
         }
         next = *start;
     }
-}
-
-/// Lays out the rows filed under one access test.
-fn push_groups(filed: &[Row], ids: &[u32], constants: &[f64], columns: &mut Columns) {
-    let program = &mut columns.program;
-    let kind = |row: &Row| (row.form, row.flags, row.first.0);
-    let groups = || filed.chunk_by(|a, b| kind(a) == kind(b));
-    let ranges = |group: &[Row]| (group[0].form >> 24) as usize;
-    program.push(groups().count() as u32);
-    for group in groups() {
-        let Row { form, flags, first, .. } = group[0];
-        program.extend([group.len() as u32, form, flags, first.0]);
-    }
-    for group in groups().filter(|group| ranges(group) > 0) {
-        program.extend(group.iter().flat_map(|row| halves_of(constants[row.constants as usize])));
-    }
-    for group in groups() {
-        let count = |shift: u32| (group[0].form >> shift & 0xFF) as usize;
-        let width = count(0) + count(8) + count(16);
-        for column in 0..width {
-            program.extend(group.iter().map(|row| ids[row.ids as usize + column]));
-        }
-        for own in 1..ranges(group) {
-            for row in group {
-                program.push(ids[row.ids as usize + width + own - 1]);
-                program.extend(halves_of(constants[row.constants as usize + own]));
-            }
-        }
-        program.extend(group.iter().map(|row| row.query));
-    }
-}
-
-/// A constant among the words of a program.
-fn halves_of(constant: f64) -> [u32; 2] {
-    let bits = constant.to_bits();
-    [bits as u32, (bits >> 32) as u32]
-}
-
-#[inline(always)]
-pub fn constant_of([low, high]: [u32; 2]) -> f64 {
-    f64::from_bits(low as u64 | (high as u64) << 32)
 }

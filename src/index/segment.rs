@@ -11,7 +11,7 @@ use crate::query::QueryId;
 
 const MAGIC: [u8; 8] = *b"tamisseg";
 /// Changes with the meaning of any column.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 const ALIGNMENT: usize = 64;
 const HEADER: usize = 16 + COLUMNS * 16;
 

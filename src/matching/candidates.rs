@@ -2,7 +2,7 @@
 //! what was found.
 
 use crate::index::columns::View;
-use crate::index::rows::{MULTI, VERIFY};
+use crate::index::groups::{MOST_ROWS, MULTI, VERIFY};
 use crate::index::shape::MOST_SIMPLE;
 use crate::matching::bits::{low_bits, ones};
 use crate::matching::blocks::{Block, Blocks};
@@ -80,10 +80,10 @@ pub struct Collector<'a, J: Judge> {
     pub unsettled: &'a mut Vec<Unsettled>,
     pub judge: J,
     /// Queries on their way to `matches`: a place to write to without asking whether there is room.
-    pub outbox: [u32; OUTBOX],
+    pub outbox: &'a mut [u32; OUTBOX],
     pub filled: usize,
     /// Scratch: places of rows that passed so far.
-    pub places: [u32; OUTBOX],
+    pub places: &'a mut [u32; OUTBOX],
     /// Added to each query's number.
     pub base: u32,
     pub matches: &'a mut Vec<u32>,
@@ -109,35 +109,55 @@ impl<J: Judge> Collector<'_, J> {
         self.rows::<1, 4>(&blocks.narrow, found.iter().map(|block| block.narrow));
         self.rows::<2, 6>(&blocks.middle, found.iter().map(|block| block.middle));
         self.rows::<MOST_SIMPLE, 8>(&blocks.wide, found.iter().map(|block| block.wide));
-        self.open();
+        let opened = std::mem::take(self.opened);
+        self.open_simple(&opened);
+        self.flush();
+        self.settle();
+        self.met.forget_all(self.matches[first_met..].iter().map(|query| query - self.base));
+        let first_multi = self.matches.len();
+        self.open_groups(&opened);
         for &slot in self.findings.touched() {
             self.thresholds(slot as usize * 2);
             self.thresholds(slot as usize * 2 + 1);
         }
         self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1]);
-        self.flush();
-        self.settle();
-        self.met.forget_all(self.matches[first_met..].iter().map(|query| query - self.base));
-        self.bury(first);
-    }
-
-    /// Tests the rows that are filed under conditions that were found, and in no block.
-    fn open(&mut self) {
-        let view = self.view;
-        let opened = std::mem::take(self.opened);
-        for condition in opened.iter().map(|&condition| condition as usize) {
-            let in_block = view.few.get(condition / 64).is_none_or(|bits| bits >> (condition % 64) & 1 != 0);
-            if !in_block {
-                let of = |starts: &[u32]| std::iter::once((starts[condition], starts[condition + 1]));
-                self.rows::<1, 4>(view.narrow, of(view.condition_narrow));
-                self.rows::<MOST_SIMPLE, 8>(view.wide, of(view.condition_wide));
-            }
-            if !view.condition_rows.is_empty() {
-                self.groups(view.condition_rows[condition], view.condition_rows[condition + 1]);
+        let first_single = self.view.first_single() as u32;
+        for at in first_multi..self.matches.len() {
+            let query = self.matches[at] - self.base;
+            // Others are in one group only, and were not noted.
+            if query < first_single {
+                self.met.forget(query);
             }
         }
         *self.opened = opened;
         self.opened.clear();
+        self.bury(first);
+    }
+
+    /// Tests the simple rows that are filed under conditions that were found, and in no block.
+    fn open_simple(&mut self, opened: &[u32]) {
+        let view = self.view;
+        if view.few.is_empty() {
+            return;
+        }
+        for condition in opened.iter().map(|&condition| condition as usize) {
+            if view.few[condition / 64] >> (condition % 64) & 1 == 0 {
+                let of = |starts: &[u32]| std::iter::once((starts[condition], starts[condition + 1]));
+                self.rows::<1, 4>(view.narrow, of(view.condition_narrow));
+                self.rows::<MOST_SIMPLE, 8>(view.wide, of(view.condition_wide));
+            }
+        }
+    }
+
+    /// Tests the groups that are filed under conditions that were found.
+    fn open_groups(&mut self, opened: &[u32]) {
+        let view = self.view;
+        if view.condition_rows.is_empty() {
+            return;
+        }
+        for condition in opened.iter().map(|&condition| condition as usize) {
+            self.groups(view.condition_rows[condition], view.condition_rows[condition + 1]);
+        }
     }
 
     /// The rows filed under ranges that a side of a slot passes.
@@ -171,7 +191,7 @@ impl<J: Judge> Collector<'_, J> {
                     self.rest_of::<N, W>(pool, passed);
                     passed = 0;
                 }
-                let places = &mut self.places;
+                let places = &mut *self.places;
                 for row in rows {
                     places[passed] = at;
                     passed += (bit(conditions, row[0]) & 1) as usize;
@@ -189,7 +209,7 @@ impl<J: Judge> Collector<'_, J> {
         }
         let (conditions, twice) = (self.findings.conditions.all(), self.findings.twice.all());
         let (mut filled, mut put_off) = (self.filled, 0);
-        let (outbox, places) = (&mut self.outbox, &mut self.places);
+        let (outbox, places) = (&mut *self.outbox, &mut *self.places);
         for passed in 0..passed {
             let at = places[passed];
             let row = &pool[at as usize];
@@ -274,22 +294,35 @@ impl<J: Judge> Collector<'_, J> {
     /// Tests the rows of a group.
     #[inline]
     fn group(&mut self, group: &Group<'_>) {
-        let passed = group.prefix(self.findings);
-        self.work.candidates += passed as u64;
-        if group.own == 0 {
-            for row in 0..passed {
-                if group.holds(row, self.findings) {
+        let Some(screen) = group.screen() else {
+            self.work.candidates += group.rows as u64;
+            for row in 0..group.rows {
+                if group.holds(row, self.findings) && group.in_range(row, self.findings) {
                     self.survivor(group, row);
                 }
             }
+            return;
+        };
+        let Some(verdicts) = screen.verdicts(self.findings) else {
+            return;
+        };
+        self.work.candidates += group.rows as u64;
+        let mut survivors = [0; MOST_ROWS + 1];
+        let count = verdicts.survivors(&mut survivors);
+        let survivors = survivors[..count].iter().map(|&row| row as usize);
+        let passes = |row: usize| verdicts.is_sure(row) || group.in_range(row, self.findings);
+        if group.is_plain() {
+            let (first, mut end) = (self.base + group.first_query, self.matches.len());
+            self.matches.resize(end + count, 0);
+            for row in survivors {
+                self.matches[end] = first + row as u32;
+                end += passes(row) as usize;
+            }
+            self.matches.truncate(end);
         } else {
-            for start in (0..passed).step_by(64) {
-                let alive = group.passing(start, (start + 64).min(passed), self.findings);
-                for bit in ones(alive) {
-                    let row = start + bit as usize;
-                    if group.holds(row, self.findings) {
-                        self.survivor(group, row);
-                    }
+            for row in survivors {
+                if group.holds(row, self.findings) && passes(row) {
+                    self.survivor(group, row);
                 }
             }
         }

@@ -131,7 +131,7 @@ impl Search<'_> {
         let mut at = start as usize;
         while at < end as usize {
             let mut groups = Groups::at(self.view, at);
-            if groups.any(|group| group.queries().contains(&query)) {
+            if groups.any(|group| (0..group.rows).any(|row| group.query(row) == query)) {
                 return true;
             }
             at = groups.end();

@@ -3,6 +3,7 @@
 use crate::document::Document;
 use crate::ids::ElementId;
 use crate::index::columns::View;
+use crate::index::range::Range;
 use crate::matching::bits::Bits;
 
 /// Conditions that hold, anchors that bound elements, numbers that slots gathered.
@@ -34,6 +35,12 @@ impl Findings {
     #[inline(always)]
     pub fn side(&self, side: usize) -> f64 {
         self.sides[side]
+    }
+
+    /// Whether a range test passes.
+    #[inline(always)]
+    pub fn passes(&self, range: Range, constant: f64) -> bool {
+        range.passes(self.side(range.side()), constant)
     }
 
     #[inline]

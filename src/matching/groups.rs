@@ -1,18 +1,18 @@
-//! Groups of rows, read from a segment's program; see `rows` for how they stand there.
+//! Groups of rows, read from a segment's program; see `index::groups` for how they stand there.
 
 use crate::index::columns::View;
+use crate::index::groups::{HEADER, LED, MULTI, VERIFY, codes};
 use crate::index::range::Range;
-use crate::index::rows::{HEADER, OWN, constant_of};
-use crate::matching::bits::low_bits;
+use crate::index::screen::SCALE;
 use crate::matching::findings::Findings;
+use crate::matching::screen::Screen;
 
 /// The groups that are filed under one access test.
 pub struct Groups<'a> {
-    program: &'a [u32],
+    view: View<'a>,
     headers: &'a [[u32; HEADER]],
-    /// Where the first constants and the columns of the next group start.
-    firsts: usize,
-    columns: usize,
+    /// Where the next group starts.
+    next: usize,
 }
 
 impl<'a> Groups<'a> {
@@ -20,116 +20,107 @@ impl<'a> Groups<'a> {
     pub fn at(view: View<'a>, at: usize) -> Groups<'a> {
         let count = view.program[at] as usize;
         let headers = view.program[at + 1..][..count * HEADER].as_chunks().0;
-        let firsts = at + 1 + count * HEADER;
-        let with_ranges = headers.iter().filter(|header| header[1] >> 24 != 0);
-        let columns = firsts + with_ranges.map(|header| header[0] as usize * 2).sum::<usize>();
-        Groups { program: view.program, headers, firsts, columns }
+        Groups { view, headers, next: at + 1 + count * HEADER }
     }
 
     /// Where the groups end, once all were taken.
     pub fn end(&self) -> usize {
-        self.columns
+        self.next
     }
 }
 
 impl<'a> Iterator for Groups<'a> {
     type Item = Group<'a>;
 
-    #[inline]
+    // Most groups are small, and handing them over would cost more than reading them.
+    #[inline(always)]
     fn next(&mut self) -> Option<Group<'a>> {
-        let (&[rows, form, flags, first], rest) = self.headers.split_first()?;
+        let (&[size, form, flags, own, query], rest) = self.headers.split_first()?;
         self.headers = rest;
-        let rows = rows as usize;
-        let count = |shift: u32| (form >> shift & 0xFF) as usize;
-        let (ranges, own) = (count(24), count(24).saturating_sub(1));
-        let firsts = &self.program[self.firsts..][..if ranges > 0 { rows * 2 } else { 0 }];
-        self.firsts += firsts.len();
-        let width = count(0) + count(8) + count(16) + own * OWN;
-        let columns = &self.program[self.columns..][..rows * (width + 1)];
-        self.columns += columns.len();
+        let (rows, columns) = (size as usize & 0xFFFF, size as usize >> 16);
+        let [positives, negatives, anchors, ranges] = form.to_le_bytes().map(usize::from);
+        let mut take = |words: usize| {
+            let taken = &self.view.program[self.next..][..words];
+            self.next += words;
+            taken
+        };
+        let (mut screen, mut in_lists) = (Screen::default(), ranges);
+        if columns > 0 {
+            let scales = take(columns * 2 * SCALE).as_chunks().0;
+            let codes = bytemuck::cast_slice(take(columns * codes(rows) / size_of::<u32>()));
+            (screen, in_lists) = (Screen { scales, codes, is_led: flags & LED != 0 }, 0);
+        }
+        let queries = (flags & MULTI != 0) as usize;
+        let lists = take(rows * (positives + negatives + anchors + in_lists + queries));
         Some(Group {
             rows,
             flags,
-            first: Range(first),
-            firsts: firsts.as_chunks().0,
-            columns,
-            positives: count(0),
-            negatives: count(8),
-            anchors: count(16),
-            own,
+            first_query: query,
+            screen,
+            lists,
+            positives,
+            negatives,
+            anchors,
+            ranges,
+            constants: &self.view.own_constant[own as usize..][..rows * ranges],
         })
     }
 }
 
 /// A group of rows, its columns still side by side.
 pub struct Group<'a> {
-    rows: usize,
+    pub rows: usize,
     pub flags: u32,
-    /// The range that all rows share, if there are ranges, and its constants, in halves.
-    first: Range,
-    firsts: &'a [[u32; 2]],
-    columns: &'a [u32],
+    pub first_query: u32,
+    screen: Screen<'a>,
+    lists: &'a [u32],
     positives: usize,
     negatives: usize,
     anchors: usize,
-    /// Ranges that each row has for itself.
-    pub own: usize,
+    ranges: usize,
+    /// The constants of range tests, row by row.
+    constants: &'a [f64],
 }
 
 impl<'a> Group<'a> {
     #[inline(always)]
-    fn column(&self, column: usize, row: usize) -> u32 {
-        self.columns[column * self.rows + row]
+    fn in_list(&self, list: usize, row: usize) -> u32 {
+        self.lists[list * self.rows + row]
     }
 
-    fn width(&self) -> usize {
-        self.positives + self.negatives + self.anchors + self.own * OWN
-    }
-
-    pub fn queries(&self) -> &'a [u32] {
-        &self.columns[self.width() * self.rows..]
-    }
-
-    /// How many rows pass the first range: a prefix.
+    /// What tells most rows apart at a glance, if the group is screened.
     #[inline(always)]
-    pub fn prefix(&self, findings: &Findings) -> usize {
-        if self.firsts.is_empty() {
-            return self.rows;
-        }
-        let number = findings.side(self.first.side());
-        self.firsts.partition_point(|&halves| self.first.passes(number, constant_of(halves)))
+    pub fn screen(&self) -> Option<&Screen<'a>> {
+        (!self.screen.codes.is_empty()).then_some(&self.screen)
     }
 
-    /// A bit for each of up to 64 rows whose own ranges pass.
+    /// Whether ranges are all there is to a row.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.lists.is_empty() && self.flags & VERIFY == 0
+    }
+
+    /// Whether a row's range tests pass.
     #[inline]
-    pub fn passing(&self, start: usize, end: usize, findings: &Findings) -> u64 {
-        let mut alive = low_bits(end - start);
-        let first = self.positives + self.negatives + self.anchors;
-        for at in 0..self.own {
-            let ranges = self.columns[(first + at * OWN) * self.rows..].as_chunks::<OWN>().0;
-            let mut bits = 0;
-            for (row, &[range, low, high]) in ranges[start..end].iter().enumerate() {
-                let range = Range(range);
-                let passes = range.passes(findings.side(range.side()), constant_of([low, high]));
-                bits |= (passes as u64) << row;
-            }
-            alive &= bits;
-            if alive == 0 {
-                break;
-            }
+    pub fn in_range(&self, row: usize, findings: &Findings) -> bool {
+        let constants = &self.constants[row * self.ranges..][..self.ranges];
+        if self.screen().is_some() {
+            return self.screen.passes(row, constants, findings);
         }
-        alive
+        let first = self.positives + self.negatives + self.anchors;
+        let mut tests = constants.iter().enumerate();
+        tests.all(|(at, &constant)| findings.passes(Range(self.in_list(first + at, row)), constant))
     }
 
     /// Whether a row's conditions hold.
     #[inline(always)]
     pub fn holds(&self, row: usize, findings: &Findings) -> bool {
         let mut holds = true;
-        for column in 0..self.positives {
-            holds &= findings.conditions.get(self.column(column, row));
+        for list in 0..self.positives {
+            holds &= findings.conditions.get(self.in_list(list, row));
         }
-        for column in self.positives..self.positives + self.negatives {
-            holds &= !findings.conditions.get(self.column(column, row));
+        for list in self.positives..self.positives + self.negatives {
+            holds &= !findings.conditions.get(self.in_list(list, row));
         }
         holds
     }
@@ -137,11 +128,14 @@ impl<'a> Group<'a> {
     #[inline(always)]
     pub fn anchors_unique(&self, row: usize, findings: &Findings) -> bool {
         let first = self.positives + self.negatives;
-        (first..first + self.anchors).all(|column| !findings.twice.get(self.column(column, row)))
+        (first..first + self.anchors).all(|list| !findings.twice.get(self.in_list(list, row)))
     }
 
     #[inline(always)]
     pub fn query(&self, row: usize) -> u32 {
-        self.column(self.width(), row)
+        match self.flags & MULTI {
+            0 => self.first_query + row as u32,
+            _ => self.lists[self.lists.len() - self.rows + row],
+        }
     }
 }

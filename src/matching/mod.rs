@@ -14,6 +14,7 @@ pub mod names;
 mod near;
 pub mod nfa;
 pub mod places;
+pub mod screen;
 pub mod selection;
 pub mod settle;
 mod sought;
@@ -56,6 +57,8 @@ pub struct Matcher {
     blocks: Blocks,
     opened: Vec<u32>,
     unsettled: Vec<Unsettled>,
+    outbox: Box<[u32; OUTBOX]>,
+    places: Box<[u32; OUTBOX]>,
 }
 
 /// What a matcher keeps of one segment.
@@ -127,6 +130,8 @@ impl Matcher {
             blocks: Blocks::default(),
             opened: Vec::new(),
             unsettled: Vec::new(),
+            outbox: Box::new([0; OUTBOX]),
+            places: Box::new([0; OUTBOX]),
         }
     }
 
@@ -273,9 +278,9 @@ impl Matcher {
                 opened: &mut self.opened,
                 unsettled: &mut self.unsettled,
                 judge,
-                outbox: [0; OUTBOX],
+                outbox: &mut self.outbox,
                 filled: 0,
-                places: [0; OUTBOX],
+                places: &mut self.places,
                 base: *base,
                 matches: &mut matches.queries,
                 work: &mut matches.work,

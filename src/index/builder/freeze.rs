@@ -19,8 +19,7 @@ impl Builder {
         self.turn_ranges_into_conditions();
         let exact = self.exact_queries();
         let conditions = self.number_conditions(&exact);
-        let queries = self.number_queries(&exact, &conditions);
-        self.freeze_queries(&queries, &mut columns);
+        let mut queries = self.number_queries(&exact, &conditions);
         let anchors = self.number_anchors();
         self.alternatives.renumber(&conditions, &anchors);
         self.freeze_automaton(&conditions, &mut columns);
@@ -31,6 +30,8 @@ impl Builder {
             exact.iter().filter(|&&condition| condition != NONE).count() as u32,
             self.queries.iter().filter(|query| query.is_multi()).count() as u32,
         ];
+        // Filled in once rows have their places; until then it says how many there are.
+        columns.query_id = vec![[0; 16]; self.queries.len()];
         // Nothing is filed if conditions say it all, and then nothing need be measured.
         let is_filed = exact.contains(&NONE);
         let measured = if is_filed { measure(columns.view()) } else { Measured::default() };
@@ -52,7 +53,12 @@ impl Builder {
                 })
             },
         );
-        rows::freeze(rows, &self.alternatives, &frequencies, self.tenants.len(), &mut columns);
+        let singles = rows::freeze(rows, &self.alternatives, &frequencies, self.tenants.len(), &mut columns);
+        let first_single = columns.view().first_single() as u32;
+        for query in queries.iter_mut().filter(|query| **query >= first_single) {
+            *query = singles[(*query - first_single) as usize];
+        }
+        self.freeze_queries(&queries, &mut columns);
         Segment::new(&columns, &self.texts, &self.text_ends)
     }
 
@@ -138,7 +144,7 @@ impl Builder {
     }
 
     /// New numbers for queries: exact ones by their condition, then those with several
-    /// alternatives, then the rest.
+    /// alternatives, then the rest; what these get in the end, `rows::freeze` says.
     fn number_queries(&self, exact: &[u32], conditions: &[u32]) -> Vec<u32> {
         let exact_count = exact.iter().filter(|&&condition| condition != NONE).count() as u32;
         let mut multi = exact_count;
@@ -157,13 +163,15 @@ impl Builder {
 
     fn freeze_queries(&mut self, numbers: &[u32], columns: &mut Columns) {
         let count = self.queries.len();
-        columns.query_id = vec![[0; 16]; count];
-        columns.query_twig = vec![NONE; count];
+        let verified = self.queries.iter().any(|query| query.twig != NONE);
+        columns.query_twig = vec![NONE; if verified { count } else { 0 }];
         let several = self.tenants.len() > 1;
         columns.query_tenant = vec![0; if several { count } else { 0 }];
         for (query, &number) in self.queries.iter().zip(numbers) {
             columns.query_id[number as usize] = query.id.0;
-            columns.query_twig[number as usize] = query.twig;
+            if verified {
+                columns.query_twig[number as usize] = query.twig;
+            }
             if several {
                 columns.query_tenant[number as usize] = query.tenant;
             }
