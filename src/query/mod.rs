@@ -14,6 +14,7 @@ mod parser;
 mod path;
 mod refusal;
 mod text;
+pub mod transformation;
 
 use std::fmt;
 

@@ -1,0 +1,94 @@
+//! The parsed transformation: for-where-return blocks and the elements constructed around them.
+//!
+//! `where` is gone: a condition on the bound element is one more predicate of the binding path's last
+//! step. Names in paths are expanded; constructed names keep their prefixes, because prefixes are output.
+//!
+//! Before: `<r>{ for $v in //a where $v/b = 1 return <c>{ $v/d }</c> }</r>`.
+//! After: an element `r` that holds a block with the path `//a[b = 1]`, the return path `d`, and the
+//! template `<c>{ 0 }</c>`.
+
+use super::ast::{Expr, Path, Test};
+
+/// What is built for a message: a block, or one element with blocks in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transformation {
+    pub outer: Outer,
+    /// In the order in which they are written.
+    pub blocks: Vec<Block>,
+}
+
+/// What stands outside the blocks. A block is named by its place in `Transformation::blocks`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outer {
+    Text(String),
+    Element(Element<Outer>),
+    Block(usize),
+}
+
+/// `for $v in PATH return TEMPLATE`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// Selects the elements that are bound, absolute.
+    pub binding: Path,
+    /// The distinct paths that the template takes nodes from, relative to the bound element; no steps
+    /// stand for the bound element itself.
+    pub returns: Vec<Path>,
+    pub template: Vec<Item>,
+}
+
+/// A part of a template. Return paths are named by their place in `Block::returns`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Item {
+    Text(String),
+    Element(Element<Item>),
+    /// `{ $v/path }`: the nodes themselves. Attributes go to the constructed element around.
+    Nodes(usize),
+    /// `{ count($v/path) }`
+    Count(usize),
+    /// `{ string($v/path) }`: the first node's.
+    First(usize),
+}
+
+/// `<name …>…</name>`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Element<T> {
+    pub name: PrefixedName,
+    /// Prefix and URI of what the element declares, prefixes of its own names included.
+    pub namespaces: Vec<(String, String)>,
+    pub attributes: Vec<Attribute>,
+    pub content: Vec<T>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrefixedName {
+    /// Empty where there is none.
+    pub prefix: String,
+    pub local: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attribute {
+    pub name: PrefixedName,
+    pub value: Vec<Part>,
+}
+
+/// A part of an attribute value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    Text(String),
+    /// The nodes' string-values, with a blank between two.
+    Values(usize),
+    Count(usize),
+    First(usize),
+}
+
+impl Transformation {
+    /// The filter that decides whether a message concerns it: some block binds an element.
+    pub fn filter(&self) -> Expr {
+        let binds = |block: &Block| Expr::Path(block.binding.clone(), Test::Exists);
+        match self.blocks.as_slice() {
+            [block] => binds(block),
+            blocks => Expr::Or(blocks.iter().map(binds).collect()),
+        }
+    }
+}
