@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::transformation::Transformation;
+
 /// An expanded name; an empty `uri` is "no namespace".
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Name {
@@ -145,8 +147,17 @@ pub enum Expr {
     Or(Vec<Expr>),
 }
 
-/// A filter. Its id is the hash of its canonical text.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// A query. Its id is the hash of its canonical text.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Query {
+    /// Whether a message concerns it.
     pub expr: Expr,
+    /// What is made of a message that does; a filter leaves it as it is.
+    pub transformation: Option<Box<Transformation>>,
+}
+
+impl Query {
+    pub fn filter(expr: Expr) -> Query {
+        Query { expr, transformation: None }
+    }
 }

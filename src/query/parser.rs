@@ -36,7 +36,7 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
     }
     let expr = parser.condition()?;
     match parser.lexer.token {
-        Token::End => Ok(Query { expr }),
+        Token::End => Ok(Query::filter(expr)),
         _ => Err(parser.unexpected("the end of the query")),
     }
 }
