@@ -11,6 +11,7 @@ pub mod index;
 pub mod matching;
 pub mod naive;
 pub mod query;
+pub mod transform;
 
 #[cfg(feature = "python")]
 mod python;

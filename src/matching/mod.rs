@@ -36,6 +36,8 @@ use crate::matching::places::Found;
 use crate::matching::selection::Compiled;
 use crate::matching::settle::{Settler, Unsettled};
 use crate::matching::verify::{Memo, Verifier};
+use crate::transform::schema::{Conformance, Schema};
+use crate::transform::transformer::{Matched, Outputs, TransformLimits, Transformer};
 
 /// Memory for caches, unless said otherwise.
 pub const CAPACITY: usize = 64 << 20;
@@ -55,6 +57,7 @@ pub struct Matcher {
     blocks: Blocks,
     opened: Vec<u32>,
     unsettled: Vec<Unsettled>,
+    conformance: Conformance,
 }
 
 /// What a matcher keeps of one segment.
@@ -67,6 +70,9 @@ struct Remembered {
     memo: Memo,
     compiled: Compiled,
     settler: Settler,
+    transformer: Transformer,
+    /// Whether the DFA has matched all of the last message.
+    whole: bool,
 }
 
 impl Remembered {
@@ -83,6 +89,8 @@ impl Remembered {
             memo: Memo::default(),
             compiled: Compiled::default(),
             settler,
+            transformer: Transformer::default(),
+            whole: false,
         }
     }
 }
@@ -126,6 +134,7 @@ impl Matcher {
             blocks: Blocks::default(),
             opened: Vec::new(),
             unsettled: Vec::new(),
+            conformance: Conformance::default(),
         }
     }
 
@@ -198,6 +207,56 @@ impl Matcher {
         }
     }
 
+    /// Matches messages and hands over, per message, what each matching query makes of it. Messages that
+    /// conform to a schema are transformed by plans made for it.
+    pub fn transform_batch<'m>(
+        &mut self,
+        generation: &Generation,
+        tenant: &str,
+        messages: impl Iterator<Item = &'m [u8]>,
+        limits: &Limits,
+        (schema, transform_limits): (Option<&Arc<Schema>>, &TransformLimits),
+        mut sink: impl FnMut(Result<&Outputs, ReadError>),
+    ) {
+        self.prepare(generation);
+        let active = self.active(generation, tenant);
+        let (mut matches, mut outputs) = (Matches::default(), Outputs::default());
+        for message in messages {
+            matches.queries.clear();
+            outputs.clear();
+            if let Err(error) = self.reader.read(message, limits, &mut self.document) {
+                sink(Err(error));
+                continue;
+            }
+            let vocabulary = self.reader.vocabulary();
+            let conforms = |schema: &&Arc<Schema>| self.conformance.holds(schema, &self.document, vocabulary);
+            let schema = schema.filter(conforms);
+            self.match_document(&active, &mut matches);
+            matches.queries.sort_unstable();
+            let mut rest = matches.queries.as_slice();
+            for Active { at, view, base, tenant, .. } in &active {
+                let (own, others) =
+                    rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
+                rest = others;
+                let Remembered { segment, names, dfa, memo, transformer, whole, .. } =
+                    &mut self.segments[*at];
+                let matched = Matched {
+                    segment,
+                    root: *tenant,
+                    document: &self.document,
+                    vocabulary: self.reader.vocabulary(),
+                    names,
+                    dfa: whole.then_some(dfa),
+                    by_name: &mut self.by_name,
+                    memo,
+                };
+                let own = own.iter().map(|query| query - base);
+                transformer.transform(matched, schema, own, *base, transform_limits, &mut outputs);
+            }
+            sink(Ok(&outputs));
+        }
+    }
+
     /// The parts that hold queries of a tenant.
     fn active<'g>(&self, generation: &'g Generation, tenant: &str) -> Vec<Active<'g>> {
         let parts = generation.parts().iter().enumerate();
@@ -234,7 +293,7 @@ impl Matcher {
             held = 0;
         }
         for Active { at, part, view, tenant, base } in active {
-            let Remembered { names, dfa, findings, met, memo, settler, .. } = &mut self.segments[*at];
+            let Remembered { names, dfa, findings, met, memo, settler, whole, .. } = &mut self.segments[*at];
             if names.update(self.reader.vocabulary()) {
                 held -= dfa.bytes();
                 dfa.clear();
@@ -242,6 +301,7 @@ impl Matcher {
             let before = dfa.bytes();
             let room = (self.capacity + before).saturating_sub(held);
             let found = dfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings, room);
+            *whole = found.is_ok();
             if found.is_err() {
                 // This message goes without; the next one starts with an empty cache.
                 findings.clear();

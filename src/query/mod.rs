@@ -8,6 +8,7 @@ mod canonical;
 pub mod decompose;
 mod hints;
 mod lexer;
+pub mod line;
 mod namespaces;
 pub mod number;
 mod parser;

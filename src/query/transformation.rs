@@ -92,3 +92,11 @@ impl Transformation {
         }
     }
 }
+
+impl Transformation {
+    /// What is constructed, whatever is bound: equal for transformations that bind otherwise only.
+    pub fn construction(&self) -> String {
+        let blocks: Vec<_> = self.blocks.iter().map(|block| (&block.returns, &block.template)).collect();
+        format!("{:?}", (&self.outer, blocks))
+    }
+}

@@ -1,0 +1,307 @@
+//! What a matcher keeps of a segment's transformations, and how it makes a message's outputs with them.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::document::{Document, NodeRef, Vocabulary};
+use crate::error::Exceeded;
+use crate::ids::ElementId;
+use crate::index::segment::Segment;
+use crate::matching::by_name::ByName;
+use crate::matching::dfa::Dfa;
+use crate::matching::names::Names;
+use crate::matching::verify::{Memo, Verifier};
+use crate::query::{Namespaces, parse};
+use crate::transform::construct::{ConstructError, Lists, construct};
+use crate::transform::network::{Ground, Group, Network, Plan};
+use crate::transform::results::{Over, Results};
+use crate::transform::run::Run;
+use crate::transform::schema::Schema;
+use crate::transform::streams::Streams;
+
+/// Operators that are kept; past this, plans are made anew when they are needed.
+const MOST_OPERATORS: usize = 1 << 20;
+/// Schemas whose plans are kept beside those for all messages.
+const MOST_SCHEMAS: usize = 4;
+
+/// What one message may give.
+#[derive(Clone, Copy, Debug)]
+pub struct TransformLimits {
+    /// Bytes of one output.
+    pub output: usize,
+    /// Bytes of all outputs of a message.
+    pub outputs: usize,
+    /// Bindings of a block, or nodes that one path takes from all of them.
+    pub bindings: usize,
+}
+
+impl Default for TransformLimits {
+    fn default() -> TransformLimits {
+        TransformLimits { output: 10 << 20, outputs: 256 << 20, bindings: 1 << 20 }
+    }
+}
+
+/// What a matching query makes of a message.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The query is a filter.
+    Unchanged,
+    /// The output with this number.
+    Output(u32),
+    Failed(ConstructError),
+}
+
+/// The outputs of one message, equal ones once.
+#[derive(Default)]
+pub struct Outputs {
+    pub bytes: Vec<u8>,
+    pub ends: Vec<usize>,
+    /// By query.
+    pub outcomes: Vec<(u32, Outcome)>,
+}
+
+impl Outputs {
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.outcomes.clear();
+    }
+
+    pub fn output(&self, number: u32) -> &[u8] {
+        let start = if number == 0 { 0 } else { self.ends[number as usize - 1] };
+        &self.bytes[start..self.ends[number as usize]]
+    }
+}
+
+/// The networks of a segment: for all messages, and for those that conform to a schema.
+#[derive(Default)]
+pub struct Transformer {
+    sides: Vec<Side>,
+}
+
+#[derive(Default)]
+struct Side {
+    network: Network,
+    /// By query; none for a filter.
+    plans: FxHashMap<u32, Option<Plan>>,
+    results: Results,
+    streams: Streams,
+    /// Outputs by construction and bound elements.
+    same: FxHashMap<Box<[u32]>, u32>,
+}
+
+/// A message with what matching found in it.
+pub struct Matched<'a> {
+    pub segment: &'a Segment,
+    pub root: u32,
+    pub document: &'a Document,
+    pub vocabulary: &'a Vocabulary,
+    pub names: &'a Names,
+    /// None if the message was matched without the DFA.
+    pub dfa: Option<&'a Dfa>,
+    pub by_name: &'a mut ByName,
+    pub memo: &'a mut Memo,
+}
+
+impl Transformer {
+    /// Appends what each of the segment's `queries` makes of a message. `base` is added to their numbers.
+    /// The schema is given if the message conforms to it.
+    pub fn transform(
+        &mut self,
+        mut message: Matched<'_>,
+        schema: Option<&Arc<Schema>>,
+        queries: impl Iterator<Item = u32> + Clone,
+        base: u32,
+        limits: &TransformLimits,
+        outputs: &mut Outputs,
+    ) {
+        let side = self.side(schema);
+        let ground = Ground { view: message.segment.view(), names: message.names, root: message.root };
+        let mut any = false;
+        for query in queries.clone() {
+            any |= side.prepare(message.segment, ground, query).is_some();
+        }
+        if !any {
+            return outputs.outcomes.extend(queries.map(|query| (query + base, Outcome::Unchanged)));
+        }
+        side.begin(&mut message);
+        for query in queries {
+            let outcome = match &side.plans[&query] {
+                None => Outcome::Unchanged,
+                Some(plan) => {
+                    let Side { network, results, same, .. } = side;
+                    if results.is_full() {
+                        results.forget();
+                    }
+                    let verifier = Verifier::new(
+                        network.twigs.words(),
+                        message.document,
+                        message.names,
+                        message.by_name,
+                        message.memo,
+                    );
+                    let run = Run {
+                        network,
+                        results,
+                        document: message.document,
+                        names: message.names,
+                        verifier,
+                        filled: message.dfa.is_some(),
+                        limit: limits.bindings,
+                    };
+                    match output(plan, run, message.vocabulary, same, limits, outputs) {
+                        Ok(number) => Outcome::Output(number),
+                        Err(error) => Outcome::Failed(error),
+                    }
+                }
+            };
+            outputs.outcomes.push((query + base, outcome));
+        }
+        message.memo.clear();
+    }
+
+    /// The network for all messages, or for those that conform to a schema.
+    fn side(&mut self, schema: Option<&Arc<Schema>>) -> &mut Side {
+        let same = |side: &Side| match (&side.network.schema, schema) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let at = match self.sides.iter().position(same) {
+            Some(at) => at,
+            None => {
+                if self.sides.len() > MOST_SCHEMAS {
+                    self.sides.remove(0);
+                }
+                self.sides.push(Side { network: Network::new(schema.cloned()), ..Side::default() });
+                self.sides.len() - 1
+            }
+        };
+        let side = &mut self.sides[at];
+        if side.network.size() > MOST_OPERATORS {
+            *side = Side { network: Network::new(schema.cloned()), ..Side::default() };
+        }
+        side
+    }
+}
+
+impl Side {
+    /// The plan of a query, made when it is first needed; none for a filter.
+    fn prepare(&mut self, segment: &Segment, ground: Ground<'_>, query: u32) -> Option<&Plan> {
+        let network = &mut self.network;
+        let plan = self.plans.entry(query).or_insert_with(|| {
+            // A canonical text parses: it was written by us.
+            let parsed = parse(segment.text(query), &Namespaces::default()).ok()?;
+            let transformation = parsed.transformation?;
+            let construction = transformation.construction();
+            Some(network.plan(ground, transformation, construction))
+        });
+        plan.as_ref()
+    }
+
+    fn begin(&mut self, message: &mut Matched<'_>) {
+        message.memo.clear();
+        self.same.clear();
+        self.results.reset();
+        self.results.fit(&self.network);
+        if let Some(dfa) = message.dfa {
+            self.streams.fill(&self.network, dfa, message.document, &mut self.results);
+        }
+    }
+}
+
+/// Makes the output of a transformation, unless an equal one is there.
+fn output(
+    plan: &Plan,
+    mut run: Run<'_>,
+    vocabulary: &Vocabulary,
+    same: &mut FxHashMap<Box<[u32]>, u32>,
+    limits: &TransformLimits,
+    outputs: &mut Outputs,
+) -> Result<u32, ConstructError> {
+    for block in &plan.blocks {
+        run.block(block).map_err(|Over| over(limits))?;
+    }
+    let results = &*run.results;
+    let mut key = vec![plan.construction];
+    for block in &plan.blocks {
+        let bound = results.bindings.at(block.bindings);
+        key.push(bound.len() as u32);
+        key.extend(bound.iter().map(|element| element.0));
+    }
+    if let Some(&number) = same.get(key.as_slice()) {
+        return Ok(number);
+    }
+    let left = limits.outputs.saturating_sub(outputs.bytes.len());
+    let start = outputs.bytes.len();
+    let lists = Joined::new(plan, run.network, results);
+    let limit = limits.output.min(left);
+    let written =
+        construct(&plan.transformation, run.document, vocabulary, &lists, limit, &mut outputs.bytes);
+    if let Err(error) = written {
+        outputs.bytes.truncate(start);
+        return Err(error);
+    }
+    let number = outputs.ends.len() as u32;
+    outputs.ends.push(outputs.bytes.len());
+    same.insert(key.into(), number);
+    Ok(number)
+}
+
+fn over(limits: &TransformLimits) -> ConstructError {
+    let limit = limits.bindings as u64;
+    ConstructError {
+        code: "bindings-limit",
+        reason: format!("the transformation binds or takes more than {limit} nodes of this message"),
+        exceeded: Some(Exceeded { value: limit + 1, limit }),
+    }
+}
+
+/// The outer join of a plan's bindings with its groups.
+struct Joined<'a> {
+    blocks: Vec<(&'a [ElementId], Vec<&'a [NodeRef]>)>,
+}
+
+impl<'a> Joined<'a> {
+    fn new(plan: &Plan, network: &Network, results: &'a Results) -> Joined<'a> {
+        let blocks = plan.blocks.iter().map(|block| {
+            let bound: &'a [ElementId] = results.bindings.at(block.bindings);
+            let mut lists: Vec<&'a [NodeRef]> = Vec::with_capacity(bound.len() * block.groups.len());
+            for &group in &block.groups {
+                if let Group::Search { .. } = network.groups.at(group) {
+                    lists.extend(bound.iter().map(|&element| {
+                        let (start, end) = results.searched.places[&(group, element)];
+                        &results.searched.nodes[start as usize..end as usize]
+                    }));
+                    continue;
+                }
+                if bound.is_empty() {
+                    continue;
+                }
+                // Both sides ascend, so one walk over each joins them.
+                let grouped = results.groups.at(group);
+                let mut at = grouped.starts.partition_point(|&(element, _)| element < bound[0]);
+                for &element in bound {
+                    while grouped.starts.get(at).is_some_and(|&(other, _)| other < element) {
+                        at += 1;
+                    }
+                    let here = grouped.starts.get(at).is_some_and(|&(other, _)| other == element);
+                    lists.push(if here { grouped.nodes(at) } else { &[] });
+                }
+            }
+            (bound, lists)
+        });
+        Joined { blocks: blocks.collect() }
+    }
+}
+
+impl Lists for Joined<'_> {
+    fn bindings(&self, block: usize) -> &[ElementId] {
+        self.blocks[block].0
+    }
+
+    fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
+        let (bound, lists) = &self.blocks[block];
+        lists[path * bound.len() + binding]
+    }
+}
