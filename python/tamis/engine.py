@@ -11,9 +11,20 @@ import pyarrow as pa
 
 from tamis import _kernel
 from tamis.dtd import Dtd
-from tamis.errors import IndexError
+from tamis.errors import IndexError, ReadError
 from tamis.explanation import Explanation
-from tamis.model import CACHE_BYTES, Batch, Decomposition, Found, Generation, Limits, Query, Stats
+from tamis.model import (
+    CACHE_BYTES,
+    Batch,
+    Decomposition,
+    Found,
+    Generation,
+    Limits,
+    Output,
+    Query,
+    Stats,
+    Transformed,
+)
 
 __version__: str = _kernel.__version__
 
@@ -55,6 +66,24 @@ def decompose(queries: Iterable[str], namespaces: Namespaces | None = None) -> D
     """Queries taken apart as the planner uses them; a refused one is a row of `errors`."""
     tables = _kernel.decompose(list(queries), _dict(namespaces))
     return Decomposition(*(pa.record_batch(table) for table in tables))
+
+
+class Schema:
+    """What a DTD says that transforming can use. Make one per DTD: plans are kept by schema.
+
+    A message that does not conform, because its root or an element in another is not what the DTD allows,
+    is transformed as without.
+    """
+
+    def __init__(self, dtd: Dtd) -> None:
+        """The element graph of a DTD."""
+        self.dtd = dtd
+        elements = [(name, list(element.children)) for name, element in dtd.elements.items()]
+        self._kernel = _kernel.Schema(elements, list(dtd.roots))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the DTD."""
+        return (Schema, (self.dtd,))
 
 
 class _Saved(NamedTuple):
@@ -201,6 +230,46 @@ class Index:
         rows for one message and query.
         """
         return self._found(self._seen().match_bindings(_arrow(messages), tenant, limits, limit))
+
+    def transform(
+        self,
+        message: bytes,
+        *,
+        tenant: str = "",
+        limits: Limits = _DEFAULT_LIMITS,
+        schema: Schema | None = None,
+    ) -> list[Output]:
+        """What a message becomes for each target whose query matches it, by target.
+
+        `ReadError` if the message is malformed. A transformation that passes a limit fails alone.
+        """
+        made = self.transform_batch([message], tenant=tenant, limits=limits, schema=schema)
+        if made.errors.num_rows:
+            (error,) = made.errors.drop_columns(["message"]).to_pylist()
+            raise ReadError(**error)
+        outputs = []
+        for row, targets in zip(made.rows.to_pylist(), self.targets(made.rows).to_pylist(), strict=True):
+            payload = None
+            if row["output"] is not None:
+                payload = made.outputs[row["output"]].as_py()
+            elif row["code"] is None:
+                payload = message
+            outputs += [Output(target, payload, row["code"], row["reason"]) for target in targets]
+        return sorted(outputs, key=lambda output: output.target)
+
+    def transform_batch(
+        self,
+        messages: Messages,
+        *,
+        tenant: str = "",
+        limits: Limits = _DEFAULT_LIMITS,
+        schema: Schema | None = None,
+    ) -> Transformed:
+        """Match messages, one row for each message and matching query, with what it makes of the message."""
+        kernel = None if schema is None else schema._kernel
+        tables = self._seen().transform_batch(_arrow(messages), tenant, limits, kernel)
+        rows, outputs, errors = (pa.record_batch(table) for table in tables)
+        return Transformed(rows, outputs.column("output"), errors)
 
     @staticmethod
     def _found(tables: tuple[Any, Any]) -> Found:

@@ -1,6 +1,7 @@
 """The values that the API takes and gives."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,6 +28,12 @@ class Limits:
     """Whether an internal DTD subset is read; refused otherwise."""
     expansion: int = 1 << 20
     """Bytes that entity references of one message may add up to."""
+    bindings: int = 1 << 20
+    """Nodes that a transformation may bind in one message, or take by one path."""
+    output: int = 10 << 20
+    """Bytes that a transformation may make of one message."""
+    outputs: int = 256 << 20
+    """Bytes that all transformations together may make of one message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,34 @@ class Found:
 
     rows: pa.RecordBatch
     """As `Index.match_elements` and `Index.match_bindings` tell."""
+    errors: pa.RecordBatch
+    """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a message becomes for a target."""
+
+    target: int
+    payload: bytes | None
+    """The transformed message, or the message itself for a filter; none if the transformation failed."""
+    code: str | None = None
+    reason: str | None = None
+    """Why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """What matching queries make of messages, and which messages were refused."""
+
+    rows: pa.RecordBatch
+    """One row per message and matching query.
+
+    `message`, `query`; `output`, the place of its output in `outputs`, null for a filter, which leaves the
+    message as it is, and for a transformation that failed: then `code`, `reason`, `value` and `limit` say why.
+    """
+    outputs: "pa.Array[Any]"
+    """Output bytes; equal outputs of a message are there once."""
     errors: pa.RecordBatch
     """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
 

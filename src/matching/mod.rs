@@ -37,7 +37,7 @@ use crate::matching::selection::Compiled;
 use crate::matching::settle::{Settler, Unsettled};
 use crate::matching::verify::{Memo, Verifier};
 use crate::transform::schema::{Conformance, Schema};
-use crate::transform::transformer::{Matched, Outputs, TransformLimits, Transformer};
+use crate::transform::transformer::{Matched, Outputs, Transformer};
 
 /// Memory for caches, unless said otherwise.
 pub const CAPACITY: usize = 64 << 20;
@@ -215,7 +215,7 @@ impl Matcher {
         tenant: &str,
         messages: impl Iterator<Item = &'m [u8]>,
         limits: &Limits,
-        (schema, transform_limits): (Option<&Arc<Schema>>, &TransformLimits),
+        schema: Option<&Arc<Schema>>,
         mut sink: impl FnMut(Result<&Outputs, ReadError>),
     ) {
         self.prepare(generation);
@@ -251,7 +251,7 @@ impl Matcher {
                     memo,
                 };
                 let own = own.iter().map(|query| query - base);
-                transformer.transform(matched, schema, own, *base, transform_limits, &mut outputs);
+                transformer.transform(matched, schema, own, *base, limits, &mut outputs);
             }
             sink(Ok(&outputs));
         }

@@ -23,14 +23,16 @@ use super::matches::{Rows, expand};
 use super::messages::Messages;
 use super::selection;
 use super::subscriptions::Subscriptions;
+use super::transform::{Schema, Transformed};
 use crate::document::Limits;
-use crate::error::IndexError;
+use crate::error::{IndexError, ReadError};
 use crate::index::generation::{Generation, Part};
 use crate::index::snapshot;
 use crate::matching::explain::explain;
 use crate::matching::verify::Verifier;
 use crate::matching::{CacheStats, Matcher, Walked};
 use crate::query::parse;
+use crate::transform::transformer::Outputs;
 
 /// So many generations back the numbers of a match can still be turned into targets.
 const REMEMBERED: usize = 8;
@@ -210,6 +212,38 @@ impl Index {
         let push = |number, walked: &Walked<'_, _>| bindings.push(number, walked);
         let (generation, errors) = self.walk(py, &messages, tenant, &limits.0, walk, push);
         (bindings.finish(generation).into(), errors)
+    }
+
+    /// What matching queries make of messages: rows, the outputs they name, and errors.
+    fn transform_batch(
+        &self,
+        py: Python<'_>,
+        messages: Messages,
+        tenant: &str,
+        limits: GivenLimits,
+        schema: Option<Bound<'_, Schema>>,
+    ) -> (PyRecordBatch, PyRecordBatch, PyRecordBatch) {
+        let generation = self.state().newest();
+        let schema = schema.map(|schema| schema.get().0.clone());
+        let (rows, outputs, errors) = py.detach(|| {
+            let mut transformed = Transformed::default();
+            let mut errors = Refusals::new("message");
+            let mut number = 0;
+            self.with_matcher(|matcher| {
+                let sink = |outcome: Result<&Outputs, ReadError>| {
+                    match outcome {
+                        Ok(outputs) => transformed.push(number, outputs),
+                        Err(error) => errors.push_read(number, &messages.explain(number, error)),
+                    }
+                    number += 1;
+                };
+                let (given, schema) = (messages.or_empty(), schema.as_ref());
+                matcher.transform_batch(&generation, tenant, given, &limits.0, schema, sink);
+            });
+            let (rows, outputs) = transformed.finish(generation.number);
+            (rows, outputs, errors.finish())
+        });
+        (rows.into(), outputs.into(), errors.into())
     }
 
     /// Why a query matches a message, or why not: plain values for `tamis.Explanation`.

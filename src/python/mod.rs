@@ -16,6 +16,7 @@ mod nodes;
 mod selection;
 mod subscriptions;
 mod tables;
+mod transform;
 
 use pyo3::pymodule;
 
@@ -29,6 +30,8 @@ mod _kernel {
     #[pymodule_export]
     use super::index::Index;
     use super::messages::Messages;
+    #[pymodule_export]
+    use super::transform::Schema;
     use super::{decompose, dtd, naive, nodes};
     use crate::query;
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::document::dtd::Dtd;
 use crate::document::{Document, Vocabulary};
 use crate::ids::{NameId, UriId};
 use crate::query::ast::NameTest;
@@ -29,22 +28,23 @@ pub struct Schema {
 }
 
 impl Schema {
-    pub fn new(dtd: &Dtd) -> Schema {
-        let texts: Vec<String> = dtd.elements.iter().map(|(name, _)| name.to_string()).collect();
+    /// From elements with the names of what they may contain, and those where messages may begin.
+    pub fn new(elements: Vec<(String, Vec<String>)>, roots: &[String]) -> Schema {
         let names: FxHashMap<Box<[u8]>, Declared> =
-            texts.iter().enumerate().map(|(at, name)| (name.as_bytes().into(), at)).collect();
-        let mut children = vec![Vec::new(); texts.len()];
-        let mut parents = vec![Vec::new(); texts.len()];
-        for (parent, name) in texts.iter().enumerate() {
-            let below = dtd.children_of(name.as_bytes());
-            let mut below: Vec<Declared> =
-                below.iter().filter_map(|(child, _)| names.get(child.as_bytes()).copied()).collect();
-            below.sort_unstable();
+            elements.iter().enumerate().map(|(at, (name, _))| (name.as_bytes().into(), at)).collect();
+        let numbers = |of: &[String]| {
+            let declared = of.iter().filter_map(|name| names.get(name.as_bytes()).copied());
+            let mut numbers: Vec<Declared> = declared.collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        let roots = numbers(roots);
+        let children: Vec<Vec<Declared>> = elements.iter().map(|(_, below)| numbers(below)).collect();
+        let mut parents = vec![Vec::new(); elements.len()];
+        for (parent, below) in children.iter().enumerate() {
             below.iter().for_each(|&child| parents[child].push(parent));
-            children[parent] = below;
         }
-        let mut roots: Vec<Declared> = dtd.roots().iter().map(|root| names[root.as_bytes()]).collect();
-        roots.sort_unstable();
+        let texts: Vec<String> = elements.into_iter().map(|(name, _)| name).collect();
         let component = components(&children, &parents);
         let mut sizes = vec![0; texts.len()];
         component.iter().for_each(|&at| sizes[at] += 1);

@@ -14,7 +14,12 @@ const BOOK: &str = "<!ELEMENT book (title, section+)> <!ELEMENT section (title, 
     <!ELEMENT figure (title, image)> <!ELEMENT image EMPTY> <!ELEMENT p (#PCDATA)> <!ELEMENT title (#PCDATA)>";
 
 fn schema(dtd: &str) -> Schema {
-    Schema::new(&read_external(dtd.as_bytes(), &Limits::default(), &|_| None).unwrap())
+    let dtd = read_external(dtd.as_bytes(), &Limits::default(), &|_| None).unwrap();
+    let children = |name: &str| {
+        dtd.children_of(name.as_bytes()).into_iter().map(|(child, _)| child.to_string()).collect()
+    };
+    let elements = dtd.elements.iter().map(|(name, _)| (name.to_string(), children(name))).collect();
+    Schema::new(elements, &dtd.roots().into_iter().map(str::to_string).collect::<Vec<_>>())
 }
 
 fn line(text: &str) -> Line {

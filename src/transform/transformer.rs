@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::document::{Document, NodeRef, Vocabulary};
+use crate::document::{Document, Limits, NodeRef, Vocabulary};
 use crate::error::Exceeded;
 use crate::ids::ElementId;
 use crate::index::segment::Segment;
@@ -24,23 +24,6 @@ use crate::transform::streams::Streams;
 const MOST_OPERATORS: usize = 1 << 20;
 /// Schemas whose plans are kept beside those for all messages.
 const MOST_SCHEMAS: usize = 4;
-
-/// What one message may give.
-#[derive(Clone, Copy, Debug)]
-pub struct TransformLimits {
-    /// Bytes of one output.
-    pub output: usize,
-    /// Bytes of all outputs of a message.
-    pub outputs: usize,
-    /// Bindings of a block, or nodes that one path takes from all of them.
-    pub bindings: usize,
-}
-
-impl Default for TransformLimits {
-    fn default() -> TransformLimits {
-        TransformLimits { output: 10 << 20, outputs: 256 << 20, bindings: 1 << 20 }
-    }
-}
 
 /// What a matching query makes of a message.
 #[derive(Clone, Debug)]
@@ -113,7 +96,7 @@ impl Transformer {
         schema: Option<&Arc<Schema>>,
         queries: impl Iterator<Item = u32> + Clone,
         base: u32,
-        limits: &TransformLimits,
+        limits: &Limits,
         outputs: &mut Outputs,
     ) {
         let side = self.side(schema);
@@ -216,11 +199,13 @@ fn output(
     mut run: Run<'_>,
     vocabulary: &Vocabulary,
     same: &mut FxHashMap<Box<[u32]>, u32>,
-    limits: &TransformLimits,
+    limits: &Limits,
     outputs: &mut Outputs,
 ) -> Result<u32, ConstructError> {
     for block in &plan.blocks {
-        run.block(block).map_err(|Over| over(limits))?;
+        run.block(block).map_err(|Over| {
+            exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings)
+        })?;
     }
     let results = &*run.results;
     let mut key = vec![plan.construction];
@@ -232,14 +217,16 @@ fn output(
     if let Some(&number) = same.get(key.as_slice()) {
         return Ok(number);
     }
-    let left = limits.outputs.saturating_sub(outputs.bytes.len());
     let start = outputs.bytes.len();
+    if start >= limits.outputs {
+        return Err(exceeded("outputs-limit", "transformations make more of this message", limits.outputs));
+    }
     let lists = Joined::new(plan, run.network, results);
-    let limit = limits.output.min(left);
-    let written =
-        construct(&plan.transformation, run.document, vocabulary, &lists, limit, &mut outputs.bytes);
-    if let Err(error) = written {
-        outputs.bytes.truncate(start);
+    let bytes = &mut outputs.bytes;
+    if let Err(error) =
+        construct(&plan.transformation, run.document, vocabulary, &lists, limits.output, bytes)
+    {
+        bytes.truncate(start);
         return Err(error);
     }
     let number = outputs.ends.len() as u32;
@@ -248,11 +235,11 @@ fn output(
     Ok(number)
 }
 
-fn over(limits: &TransformLimits) -> ConstructError {
-    let limit = limits.bindings as u64;
+fn exceeded(code: &'static str, what: &str, limit: usize) -> ConstructError {
+    let limit = limit as u64;
     ConstructError {
-        code: "bindings-limit",
-        reason: format!("the transformation binds or takes more than {limit} nodes of this message"),
+        code,
+        reason: format!("{what} than the {limit} allowed"),
         exceeded: Some(Exceeded { value: limit + 1, limit }),
     }
 }
