@@ -164,7 +164,7 @@ fn line_query(parts: &Decomposition<'_>, line: &Line<'_>) -> Query {
             Test::Exists
         }
     };
-    Query { expr: Expr::Path(Path { absolute: true, steps }, test) }
+    Query::filter(Expr::Path(Path { absolute: true, steps }, test))
 }
 
 /// Evaluates queries of its own on one document.
@@ -196,7 +196,7 @@ impl<'a> Probe<'a> {
                 if length == path.steps.len() {
                     steps.iter_mut().for_each(|step| step.predicates.clear());
                 }
-                let query = Query { expr: Expr::Path(Path { absolute: true, steps }, Test::Exists) };
+                let query = Query::filter(Expr::Path(Path { absolute: true, steps }, Test::Exists));
                 let offset = self.compile(&query);
                 (query, offset)
             })
