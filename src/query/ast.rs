@@ -53,7 +53,7 @@ pub enum Predicate {
 
 /// A path from the document node, or from the context node of the predicate it stands in.
 /// A relative path with no steps is `.`, an absolute one is `/`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Path {
     pub absolute: bool,
     pub steps: Vec<Step>,
@@ -147,17 +147,20 @@ pub enum Expr {
     Or(Vec<Expr>),
 }
 
-/// A query. Its id is the hash of its canonical text.
+/// A filter or a transformation. Its id is the hash of its canonical text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Query {
-    /// Whether a message concerns it.
+    /// Whether it matches; a transformation's is that it binds an element.
     pub expr: Expr,
-    /// What is made of a message that does; a filter leaves it as it is.
     pub transformation: Option<Box<Transformation>>,
 }
 
 impl Query {
     pub fn filter(expr: Expr) -> Query {
         Query { expr, transformation: None }
+    }
+
+    pub fn transformation(transformation: Transformation) -> Query {
+        Query { expr: transformation.filter(), transformation: Some(Box::new(transformation)) }
     }
 }

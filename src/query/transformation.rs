@@ -91,6 +91,42 @@ impl Transformation {
             blocks => Expr::Or(blocks.iter().map(binds).collect()),
         }
     }
+
+    /// Replaces every path. Return paths that have become equal become one.
+    pub fn map_paths(&mut self, map: impl Fn(Path) -> Path) {
+        for block in &mut self.blocks {
+            block.binding = map(std::mem::take(&mut block.binding));
+            let mut distinct: Vec<Path> = Vec::with_capacity(block.returns.len());
+            let mut places = Vec::with_capacity(block.returns.len());
+            for path in block.returns.drain(..).map(&map) {
+                let place = distinct.iter().position(|known| *known == path);
+                places.push(place.unwrap_or(distinct.len()));
+                if place.is_none() {
+                    distinct.push(path);
+                }
+            }
+            block.returns = distinct;
+            block.template.iter_mut().for_each(|item| item.renumber(&places));
+        }
+    }
+}
+
+impl Item {
+    /// Gives each return path the place that `places` tells for it.
+    fn renumber(&mut self, places: &[usize]) {
+        match self {
+            Item::Text(_) => {}
+            Item::Element(element) => {
+                for part in element.attributes.iter_mut().flat_map(|attribute| &mut attribute.value) {
+                    if let Part::Values(place) | Part::Count(place) | Part::First(place) = part {
+                        *place = places[*place];
+                    }
+                }
+                element.content.iter_mut().for_each(|item| item.renumber(places));
+            }
+            Item::Nodes(place) | Item::Count(place) | Item::First(place) => *place = places[*place],
+        }
+    }
 }
 
 impl Transformation {

@@ -39,22 +39,27 @@ pub fn behaviour() -> Vec<Case> {
 
 /// Canonical text, and spellings of that query.
 pub fn same() -> Vec<(String, Vec<String>)> {
-    let groups = tables(&read(&folder().join("canonical.toml")), "same");
+    let groups = both("canonical.toml", "transform_canonical.toml", "same");
     groups.iter().map(|group| (string(&group["canonical"]), strings(&group["queries"]))).collect()
 }
 
 /// Queries of which no two are one.
 pub fn distinct() -> Vec<Vec<String>> {
-    let groups = tables(&read(&folder().join("canonical.toml")), "distinct");
+    let groups = both("canonical.toml", "transform_canonical.toml", "distinct");
     groups.iter().map(|group| strings(&group["queries"])).collect()
 }
 
 /// Query, code, offset, part of the reason.
 pub fn refused() -> Vec<(String, String, usize, String)> {
-    let rows = read(&folder().join("refused.toml"))["refused"].as_array().unwrap().clone();
-    rows.iter()
-        .map(|row| (string(&row[0]), string(&row[1]), row[2].as_integer().unwrap() as usize, string(&row[3])))
+    let files = ["refused.toml", "transform_refused.toml"].map(|file| read(&folder().join(file)));
+    let rows = files.iter().flat_map(|file| file["refused"].as_array().unwrap());
+    rows.map(|row| (string(&row[0]), string(&row[1]), row[2].as_integer().unwrap() as usize, string(&row[3])))
         .collect()
+}
+
+/// The tables of filters and those of transformations.
+fn both(filters: &str, transformations: &str, key: &str) -> Vec<Table> {
+    [filters, transformations].iter().flat_map(|file| tables(&read(&folder().join(file)), key)).collect()
 }
 
 fn folder() -> PathBuf {
