@@ -40,7 +40,13 @@ class Index:
         self, messages: Any, tenant: str, limits: Limits, schema: Schema | None
     ) -> tuple[Any, Any, Any]: ...
     def explain(
-        self, message: bytes, query: str, tenant: str, namespaces: dict[str, str] | None, limits: Limits
+        self,
+        message: bytes,
+        query: str,
+        tenant: str,
+        namespaces: dict[str, str] | None,
+        limits: Limits,
+        schema: Schema | None,
     ) -> tuple[Any, ...]: ...
     def snapshot(self, directory: Path) -> tuple[int, int]: ...
     @staticmethod

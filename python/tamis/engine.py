@@ -295,10 +295,15 @@ class Index:
         tenant: str = "",
         namespaces: Namespaces | None = None,
         limits: Limits = _DEFAULT_LIMITS,
+        schema: Schema | None = None,
     ) -> Explanation:
-        """Why a query matches a message, or why not, and how the index files it if it is there."""
+        """Why a query matches a message, or why not, and how the index files it if it is there.
+
+        For a transformation that matches also: what it runs, and what it shares with others.
+        """
         kernel = self._seen()
-        return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits))
+        graph = None if schema is None else schema._kernel
+        return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits, graph))
 
     @property
     def generation(self) -> int:

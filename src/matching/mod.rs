@@ -36,6 +36,8 @@ use crate::matching::places::Found;
 use crate::matching::selection::Compiled;
 use crate::matching::settle::{Settler, Unsettled};
 use crate::matching::verify::{Memo, Verifier};
+use crate::query::QueryId;
+use crate::transform::report::OperatorReport;
 use crate::transform::schema::{Conformance, Schema};
 use crate::transform::transformer::{Matched, Outputs, Transformer};
 
@@ -234,27 +236,63 @@ impl Matcher {
             self.match_document(&active, &mut matches);
             matches.queries.sort_unstable();
             let mut rest = matches.queries.as_slice();
-            for Active { at, view, base, tenant, .. } in &active {
+            for active in &active {
+                let Active { view, base, .. } = active;
                 let (own, others) =
                     rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
                 rest = others;
-                let Remembered { segment, names, dfa, memo, transformer, whole, .. } =
-                    &mut self.segments[*at];
-                let matched = Matched {
-                    segment,
-                    root: *tenant,
-                    document: &self.document,
-                    vocabulary: self.reader.vocabulary(),
-                    names,
-                    dfa: whole.then_some(dfa),
-                    by_name: &mut self.by_name,
-                    memo,
-                };
+                let (transformer, matched) = self.matched(active);
                 let own = own.iter().map(|query| query - base);
                 transformer.transform(matched, schema, own, *base, limits, &mut outputs);
             }
             sink(Ok(&outputs));
         }
+    }
+
+    /// Which operators a transformation of the generation runs on a message; none if it does not have it.
+    pub fn explain_transformation(
+        &mut self,
+        generation: &Generation,
+        tenant: &str,
+        query: QueryId,
+        message: &[u8],
+        limits: &Limits,
+        schema: Option<&Arc<Schema>>,
+    ) -> Result<Vec<OperatorReport>, ReadError> {
+        self.prepare(generation);
+        let active = self.active(generation, tenant);
+        self.reader.read(message, limits, &mut self.document)?;
+        let vocabulary = self.reader.vocabulary();
+        let schema = schema.filter(|schema| self.conformance.holds(schema, &self.document, vocabulary));
+        self.match_document(&active, &mut Matches::default());
+        for active in &active {
+            let view = active.view;
+            let is_it = |&at: &usize| {
+                let tenant = view.query_tenant.get(at).is_none_or(|&tenant| tenant == active.tenant);
+                tenant && view.query_id[at] == query.0
+            };
+            if let Some(at) = (0..view.queries()).find(is_it) {
+                let (_, matched) = self.matched(active);
+                return Ok(Transformer::explain(matched, schema, at as u32, limits));
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// What a segment's transformations need of the message that was matched last.
+    fn matched(&mut self, active: &Active<'_>) -> (&mut Transformer, Matched<'_>) {
+        let Remembered { segment, names, dfa, memo, transformer, whole, .. } = &mut self.segments[active.at];
+        let matched = Matched {
+            segment,
+            root: active.tenant,
+            document: &self.document,
+            vocabulary: self.reader.vocabulary(),
+            names,
+            dfa: whole.then_some(dfa),
+            by_name: &mut self.by_name,
+            memo,
+        };
+        (transformer, matched)
     }
 
     /// The parts that hold queries of a tenant.

@@ -246,6 +246,7 @@ impl Index {
         (rows.into(), outputs.into(), errors.into())
     }
 
+    #[allow(clippy::too_many_arguments)]
     /// Why a query matches a message, or why not: plain values for `tamis.Explanation`.
     fn explain<'py>(
         &self,
@@ -255,10 +256,13 @@ impl Index {
         tenant: &str,
         namespaces: GivenNamespaces,
         limits: GivenLimits,
+        schema: Option<Bound<'py, Schema>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let generation = self.state().newest();
         let query = parse(query, &namespaces.0).map_err(|error| raise_query(py, &error))?;
-        let explained = py.detach(|| explain(&query, &message, &limits.0, &generation, tenant));
+        let schema = schema.map(|schema| schema.get().0.clone());
+        let explained =
+            py.detach(|| explain(&query, &message, &limits.0, &generation, tenant, schema.as_ref()));
         super::explain::plain(py, explained.map_err(|error| raise_read(py, &error))?)
     }
 

@@ -7,12 +7,14 @@
 //! | `streams.rs` | lines as the shared automaton found them |
 //! | `run.rs`, `climb.rs`, `values.rs`, `results.rs` | the operators, run on a message |
 //! | `construct.rs` | groups of nodes → output |
+//! | `report.rs` | which operators ran, for people |
 //! | `transformer.rs` | the whole way, for a matcher |
 
 pub mod claims;
 mod climb;
 pub mod construct;
 pub mod network;
+pub mod report;
 mod results;
 mod rewrite;
 mod run;

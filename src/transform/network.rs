@@ -12,6 +12,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use crate::index::columns::View;
 use crate::index::twig::Twigs;
 use crate::matching::names::Names;
@@ -126,12 +128,25 @@ pub struct BlockPlan {
     pub distinct: Option<Claim>,
 }
 
+/// An operator, by its kind and number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum OperatorId {
+    Stream(u32),
+    Join(u32),
+    Selection(u32),
+    Condition(u32),
+    Bindings(u32),
+    Group(u32),
+}
+
 /// A transformation, planned.
 pub struct Plan {
     pub transformation: Box<Transformation>,
     /// What is constructed whatever the conditions: equal for transformations that differ in these only.
     pub construction: u32,
     pub blocks: Vec<BlockPlan>,
+    /// All that it runs, in the order of planning.
+    pub operators: Vec<OperatorId>,
 }
 
 #[derive(Default)]
@@ -148,6 +163,10 @@ pub struct Network {
     pub groups: Shared<Group>,
     constructions: Shared<String>,
     pub twigs: Twigs,
+    /// The operators of the transformation being planned.
+    planned: Vec<OperatorId>,
+    /// How many transformations use an operator.
+    uses: FxHashMap<OperatorId, u32>,
 }
 
 /// What a plan is made for: a tenant's transformation of one segment.
@@ -183,7 +202,16 @@ impl Network {
     ) -> Plan {
         let construction = self.constructions.get(construction);
         let blocks = transformation.blocks.iter().map(|block| self.block(ground, block)).collect();
-        Plan { transformation, construction, blocks }
+        let mut operators = std::mem::take(&mut self.planned);
+        let mut seen = FxHashSet::default();
+        operators.retain(|operator| seen.insert(*operator));
+        operators.iter().for_each(|operator| *self.uses.entry(*operator).or_default() += 1);
+        Plan { transformation, construction, blocks, operators }
+    }
+
+    /// How many transformations use an operator.
+    pub fn uses(&self, operator: OperatorId) -> u32 {
+        self.uses.get(&operator).copied().unwrap_or(0)
     }
 
     fn block(&mut self, ground: Ground<'_>, block: &Block) -> BlockPlan {
@@ -206,13 +234,12 @@ impl Network {
                     let expr = Expr::Path(path.clone(), Test::Exists);
                     Group::Search { twig: self.twig(ground, &expr) }
                 });
-                self.groups.get(group)
+                let group = self.groups.get(group);
+                self.planned.push(OperatorId::Group(group));
+                group
             })
             .collect();
-        self.bindings.used(bindings);
-        let plan = BlockPlan { bindings, groups, distinct };
-        plan.groups.iter().for_each(|&group| self.groups.used(group));
-        plan
+        BlockPlan { bindings, groups, distinct }
     }
 
     /// A line as conforming messages may have it.
@@ -240,6 +267,7 @@ impl Network {
             let steps = self.streams.at(id).line.iter().map(|step| (step.axis, label(step))).collect();
             self.stream_plans.push(StreamPlan { node, steps });
         }
+        self.planned.push(OperatorId::Stream(id));
         Some(id)
     }
 
@@ -267,6 +295,7 @@ impl Network {
                 ordered: claims::ordered(bound, schema),
             });
         }
+        self.planned.push(OperatorId::Join(id));
         Some(id)
     }
 
@@ -284,7 +313,9 @@ impl Network {
             let expr = Expr::Path(path.clone(), Test::Exists);
             Bindings::Search { twig: self.twig(ground, &expr) }
         });
-        self.bindings.get(bindings)
+        let bindings = self.bindings.get(bindings);
+        self.planned.push(OperatorId::Bindings(bindings));
+        bindings
     }
 
     /// The conditions at the steps of a binding path; `None` if one of them cannot be a stream.
@@ -305,7 +336,8 @@ impl Network {
                     None => Condition::Search { stream, twig: self.twig(ground, expr) },
                 };
                 let condition = self.conditions.get(condition);
-                // Its step is counted from the end of the line, which rewriting leaves in place.
+                self.planned.push(OperatorId::Condition(condition));
+                // Rewriting goes from left to right: the step is the last of what its prefix became.
                 conditions.push((bound.len() as u32 - 1, condition));
             }
         }
@@ -338,6 +370,7 @@ impl Network {
                 };
                 let subject = subject.unwrap_or(Subject::Value);
                 let selection = self.selections.get(Selection { join, subject, numeric });
+                self.planned.push(OperatorId::Selection(selection));
                 Some(Condition::Compare { selection, operator: *operator, constant })
             }
             Test::Contains(_) | Test::StartsWith(_) => None,

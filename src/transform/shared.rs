@@ -7,13 +7,11 @@ use rustc_hash::FxHashMap;
 pub struct Shared<S> {
     signatures: Vec<S>,
     ids: FxHashMap<S, u32>,
-    /// How many transformations use each.
-    uses: Vec<u32>,
 }
 
 impl<S> Default for Shared<S> {
     fn default() -> Shared<S> {
-        Shared { signatures: Vec::new(), ids: FxHashMap::default(), uses: Vec::new() }
+        Shared { signatures: Vec::new(), ids: FxHashMap::default() }
     }
 }
 
@@ -26,7 +24,6 @@ impl<S: Clone + Eq + Hash> Shared<S> {
         let id = self.signatures.len() as u32;
         self.signatures.push(signature.clone());
         self.ids.insert(signature, id);
-        self.uses.push(0);
         id
     }
 
@@ -36,14 +33,5 @@ impl<S: Clone + Eq + Hash> Shared<S> {
 
     pub fn count(&self) -> usize {
         self.signatures.len()
-    }
-
-    /// Notes that one more transformation uses an operator.
-    pub fn used(&mut self, id: u32) {
-        self.uses[id as usize] += 1;
-    }
-
-    pub fn uses(&self, id: u32) -> u32 {
-        self.uses[id as usize]
     }
 }

@@ -15,6 +15,7 @@ use crate::matching::verify::{Memo, Verifier};
 use crate::query::{Namespaces, parse};
 use crate::transform::construct::{ConstructError, Lists, construct};
 use crate::transform::network::{Ground, Group, Network, Plan};
+use crate::transform::report::{OperatorReport, report};
 use crate::transform::results::{Over, Results};
 use crate::transform::run::Run;
 use crate::transform::schema::Schema;
@@ -87,6 +88,15 @@ pub struct Matched<'a> {
     pub memo: &'a mut Memo,
 }
 
+impl Matched<'_> {
+    fn run<'r>(&'r mut self, network: &'r Network, results: &'r mut Results, limits: &Limits) -> Run<'r> {
+        let Matched { document, names, .. } = *self;
+        let verifier = Verifier::new(network.twigs.words(), document, names, self.by_name, self.memo);
+        let (filled, limit) = (self.dfa.is_some(), limits.bindings);
+        Run { network, results, document, names, verifier, filled, limit }
+    }
+}
+
 impl Transformer {
     /// Appends what each of the segment's `queries` makes of a message. `base` is added to their numbers.
     /// The schema is given if the message conforms to it.
@@ -117,23 +127,9 @@ impl Transformer {
                     if results.is_full() {
                         results.forget();
                     }
-                    let verifier = Verifier::new(
-                        network.twigs.words(),
-                        message.document,
-                        message.names,
-                        message.by_name,
-                        message.memo,
-                    );
-                    let run = Run {
-                        network,
-                        results,
-                        document: message.document,
-                        names: message.names,
-                        verifier,
-                        filled: message.dfa.is_some(),
-                        limit: limits.bindings,
-                    };
-                    match output(plan, run, message.vocabulary, same, limits, outputs) {
+                    let vocabulary = message.vocabulary;
+                    let run = message.run(network, results, limits);
+                    match output(plan, run, vocabulary, same, limits, outputs) {
                         Ok(number) => Outcome::Output(number),
                         Err(error) => Outcome::Failed(error),
                     }
@@ -142,6 +138,30 @@ impl Transformer {
             outputs.outcomes.push((query + base, outcome));
         }
         message.memo.clear();
+    }
+
+    /// Which operators a query of the segment runs on a message, planned with all others of its tenant.
+    pub fn explain(
+        mut message: Matched<'_>,
+        schema: Option<&Arc<Schema>>,
+        query: u32,
+        limits: &Limits,
+    ) -> Vec<OperatorReport> {
+        let view = message.segment.view();
+        let ground = Ground { view, names: message.names, root: message.root };
+        let mut side = Side { network: Network::new(schema.cloned()), ..Side::default() };
+        for other in 0..view.queries() as u32 {
+            if view.query_tenant.get(other as usize).is_none_or(|&tenant| tenant == message.root) {
+                side.prepare(message.segment, ground, other);
+            }
+        }
+        side.begin(&mut message);
+        let Side { network, plans, results, .. } = &mut side;
+        let Some(Some(plan)) = plans.get(&query) else { return Vec::new() };
+        let mut run = message.run(network, results, limits);
+        // What passes a limit is not there to be reported, and all else is.
+        let _ = plan.blocks.iter().try_for_each(|block| run.block(block));
+        report(network, view, plan, results)
     }
 
     /// The network for all messages, or for those that conform to a schema.

@@ -33,6 +33,10 @@ impl Texts {
         self.entries.clear();
     }
 
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     pub fn push(&mut self, bound: ElementId, value: Value) {
         self.entries.push((bound, value, NONE));
     }
@@ -90,6 +94,10 @@ pub struct Numbers {
 impl Numbers {
     pub fn clear(&mut self) {
         self.entries.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
     }
 
     pub fn push(&mut self, bound: ElementId, value: &[u8]) {

@@ -316,7 +316,7 @@ fn a_mutated_message_is_read_whole_or_refused() {
             namespaces: 1,
             text: 200,
             expansion: 40,
-            ..Limits::default()..Limits::default()
+            ..Limits::default()
         };
         let mut message = match random.below(3) {
             0 => random.pick(&SUBSETS).as_bytes().to_vec(),
