@@ -137,8 +137,8 @@ class Transformed:
     rows: pa.RecordBatch
     """One row per message and matching query.
 
-    `message`, `query`; `output`, the place of its output in `outputs`, null for a filter, which leaves the
-    message as it is, and for a transformation that failed: then `code`, `reason`, `value` and `limit` say why.
+    `message`, `query`; `output`, the place of its output in `outputs`: null for a filter, which leaves the
+    message as it is, and for a transformation that failed; `code`, `reason`, `value` and `limit` say why.
     """
     outputs: "pa.Array[Any]"
     """Output bytes; equal outputs of a message are there once."""
