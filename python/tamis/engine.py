@@ -243,19 +243,17 @@ class Index:
 
         `ReadError` if the message is malformed. A transformation that passes a limit fails alone.
         """
-        made = self.transform_batch([message], tenant=tenant, limits=limits, schema=schema)
-        if made.errors.num_rows:
-            (error,) = made.errors.drop_columns(["message"]).to_pylist()
-            raise ReadError(**error)
-        outputs = []
-        for row, targets in zip(made.rows.to_pylist(), self.targets(made.rows).to_pylist(), strict=True):
-            payload = None
-            if row["output"] is not None:
-                payload = made.outputs[row["output"]].as_py()
-            elif row["code"] is None:
-                payload = message
-            outputs += [Output(target, payload, row["code"], row["reason"]) for target in targets]
-        return sorted(outputs, key=lambda output: output.target)
+        batch = self.transform_batch([message], tenant=tenant, limits=limits, schema=schema)
+        (matched,) = batch.matches.drop_columns(["queries", "candidates"]).to_pylist()
+        if matched["code"] is not None:
+            raise ReadError(**matched)
+        (targets,) = self.targets(batch.matches).to_pylist()
+        outputs = {target: Output(target, message) for target in targets}
+        for row, targets in zip(batch.made.to_pylist(), self.targets(batch.made).to_pylist(), strict=True):
+            payload = None if row["output"] is None else batch.outputs[row["output"]].as_py()
+            for target in targets:
+                outputs[target] = Output(target, payload, row["code"], row["reason"])
+        return list(outputs.values())
 
     def transform_batch(
         self,
@@ -265,11 +263,11 @@ class Index:
         limits: Limits = _DEFAULT_LIMITS,
         schema: Schema | None = None,
     ) -> Transformed:
-        """Match messages, one row for each message and matching query, with what it makes of the message."""
+        """Match messages, and make of each what the transformations that match it ask for."""
         kernel = None if schema is None else schema._kernel
         tables = self._seen().transform_batch(_arrow(messages), tenant, limits, kernel)
-        rows, outputs, errors = (pa.record_batch(table) for table in tables)
-        return Transformed(rows, outputs.column("output"), errors)
+        matches, made, outputs = (pa.record_batch(table) for table in tables)
+        return Transformed(matches, made, outputs.column("output"))
 
     @staticmethod
     def _found(tables: tuple[Any, Any]) -> Found:

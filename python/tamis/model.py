@@ -132,18 +132,18 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Transformed:
-    """What matching queries make of messages, and which messages were refused."""
+    """Matches, and what matching transformations make of the messages."""
 
-    rows: pa.RecordBatch
-    """One row per message and matching query.
+    matches: pa.RecordBatch
+    """One row per message: as `Index.match_batch` gives them."""
+    made: pa.RecordBatch
+    """One row per message and matching transformation; a filter has none, it leaves the message as it is.
 
-    `message`, `query`; `output`, the place of its output in `outputs`: null for a filter, which leaves the
-    message as it is, and for a transformation that failed; `code`, `reason`, `value` and `limit` say why.
+    `message`, `query`, and `output`: its place in `outputs`. If the transformation failed that is null, and
+    `code`, `reason` and for a limit `value` and `limit` say why.
     """
     outputs: "pa.Array[Any]"
-    """Output bytes; equal outputs of a message are there once."""
-    errors: pa.RecordBatch
-    """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
+    """The bytes of the outputs; equal ones of a message are there once."""
 
 
 @dataclass(frozen=True, slots=True)

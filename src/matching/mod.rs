@@ -209,8 +209,8 @@ impl Matcher {
         }
     }
 
-    /// Matches messages and hands over, per message, what each matching query makes of it. Messages that
-    /// conform to a schema are transformed by plans made for it.
+    /// Matches messages and hands over, per message, what matching transformations make of it. Messages
+    /// that conform to a schema are transformed by plans made for it.
     pub fn transform_batch<'m>(
         &mut self,
         generation: &Generation,
@@ -218,13 +218,14 @@ impl Matcher {
         messages: impl Iterator<Item = &'m [u8]>,
         limits: &Limits,
         schema: Option<&Arc<Schema>>,
-        mut sink: impl FnMut(Result<&Outputs, ReadError>),
+        mut sink: impl FnMut(Result<(&Matches, &Outputs), ReadError>),
     ) {
         self.prepare(generation);
         let active = self.active(generation, tenant);
         let (mut matches, mut outputs) = (Matches::default(), Outputs::default());
         for message in messages {
             matches.queries.clear();
+            matches.work = Work::default();
             outputs.clear();
             if let Err(error) = self.reader.read(message, limits, &mut self.document) {
                 sink(Err(error));
@@ -245,7 +246,7 @@ impl Matcher {
                 let own = own.iter().map(|query| query - base);
                 transformer.transform(matched, schema, own, *base, limits, &mut outputs);
             }
-            sink(Ok(&outputs));
+            sink(Ok((&matches, &outputs)));
         }
     }
 

@@ -23,14 +23,14 @@ use super::matches::{Rows, expand};
 use super::messages::Messages;
 use super::selection;
 use super::subscriptions::Subscriptions;
-use super::transform::{Schema, Transformed};
+use super::transform::{Made, Schema};
 use crate::document::Limits;
 use crate::error::{IndexError, ReadError};
 use crate::index::generation::{Generation, Part};
 use crate::index::snapshot;
 use crate::matching::explain::explain;
 use crate::matching::verify::Verifier;
-use crate::matching::{CacheStats, Matcher, Walked};
+use crate::matching::{CacheStats, Matcher, Matches, Walked};
 use crate::query::parse;
 use crate::transform::transformer::Outputs;
 
@@ -214,7 +214,8 @@ impl Index {
         (bindings.finish(generation).into(), errors)
     }
 
-    /// What matching queries make of messages: rows, the outputs they name, and errors.
+    /// As `match_batch`; and what matching transformations make of the messages: rows, and the outputs
+    /// they name.
     fn transform_batch(
         &self,
         py: Python<'_>,
@@ -225,25 +226,23 @@ impl Index {
     ) -> (PyRecordBatch, PyRecordBatch, PyRecordBatch) {
         let generation = self.state().newest();
         let schema = schema.map(|schema| schema.get().0.clone());
-        let (rows, outputs, errors) = py.detach(|| {
-            let mut transformed = Transformed::default();
-            let mut errors = Refusals::new("message");
-            let mut number = 0;
+        let (matches, made, outputs) = py.detach(|| {
+            let (mut rows, mut made) = (Rows::new(messages.len()), Made::default());
             self.with_matcher(|matcher| {
-                let sink = |outcome: Result<&Outputs, ReadError>| {
-                    match outcome {
-                        Ok(outputs) => transformed.push(number, outputs),
-                        Err(error) => errors.push_read(number, &messages.explain(number, error)),
+                let sink = |outcome: Result<(&Matches, &Outputs), ReadError>| match outcome {
+                    Ok((matches, outputs)) => {
+                        made.push(rows.len(), outputs);
+                        rows.push(&matches.queries, matches.work.candidates);
                     }
-                    number += 1;
+                    Err(error) => rows.fail(&messages.explain(rows.len(), error)),
                 };
                 let (given, schema) = (messages.or_empty(), schema.as_ref());
                 matcher.transform_batch(&generation, tenant, given, &limits.0, schema, sink);
             });
-            let (rows, outputs) = transformed.finish(generation.number);
-            (rows, outputs, errors.finish())
+            let (made, outputs) = made.finish(generation.number);
+            (rows.finish(generation.number), made, outputs)
         });
-        (rows.into(), outputs.into(), errors.into())
+        (matches.into(), made.into(), outputs.into())
     }
 
     #[allow(clippy::too_many_arguments)]

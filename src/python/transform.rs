@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use super::error::Outcomes;
 use super::tables::record_batch;
-use crate::transform::transformer::{Outcome, Outputs};
+use crate::transform::transformer::Outputs;
 
 /// The element graph of a DTD.
 #[pyclass(frozen, module = "tamis._kernel")]
@@ -25,7 +25,7 @@ impl Schema {
 
 /// Rows (message, query, output or error), and the outputs.
 #[derive(Default)]
-pub struct Transformed {
+pub struct Made {
     message: UInt32Builder,
     query: UInt32Builder,
     output: UInt32Builder,
@@ -34,30 +34,19 @@ pub struct Transformed {
     count: u32,
 }
 
-impl Transformed {
+impl Made {
     pub fn push(&mut self, message: usize, outputs: &Outputs) {
         for (query, outcome) in &outputs.outcomes {
             self.message.append_value(message as u32);
             self.query.append_value(*query);
+            self.output.append_option(outcome.as_ref().ok().map(|number| self.count + number));
             match outcome {
-                Outcome::Failed(error) => {
-                    self.output.append_null();
-                    self.errors.push(error.code, &error.reason, None, error.exceeded);
-                }
-                Outcome::Unchanged => {
-                    self.output.append_null();
-                    self.errors.succeed();
-                }
-                Outcome::Output(number) => {
-                    self.output.append_value(self.count + number);
-                    self.errors.succeed();
-                }
+                Ok(_) => self.errors.succeed(),
+                Err(error) => self.errors.push(error.code, &error.reason, None, error.exceeded),
             }
         }
-        for number in 0..outputs.ends.len() as u32 {
-            self.outputs.append_value(outputs.output(number));
-        }
-        self.count += outputs.ends.len() as u32;
+        self.count += outputs.iter().len() as u32;
+        outputs.iter().for_each(|output| self.outputs.append_value(output));
     }
 
     /// The rows, and the outputs they name by place.

@@ -26,23 +26,14 @@ const MOST_OPERATORS: usize = 1 << 20;
 /// Schemas whose plans are kept beside those for all messages.
 const MOST_SCHEMAS: usize = 4;
 
-/// What a matching query makes of a message.
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    /// The query is a filter.
-    Unchanged,
-    /// The output with this number.
-    Output(u32),
-    Failed(ConstructError),
-}
-
 /// The outputs of one message, equal ones once.
 #[derive(Default)]
 pub struct Outputs {
-    pub bytes: Vec<u8>,
-    pub ends: Vec<usize>,
-    /// By query.
-    pub outcomes: Vec<(u32, Outcome)>,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    /// Per matching transformation its query and the number of its output. Filters are not among them:
+    /// they leave the message as it is.
+    pub outcomes: Vec<(u32, Result<u32, ConstructError>)>,
 }
 
 impl Outputs {
@@ -52,9 +43,12 @@ impl Outputs {
         self.outcomes.clear();
     }
 
-    pub fn output(&self, number: u32) -> &[u8] {
-        let start = if number == 0 { 0 } else { self.ends[number as usize - 1] };
-        &self.bytes[start..self.ends[number as usize]]
+    /// The outputs, by number.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.ends.iter().enumerate().map(|(number, &end)| {
+            let start = if number == 0 { 0 } else { self.ends[number - 1] };
+            &self.bytes[start..end]
+        })
     }
 }
 
@@ -98,8 +92,8 @@ impl Matched<'_> {
 }
 
 impl Transformer {
-    /// Appends what each of the segment's `queries` makes of a message. `base` is added to their numbers.
-    /// The schema is given if the message conforms to it.
+    /// Appends what each transformation among the segment's `queries` makes of a message. `base` is added
+    /// to their numbers. The schema is given if the message conforms to it.
     pub fn transform(
         &mut self,
         mut message: Matched<'_>,
@@ -116,25 +110,18 @@ impl Transformer {
             any |= side.prepare(message.segment, ground, query).is_some();
         }
         if !any {
-            return outputs.outcomes.extend(queries.map(|query| (query + base, Outcome::Unchanged)));
+            return;
         }
         side.begin(&mut message);
         for query in queries {
-            let outcome = match &side.plans[&query] {
-                None => Outcome::Unchanged,
-                Some(plan) => {
-                    let Side { network, results, same, .. } = side;
-                    if results.is_full() {
-                        results.forget();
-                    }
-                    let vocabulary = message.vocabulary;
-                    let run = message.run(network, results, limits);
-                    match output(plan, run, vocabulary, same, limits, outputs) {
-                        Ok(number) => Outcome::Output(number),
-                        Err(error) => Outcome::Failed(error),
-                    }
-                }
-            };
+            let Side { network, plans, results, same, .. } = side;
+            let Some(plan) = &plans[&query] else { continue };
+            if results.is_full() {
+                results.forget();
+            }
+            let vocabulary = message.vocabulary;
+            let run = message.run(network, results, limits);
+            let outcome = output(plan, run, vocabulary, same, limits, outputs);
             outputs.outcomes.push((query + base, outcome));
         }
         message.memo.clear();
