@@ -12,7 +12,7 @@ pub mod decompose;
 mod hints;
 mod lexer;
 mod markup;
-mod namespaces;
+pub(crate) mod namespaces;
 pub mod number;
 mod parser;
 mod path;
