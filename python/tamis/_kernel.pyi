@@ -15,6 +15,13 @@ def decompose(queries: list[str], namespaces: dict[str, str] | None) -> list[Any
 def naive_batch(
     queries: list[str], messages: Any, namespaces: dict[str, str] | None, limits: Limits
 ) -> list[list[int]]: ...
+def naive_transform(
+    queries: list[str],
+    messages: Any,
+    namespaces: dict[str, str] | None,
+    limits: Limits,
+    output_limit: int,
+) -> list[list[tuple[bytes | None, str | None]]]: ...
 def read_dtd(text: bytes, limits: Limits, resolve: Callable[[str], bytes | None] | None) -> str: ...
 
 class Schema:

@@ -350,6 +350,22 @@ def naive_batch(
     return _kernel.naive_batch(list(queries), _arrow(messages), _dict(namespaces), limits)
 
 
+def naive_transform(
+    queries: Sequence[str],
+    messages: Messages,
+    namespaces: Namespaces | None = None,
+    limits: Limits = _DEFAULT_LIMITS,
+    *,
+    output_limit: int = 64 << 20,
+) -> list[list[tuple[bytes | None, str | None]]]:
+    """For each message and each transformation, its output or the code of why there is none: slowly.
+
+    What tests compare everything else with.
+    """
+    arguments = (list(queries), _arrow(messages), _dict(namespaces), limits, output_limit)
+    return _kernel.naive_transform(*arguments)
+
+
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:
     return None if namespaces is None else dict(namespaces)
 

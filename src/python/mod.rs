@@ -82,6 +82,20 @@ mod _kernel {
         naive::match_batch(py, &queries, &messages, &namespaces.0, &limits.0)
     }
 
+    /// For each message and each query, what the slow evaluator makes of it: an output, or the code of
+    /// why there is none.
+    #[pyfunction]
+    fn naive_transform(
+        py: Python<'_>,
+        queries: Vec<String>,
+        messages: Messages,
+        namespaces: GivenNamespaces,
+        limits: GivenLimits,
+        output_limit: usize,
+    ) -> PyResult<Vec<Vec<naive::Transformed>>> {
+        naive::transform_batch(py, &queries, &messages, &namespaces.0, &limits.0, output_limit)
+    }
+
     /// A DTD as JSON. `resolve` is asked for the text of external parameter entities.
     #[pyfunction]
     fn read_dtd(

@@ -13,7 +13,7 @@ mod hints;
 mod lexer;
 pub mod line;
 mod markup;
-mod namespaces;
+pub(crate) mod namespaces;
 pub mod number;
 mod parser;
 mod path;

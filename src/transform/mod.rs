@@ -6,15 +6,23 @@
 //! | `claims.rs`, `schema.rs`, `rewrite.rs` | what plans may leave out, by the query and by a DTD |
 //! | `streams.rs` | lines as the shared automaton found them |
 //! | `run.rs`, `climb.rs`, `values.rs`, `results.rs` | the operators, run on a message |
-//! | `construct.rs` | groups of nodes → output |
-//! | `report.rs` | which operators ran, for people |
+//! | `program.rs` | a transformation as a flat program of bytes and slots, made once |
+//! | `construct.rs` | groups of nodes → output, by that program |
+//! | `copy.rs`, `reproduce.rs`, `declarations.rs` | nodes of a message, copied with their namespaces |
+//! | `escape.rs` | characters as they are written in XML |
 //! | `transformer.rs` | the whole way, for a matcher |
+//! | `report.rs` | which operators ran, for people |
 
 pub mod claims;
 mod climb;
 pub mod construct;
+mod copy;
+mod declarations;
+mod escape;
 pub mod network;
+mod program;
 pub mod report;
+mod reproduce;
 mod results;
 mod rewrite;
 mod run;
@@ -25,3 +33,7 @@ mod streams;
 mod tests;
 pub mod transformer;
 mod values;
+
+pub use construct::{ConstructError, Lists, construct};
+pub use copy::Copyist;
+pub use program::Program;

@@ -20,6 +20,7 @@ use crate::matching::names::Names;
 use crate::query::ast::{Axis, Expr, Literal, NameTest, Operator, Path, Predicate, Test};
 use crate::query::line::{Leaf, Line, LineStep, skeleton, streamed};
 use crate::query::transformation::{Block, Transformation};
+use crate::transform::Program;
 use crate::transform::claims::{self, Claim};
 use crate::transform::rewrite::{Above, rewrite};
 use crate::transform::schema::Schema;
@@ -141,8 +142,7 @@ pub enum OperatorId {
 
 /// A transformation, planned.
 pub struct Plan {
-    pub transformation: Box<Transformation>,
-    /// What is constructed whatever the conditions: equal for transformations that differ in these only.
+    /// What is constructed of what is bound: one for transformations that differ in what they bind only.
     pub construction: u32,
     pub blocks: Vec<BlockPlan>,
     /// All that it runs, in the order of planning.
@@ -162,6 +162,8 @@ pub struct Network {
     pub bindings: Shared<Bindings>,
     pub groups: Shared<Group>,
     constructions: Shared<String>,
+    /// By construction.
+    pub programs: Vec<Program>,
     pub twigs: Twigs,
     /// The operators of the transformation being planned.
     planned: Vec<OperatorId>,
@@ -193,20 +195,18 @@ impl Network {
             + self.groups.count()
     }
 
-    /// Plans a transformation. `construction` is its canonical text without the conditions.
-    pub fn plan(
-        &mut self,
-        ground: Ground<'_>,
-        transformation: Box<Transformation>,
-        construction: String,
-    ) -> Plan {
-        let construction = self.constructions.get(construction);
+    /// Plans a transformation.
+    pub fn plan(&mut self, ground: Ground<'_>, transformation: &Transformation) -> Plan {
+        let construction = self.constructions.get(transformation.construction());
+        if construction as usize == self.programs.len() {
+            self.programs.push(Program::new(transformation));
+        }
         let blocks = transformation.blocks.iter().map(|block| self.block(ground, block)).collect();
         let mut operators = std::mem::take(&mut self.planned);
         let mut seen = FxHashSet::default();
         operators.retain(|operator| seen.insert(*operator));
         operators.iter().for_each(|operator| *self.uses.entry(*operator).or_default() += 1);
-        Plan { transformation, construction, blocks, operators }
+        Plan { construction, blocks, operators }
     }
 
     /// How many transformations use an operator.

@@ -13,13 +13,13 @@ use crate::matching::dfa::Dfa;
 use crate::matching::names::Names;
 use crate::matching::verify::{Memo, Verifier};
 use crate::query::{Namespaces, parse};
-use crate::transform::construct::{ConstructError, Lists, construct};
 use crate::transform::network::{Ground, Group, Network, Plan};
 use crate::transform::report::{OperatorReport, report};
 use crate::transform::results::{Over, Results};
 use crate::transform::run::Run;
 use crate::transform::schema::Schema;
 use crate::transform::streams::Streams;
+use crate::transform::{ConstructError, Copyist, Lists, construct};
 
 /// Operators that are kept; past this, plans are made anew when they are needed.
 const MOST_OPERATORS: usize = 1 << 20;
@@ -113,15 +113,15 @@ impl Transformer {
             return;
         }
         side.begin(&mut message);
+        let copyist = Copyist::new(message.document, message.vocabulary);
         for query in queries {
             let Side { network, plans, results, same, .. } = side;
             let Some(plan) = &plans[&query] else { continue };
             if results.is_full() {
                 results.forget();
             }
-            let vocabulary = message.vocabulary;
             let run = message.run(network, results, limits);
-            let outcome = output(plan, run, vocabulary, same, limits, outputs);
+            let outcome = output(plan, run, &copyist, same, limits, outputs);
             outputs.outcomes.push((query + base, outcome));
         }
         message.memo.clear();
@@ -183,8 +183,7 @@ impl Side {
             // A canonical text parses: it was written by us.
             let parsed = parse(segment.text(query), &Namespaces::default()).ok()?;
             let transformation = parsed.transformation?;
-            let construction = transformation.construction();
-            Some(network.plan(ground, transformation, construction))
+            Some(network.plan(ground, &transformation))
         });
         plan.as_ref()
     }
@@ -204,7 +203,7 @@ impl Side {
 fn output(
     plan: &Plan,
     mut run: Run<'_>,
-    vocabulary: &Vocabulary,
+    copyist: &Copyist<'_>,
     same: &mut FxHashMap<Box<[u32]>, u32>,
     limits: &Limits,
     outputs: &mut Outputs,
@@ -229,13 +228,8 @@ fn output(
         return Err(exceeded("outputs-limit", "transformations make more of this message", limits.outputs));
     }
     let lists = Joined::new(plan, run.network, results);
-    let bytes = &mut outputs.bytes;
-    if let Err(error) =
-        construct(&plan.transformation, run.document, vocabulary, &lists, limits.output, bytes)
-    {
-        bytes.truncate(start);
-        return Err(error);
-    }
+    let program = &run.network.programs[plan.construction as usize];
+    construct(program, copyist, &lists, limits.output, &mut outputs.bytes)?;
     let number = outputs.ends.len() as u32;
     outputs.ends.push(outputs.bytes.len());
     same.insert(key.into(), number);
