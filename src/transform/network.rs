@@ -52,6 +52,13 @@ pub struct Join {
     pub end: u32,
 }
 
+impl JoinPlan {
+    /// Whether pairs come ordered by the bound element.
+    pub fn is_ordered(&self) -> bool {
+        self.rest == 0 || self.ordered.is_some()
+    }
+}
+
 pub struct JoinPlan {
     /// How many steps the path from the bound element has.
     pub rest: usize,

@@ -46,13 +46,13 @@ impl Told<'_> {
             }
             OperatorId::Join(id) => {
                 let plan = &self.network.join_plans[id as usize];
-                let ordered = plan.ordered.map(|claim| format!("merged ({claim})"));
                 let distinct = plan.distinct.map(|claim| format!("no duplicates ({claim})"));
-                let note = format!(
-                    "{}, {}",
-                    ordered.unwrap_or_else(|| "hashed".to_string()),
-                    distinct.unwrap_or_else(|| "duplicates eliminated".to_string())
-                );
+                let distinct = distinct.unwrap_or_else(|| "duplicates eliminated".to_string());
+                let note = match plan.ordered {
+                    _ if plan.rest == 0 => "each with itself".to_string(),
+                    Some(claim) => format!("merged ({claim}), {distinct}"),
+                    None => format!("hashed, {distinct}"),
+                };
                 ("join", self.join(id), results.joins.at(id).len(), note)
             }
             OperatorId::Selection(id) => {
@@ -101,12 +101,13 @@ impl Told<'_> {
             }
             OperatorId::Group(id) => match *self.network.groups.at(id) {
                 Group::Joined { join, leaf } => {
-                    let ordered = self.network.join_plans[join as usize].ordered;
-                    let note = match ordered {
+                    let plan = &self.network.join_plans[join as usize];
+                    let note = match plan.ordered {
+                        _ if plan.rest == 0 => "scanned".to_string(),
                         Some(claim) => format!("scanned ({claim})"),
                         None => "hashed".to_string(),
                     };
-                    ("group", self.taken(join, leaf), results.groups.at(id).nodes.len(), note)
+                    ("group", self.taken(join, leaf), results.joins.at(join).len(), note)
                 }
                 Group::Search { .. } => {
                     let found = results.searched.places.iter().filter(|((group, _), _)| *group == id);

@@ -82,26 +82,20 @@ impl Kept<Vec<ElementId>> {
     }
 }
 
-/// Pairs of a bound element and an element found from there, in the order of the latter.
+/// Pairs of a bound element and an element found from there, grouped by the former, ascending.
 pub type Pairs = Vec<(ElementId, ElementId)>;
 
-/// Nodes by bound element, which ascend: `nodes[start..]` up to the next one's start.
+/// What one transformation takes: per block, return path and bound element a stretch of `nodes`.
 #[derive(Default)]
-pub struct Grouped {
-    pub starts: Vec<(ElementId, u32)>,
+pub struct Taken {
     pub nodes: Vec<NodeRef>,
+    pub stretches: Vec<(u32, u32)>,
 }
 
-impl Grouped {
+impl Taken {
     pub fn clear(&mut self) {
-        self.starts.clear();
         self.nodes.clear();
-    }
-
-    /// The nodes at a place of `starts`.
-    pub fn nodes(&self, place: usize) -> &[NodeRef] {
-        let end = self.starts.get(place + 1).map_or(self.nodes.len(), |next| next.1 as usize);
-        &self.nodes[self.starts[place].1 as usize..end]
+        self.stretches.clear();
     }
 }
 
@@ -119,8 +113,8 @@ pub struct Results {
     pub selections: Kept<(Texts, Numbers)>,
     pub conditions: Kept<Vec<ElementId>>,
     pub bindings: Kept<Vec<ElementId>>,
-    pub groups: Kept<Grouped>,
     pub searched: Searched,
+    pub taken: Taken,
     /// How much is kept.
     pub kept: usize,
 }
@@ -141,7 +135,6 @@ impl Results {
         self.selections.reset();
         self.conditions.reset();
         self.bindings.reset();
-        self.groups.reset();
         self.searched.places.clear();
         self.searched.nodes.clear();
         self.kept = 0;
@@ -159,6 +152,5 @@ impl Results {
         self.selections.fit(network.selections.count());
         self.conditions.fit(network.conditions.count());
         self.bindings.fit(network.bindings.count());
-        self.groups.fit(network.groups.count());
     }
 }

@@ -7,7 +7,7 @@ use crate::matching::verify::Verifier;
 use crate::query::ast::Axis;
 use crate::transform::climb::{self, Ground, Steps};
 use crate::transform::network::{Bindings, BlockPlan, Condition, Constant, Group, Network, Subject};
-use crate::transform::results::{Begun, Over, Results};
+use crate::transform::results::{Begun, Over, Results, Taken};
 use crate::transform::values::Value;
 
 pub struct Run<'a> {
@@ -37,19 +37,77 @@ macro_rules! once {
 }
 
 impl Run<'_> {
-    /// Runs what a block needs. Afterwards its bindings and groups are there.
-    pub fn block(&mut self, plan: &BlockPlan) -> Result<(), Over> {
-        self.bindings(plan.bindings)?;
+    /// Binds the elements of a block.
+    pub fn bind(&mut self, plan: &BlockPlan) -> Result<(), Over> {
+        self.bindings(plan.bindings)
+    }
+
+    /// Takes the nodes of a block that is bound: an outer join of its bindings with its groups.
+    pub fn select(&mut self, plan: &BlockPlan) -> Result<(), Over> {
         if self.results.bindings.at(plan.bindings).is_empty() {
             return Ok(());
         }
         for &group in &plan.groups {
-            match self.network.groups.at(group) {
-                Group::Joined { .. } => self.group(group)?,
-                Group::Search { twig } => self.search(group, *twig, plan.bindings),
+            let mut taken = std::mem::take(&mut self.results.taken);
+            let outcome = match *self.network.groups.at(group) {
+                Group::Joined { join, leaf } => {
+                    let joined = self.join(join);
+                    if joined.is_ok() {
+                        self.take(join, leaf, plan.bindings, &mut taken);
+                    }
+                    joined
+                }
+                Group::Search { twig } => {
+                    self.search(group, twig, plan.bindings, &mut taken);
+                    Ok(())
+                }
+            };
+            let over = taken.nodes.len() > self.limit;
+            self.results.taken = taken;
+            outcome?;
+            if over {
+                return Err(Over);
             }
         }
         Ok(())
+    }
+
+    /// Takes a group's nodes for each bound element. Both sides ascend, so one walk over each joins them.
+    fn take(&self, join: u32, leaf: Option<Subject>, bindings: u32, taken: &mut Taken) {
+        let mut pairs = self.results.joins.at(join).as_slice();
+        for &bound in self.results.bindings.at(bindings) {
+            pairs = &pairs[pairs.partition_point(|pair| pair.0 < bound)..];
+            let start = taken.nodes.len();
+            for &(_, end) in pairs.iter().take_while(|pair| pair.0 == bound) {
+                match leaf {
+                    None => taken.nodes.push(NodeRef::Element(end)),
+                    Some(subject) => self.leaves(subject, end, |leaf| taken.nodes.push(leaf)),
+                }
+            }
+            // Texts of an element may come after those of one in it.
+            let group = &mut taken.nodes[start..];
+            let order = |node: &NodeRef| self.document.order(*node);
+            if leaf == Some(Subject::Text) && !group.is_sorted_by_key(order) {
+                group.sort_unstable_by_key(order);
+            }
+            taken.stretches.push((start as u32, taken.nodes.len() as u32));
+        }
+    }
+
+    /// Searches for a return path from each bound element, unless that was done.
+    fn search(&mut self, group: u32, twig: u32, bindings: u32, taken: &mut Taken) {
+        for &bound in self.results.bindings.at(bindings) {
+            let searched = &mut self.results.searched;
+            let (start, end) = *searched.places.entry((group, bound)).or_insert_with(|| {
+                let start = searched.nodes.len() as u32;
+                self.verifier.select_from(twig, bound, &mut searched.nodes);
+                self.results.kept += searched.nodes.len() - start as usize;
+                (start, searched.nodes.len() as u32)
+            });
+            let start_taken = taken.nodes.len() as u32;
+            taken.nodes.extend_from_slice(&searched.nodes[start as usize..end as usize]);
+            taken.stretches.push((start_taken, taken.nodes.len() as u32));
+        }
     }
 
     fn ground(&self) -> Ground<'_> {
@@ -70,7 +128,7 @@ impl Run<'_> {
         let _ = self.results.streams.end(id, elements, Ok(()));
     }
 
-    /// Pairs, in the order of what was found; ordered by what is bound if claims say so.
+    /// Pairs, grouped by what is bound: as they come if claims say that they come so, else sorted.
     fn join(&mut self, id: u32) -> Result<(), Over> {
         let (join, plan) = (*self.network.joins.at(id), &self.network.join_plans[id as usize]);
         self.stream(join.end);
@@ -97,6 +155,9 @@ impl Run<'_> {
                     outcome = Err(Over);
                     break;
                 }
+            }
+            if !plan.is_ordered() {
+                pairs.sort_unstable();
             }
             self.results.kept += pairs.len();
             outcome
@@ -129,24 +190,13 @@ impl Run<'_> {
     /// The bound elements that pass, ascending.
     fn condition(&mut self, id: u32) -> Result<(), Over> {
         let condition = self.network.conditions.at(id);
-        let join = match condition {
-            Condition::Exists { join, .. } => {
-                self.join(*join)?;
-                Some(*join)
-            }
-            Condition::Compare { selection, .. } => {
-                self.selection(*selection)?;
-                Some(self.network.selections.at(*selection).join)
-            }
-            Condition::Search { stream, .. } => {
-                self.stream(*stream);
-                None
-            }
-        };
+        match condition {
+            Condition::Exists { join, .. } => self.join(*join)?,
+            Condition::Compare { selection, .. } => self.selection(*selection)?,
+            Condition::Search { stream, .. } => self.stream(*stream),
+        }
         once!(self, conditions, id, passing, {
             passing.clear();
-            let mut ordered =
-                join.is_none_or(|join| self.network.join_plans[join as usize].ordered.is_some());
             match condition {
                 Condition::Exists { join, leaf } => {
                     for &(bound, end) in self.results.joins.at(*join) {
@@ -165,7 +215,7 @@ impl Run<'_> {
                         Constant::Text(text) => texts.select(self.document, *operator, text, &mut passing),
                         Constant::Number(bits) => {
                             numbers.select(*operator, f64::from_bits(*bits), &mut passing);
-                            ordered = false;
+                            passing.sort_unstable();
                         }
                     }
                 }
@@ -173,10 +223,6 @@ impl Run<'_> {
                     let elements = self.results.streams.at(*stream).iter();
                     passing.extend(elements.filter(|&&element| self.verifier.holds_at(*twig, element)));
                 }
-            }
-            // Merged as they come if claims say that they come in order, else sorted.
-            if !ordered {
-                passing.sort_unstable();
             }
             passing.dedup();
             self.results.kept += passing.len();
@@ -242,59 +288,6 @@ impl Run<'_> {
                 climb::reaches_root(ground, steps, element, passes)
             }
         });
-    }
-
-    /// What a return path takes, by bound element.
-    fn group(&mut self, id: u32) -> Result<(), Over> {
-        let Group::Joined { join, leaf } = *self.network.groups.at(id) else { return Ok(()) };
-        self.join(join)?;
-        once!(self, groups, id, grouped, {
-            grouped.clear();
-            let pairs = self.results.joins.at(join);
-            let ordered = self.network.join_plans[join as usize].ordered.is_some();
-            let mut sorted = Vec::new();
-            if !ordered {
-                sorted.extend_from_slice(pairs);
-                sorted.sort_unstable();
-            }
-            for &(bound, end) in if ordered { pairs } else { &sorted } {
-                if grouped.starts.last().is_none_or(|&(last, _)| last != bound) {
-                    self.in_order(&mut grouped.nodes, grouped.starts.last());
-                    grouped.starts.push((bound, grouped.nodes.len() as u32));
-                }
-                match leaf {
-                    None => grouped.nodes.push(NodeRef::Element(end)),
-                    Some(subject) => self.leaves(subject, end, |leaf| grouped.nodes.push(leaf)),
-                }
-            }
-            self.in_order(&mut grouped.nodes, grouped.starts.last());
-            self.results.kept += grouped.nodes.len();
-            if grouped.nodes.len() > self.limit { Err(Over) } else { Ok(()) }
-        })
-    }
-
-    /// Brings the last group into document order: texts of an element may come after those of one in it.
-    fn in_order(&self, nodes: &mut [NodeRef], last: Option<&(ElementId, u32)>) {
-        let Some(&(_, start)) = last else { return };
-        let group = &mut nodes[start as usize..];
-        let order = |node: &NodeRef| self.document.order(*node);
-        if !group.is_sorted_by_key(order) {
-            group.sort_unstable_by_key(order);
-        }
-    }
-
-    /// Searches for a return path from the elements of a block.
-    fn search(&mut self, group: u32, twig: u32, bindings: u32) {
-        for at in 0..self.results.bindings.at(bindings).len() {
-            let bound = self.results.bindings.at(bindings)[at];
-            let searched = &mut self.results.searched;
-            if let std::collections::hash_map::Entry::Vacant(place) = searched.places.entry((group, bound)) {
-                let start = searched.nodes.len() as u32;
-                self.verifier.select_from(twig, bound, &mut searched.nodes);
-                place.insert((start, searched.nodes.len() as u32));
-                self.results.kept += searched.nodes.len() - start as usize;
-            }
-        }
     }
 
     fn values(&self, subject: Subject, element: ElementId, mut value: impl FnMut(Value)) {

@@ -13,7 +13,7 @@ use crate::matching::dfa::Dfa;
 use crate::matching::names::Names;
 use crate::matching::verify::{Memo, Verifier};
 use crate::query::{Namespaces, parse};
-use crate::transform::network::{Ground, Group, Network, Plan};
+use crate::transform::network::{BlockPlan, Ground, Network, Plan};
 use crate::transform::report::{OperatorReport, report};
 use crate::transform::results::{Over, Results};
 use crate::transform::run::Run;
@@ -147,7 +147,7 @@ impl Transformer {
         let Some(Some(plan)) = plans.get(&query) else { return Vec::new() };
         let mut run = message.run(network, results, limits);
         // What passes a limit is not there to be reported, and all else is.
-        let _ = plan.blocks.iter().try_for_each(|block| run.block(block));
+        let _ = plan.blocks.iter().try_for_each(|block| run.bind(block).and_then(|()| run.select(block)));
         report(network, view, plan, results)
     }
 
@@ -208,26 +208,25 @@ fn output(
     limits: &Limits,
     outputs: &mut Outputs,
 ) -> Result<u32, ConstructError> {
-    for block in &plan.blocks {
-        run.block(block).map_err(|Over| {
-            exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings)
-        })?;
-    }
-    let results = &*run.results;
+    let over =
+        |Over| exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings);
+    plan.blocks.iter().try_for_each(|block| run.bind(block)).map_err(over)?;
     let mut key = vec![plan.construction];
     for block in &plan.blocks {
-        let bound = results.bindings.at(block.bindings);
+        let bound = run.results.bindings.at(block.bindings);
         key.push(bound.len() as u32);
         key.extend(bound.iter().map(|element| element.0));
     }
     if let Some(&number) = same.get(key.as_slice()) {
         return Ok(number);
     }
+    run.results.taken.clear();
+    plan.blocks.iter().try_for_each(|block| run.select(block)).map_err(over)?;
     let start = outputs.bytes.len();
     if start >= limits.outputs {
         return Err(exceeded("outputs-limit", "transformations make more of this message", limits.outputs));
     }
-    let lists = Joined::new(plan, run.network, results);
+    let lists = Joined::new(plan, run.results);
     let program = &run.network.programs[plan.construction as usize];
     construct(program, copyist, &lists, limits.output, &mut outputs.bytes)?;
     let number = outputs.ends.len() as u32;
@@ -245,41 +244,23 @@ fn exceeded(code: &'static str, what: &str, limit: usize) -> ConstructError {
     }
 }
 
-/// The outer join of a plan's bindings with its groups.
+/// What a plan's blocks bind and take.
 struct Joined<'a> {
-    blocks: Vec<(&'a [ElementId], Vec<&'a [NodeRef]>)>,
+    results: &'a Results,
+    /// Per block its bindings, and where its stretches begin.
+    blocks: Vec<(&'a [ElementId], usize)>,
 }
 
 impl<'a> Joined<'a> {
-    fn new(plan: &Plan, network: &Network, results: &'a Results) -> Joined<'a> {
-        let blocks = plan.blocks.iter().map(|block| {
-            let bound: &'a [ElementId] = results.bindings.at(block.bindings);
-            let mut lists: Vec<&'a [NodeRef]> = Vec::with_capacity(bound.len() * block.groups.len());
-            for &group in &block.groups {
-                if let Group::Search { .. } = network.groups.at(group) {
-                    lists.extend(bound.iter().map(|&element| {
-                        let (start, end) = results.searched.places[&(group, element)];
-                        &results.searched.nodes[start as usize..end as usize]
-                    }));
-                    continue;
-                }
-                if bound.is_empty() {
-                    continue;
-                }
-                // Both sides ascend, so one walk over each joins them.
-                let grouped = results.groups.at(group);
-                let mut at = grouped.starts.partition_point(|&(element, _)| element < bound[0]);
-                for &element in bound {
-                    while grouped.starts.get(at).is_some_and(|&(other, _)| other < element) {
-                        at += 1;
-                    }
-                    let here = grouped.starts.get(at).is_some_and(|&(other, _)| other == element);
-                    lists.push(if here { grouped.nodes(at) } else { &[] });
-                }
-            }
-            (bound, lists)
-        });
-        Joined { blocks: blocks.collect() }
+    fn new(plan: &Plan, results: &'a Results) -> Joined<'a> {
+        let mut first = 0;
+        let block = |block: &BlockPlan| {
+            let bound = results.bindings.at(block.bindings).as_slice();
+            let start = first;
+            first += bound.len() * block.groups.len();
+            (bound, start)
+        };
+        Joined { results, blocks: plan.blocks.iter().map(block).collect() }
     }
 }
 
@@ -289,7 +270,9 @@ impl Lists for Joined<'_> {
     }
 
     fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
-        let (bound, lists) = &self.blocks[block];
-        lists[path * bound.len() + binding]
+        let (bound, first) = self.blocks[block];
+        let taken = &self.results.taken;
+        let (start, end) = taken.stretches[first + path * bound.len() + binding];
+        &taken.nodes[start as usize..end as usize]
     }
 }
