@@ -242,10 +242,7 @@ impl Run<'_> {
         once!(self, bindings, id, bound, {
             bound.clear();
             match bindings {
-                Bindings::Joined { stream, conditions } => {
-                    bound.extend(self.results.streams.at(*stream));
-                    self.semijoin(*stream, conditions, &mut bound);
-                }
+                Bindings::Joined { stream, conditions } => self.semijoin(*stream, conditions, &mut bound),
                 Bindings::Search { twig } => {
                     bound.extend(self.verifier.nodes(*twig).into_iter().filter_map(|node| match node {
                         NodeRef::Element(element) => Some(element),
@@ -258,14 +255,21 @@ impl Run<'_> {
         })
     }
 
-    /// Keeps the elements of a stream for which the conditions at each step hold, on some way to them.
+    /// The elements of a stream for which the conditions at each step hold, on some way to them.
     fn semijoin(&self, stream: u32, conditions: &[(u32, u32)], bound: &mut Vec<ElementId>) {
         let steps = &self.network.stream_plans[stream as usize].steps;
         let last = steps.len() as u32 - 1;
         let own = conditions.partition_point(|&(step, _)| step < last);
         let (before, own) = conditions.split_at(own);
-        for &(_, condition) in own {
-            let mut passing = self.results.conditions.at(condition).iter().peekable();
+        let passing = |&(_, condition): &(u32, u32)| self.results.conditions.at(condition);
+        // What passes a condition at the last step is in the stream.
+        let (first, others) = match own.split_first() {
+            Some((first, others)) => (passing(first), others),
+            None => (self.results.streams.at(stream), own),
+        };
+        bound.extend(first);
+        for other in others {
+            let mut passing = passing(other).iter().peekable();
             bound.retain(|element| {
                 while passing.next_if(|next| *next < element).is_some() {}
                 passing.peek() == Some(&element)
