@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ class Folder:
     """What the job says, by default in the folder."""
     versions: dict[int, int] = field(default_factory=dict)
     """Generations that were seen, and the version of the catalog that each shows."""
+    published: dict[int, datetime] = field(default_factory=dict)
+    """When each of them was there at the latest."""
 
     def __post_init__(self) -> None:
         self.log = self.path / self.log
@@ -98,12 +101,13 @@ class Folder:
             return None
 
     def look_at_generations(self) -> None:
-        """Note which version of the catalog each generation shows, before it is swept away."""
+        """Note when each generation is there, and what it shows, before it is swept away."""
         for path in (self.state / "generations").glob("generation-*.json"):
             number = Manifest.number_in(path.name)
             if number is not None and number not in self.versions:
                 try:
                     self.versions[number] = json.loads(path.read_bytes())["version"]
+                    self.published[number] = datetime.now(UTC)
                 except (FileNotFoundError, ValueError):
                     continue
 

@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before a query that failed is started again; each time twice as many."""
 
-LIVELY = 5.0
-"""A query that failed before and runs for so many seconds has recovered."""
+IDLE = "Waiting for"
+"""How Spark's word on a query begins that has asked its source and found nothing new."""
 
 TICK = 0.1
 """How often queries are looked after, in seconds."""
@@ -165,7 +165,7 @@ class Job:
         if query is not None and not query.isActive:
             stream.query = None
             self._failed(stream, query.exception() or JobError("query-ended", "the query ended by itself"))
-        elif query is not None and stream.failing and now > stream.due + LIVELY:
+        elif query is not None and stream.failing and query.status["message"].startswith(IDLE):
             stream.failing = False
             self._board.recovered(stream.source.name)
         elif query is None and now >= stream.due:
