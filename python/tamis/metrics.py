@@ -76,8 +76,12 @@ def metrics(status: Status) -> Iterator[Metric]:
 
 
 def _errors(status: Status) -> Metric:
-    text = "Failures of sources that were, or are, tried again"
+    text = (
+        "Failures that were, or are, tried again: of a source and its sinks, or without a source of the job"
+    )
     errors = CounterMetricFamily("tamis_errors", text, labels=["source", "code"])
+    for code, count in status.failures.items():
+        errors.add_metric(["", code], count)
     for source in status.sources:
         for code, count in source.failures.items():
             errors.add_metric([source.name, code], count)

@@ -5,7 +5,7 @@ import os
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -80,6 +80,7 @@ class StatusBoard:
             generation=None,
             subscriptions=None,
             failure=None,
+            failures={},
             sources=(),
         )
 
@@ -131,12 +132,12 @@ class StatusBoard:
         with self._lock:
             failure = Failure(*_told(error), self._clock())
             if source is None:
-                self._job = replace(self._job, failure=failure)
+                failures = _one_more(self._job.failures, failure.code)
+                self._job = replace(self._job, failures=failures, failure=failure)
             else:
                 failing = self._source(source)
                 failing.working, failing.failing = False, True
-                failures = dict(failing.status.failures)
-                failures[failure.code] = failures.get(failure.code, 0) + 1
+                failures = _one_more(failing.status.failures, failure.code)
                 failing.status = replace(failing.status, failures=failures, failure=failure)
             self._write()
 
@@ -213,6 +214,10 @@ def _slices(
             messages[at] += report.read * share
             matches[at] += report.deliveries * share
     return messages, matches
+
+
+def _one_more(failures: Mapping[str, int], code: str) -> dict[str, int]:
+    return {**failures, code: failures.get(code, 0) + 1}
 
 
 def _told(error: Exception) -> tuple[str, str]:

@@ -130,6 +130,8 @@ class Status:
     """That are matched against; None if unknown."""
     failure: Failure | None
     """What keeps the job from being up to date, such as an unreachable catalog; None once it is overcome."""
+    failures: Mapping[str, int]
+    """How often that happened, by code."""
     sources: tuple[SourceStatus, ...]
 
     @property
