@@ -11,8 +11,8 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 
 from tamis.model import Generation, Limits
 from tamis.spark.envelope import ENVELOPE_TYPE
+from tamis.spark.frames import ERROR
 from tamis.spark.generations import opened, opened_subscriptions
-from tamis.spark.matching import ERROR
 from tamis.spark.sizes import list_ends, short_lists
 from tamis.spark.worker import Matching
 
