@@ -25,6 +25,8 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     # Where the message stood in its source.
     pa.field("offset", pa.string(), nullable=False),
     pa.field("received", pa.timestamp("us", "UTC"), nullable=False),
+    # What the message is encoded in, where the source knows; null: the message says.
+    pa.field("encoding", pa.string()),
     pa.field("code", pa.string(), nullable=False),
     pa.field("reason", pa.string(), nullable=False),
     # The spot in the message; null where the source could make none: `raw` may then be its beginning only.
@@ -50,6 +52,7 @@ class Letter:
     id: str
     offset: str
     received: datetime
+    encoding: str | None
     code: str
     reason: str
     position: int | None

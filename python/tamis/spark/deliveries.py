@@ -36,6 +36,7 @@ def deliveries(sifted: DataFrame, record: Record) -> DataFrame:
         F.lit(record.generation).cast("bigint").alias("generation"),
         "received",
         F.lit(record.begun).cast(TimestampType()).alias("matched"),
+        "encoding",
         F.col("xml").alias("payload"),
     )
     return named.select(delivery_id().alias("id"), "*")
@@ -63,6 +64,7 @@ def dead_letters(sifted: DataFrame) -> DataFrame:
         "id",
         "offset",
         "received",
+        "encoding",
         F.coalesce("code", error["code"]).alias("code"),
         F.when(by_source, F.coalesce("reason", F.lit(""))).otherwise(error["reason"]).alias("reason"),
         place("offset").alias("position"),

@@ -16,7 +16,7 @@ from tamis.spark.generations import opened, opened_subscriptions
 from tamis.spark.sizes import list_ends, short_lists
 from tamis.spark.worker import Matching
 
-KEPT = ("tenant", "source", "id", "offset", "received", "xml", "code", "reason")
+KEPT = ("tenant", "source", "id", "offset", "received", "encoding", "xml", "code", "reason")
 """The columns of the envelope that deliveries and dead letters are made of."""
 
 WANTED = StructType(
