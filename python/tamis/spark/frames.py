@@ -42,17 +42,14 @@ ELEMENT = StructType(
 """A node that a query selects: as `Index.match_elements` says it."""
 
 
-MADE = ArrayType(
-    StructType(
-        [
-            StructField("output", IntegerType()),
-            StructField("code", StringType()),
-            StructField("reason", StringType()),
-        ]
-    ),
-    containsNull=False,
+MADE = StructType(
+    [
+        StructField("output", IntegerType()),
+        StructField("code", StringType()),
+        StructField("reason", StringType()),
+    ]
 )
-"""What is made for each target: the place of its output, from 1, or why it failed; for a filter neither."""
+"""What is made for a target: the place of its output, from 1, or why it failed; for a filter neither."""
 
 OUTPUTS = ArrayType(BinaryType(), containsNull=False)
 
@@ -86,7 +83,8 @@ def matched(
         nodes = ArrayType(ArrayType(ELEMENT, containsNull=False), containsNull=False)
         added.append(StructField("elements", nodes, nullable=False))
     if transforms:
-        added += [StructField("made", MADE, nullable=False), StructField("outputs", OUTPUTS, nullable=False)]
+        made = ArrayType(MADE, containsNull=False)
+        added += [StructField("made", made, nullable=False), StructField("outputs", OUTPUTS, nullable=False)]
     refuse_taken(kept, [field.name for field in added])
 
     sent = list(dict.fromkeys([*kept, message, *([] if tenant_column is None else [tenant_column])]))
