@@ -1,6 +1,6 @@
 """The message flow of one source, whole: what becomes of a batch.
 
-    read → sift (match, transform, look up who wants it) → count → bury the dead → deliver → note that it is done
+    read → sift (match, transform, look up who wants it) → count → bury the dead → deliver → note it as done
 
 Everything here can be run again: the generation and the time are written down before the work, and each
 sink knows a batch that it has seen, or gives deliveries ids to know them by.
