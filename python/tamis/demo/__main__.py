@@ -138,9 +138,8 @@ class Demo:
 
     def show_forms(self, message: str, subscribers: Sequence[str]) -> None:
         """One message, as several subscribers get it."""
-        payloads = {
-            row["subscriber"]: row["payload"] for row in self.deliveries() if row["message"] == message
-        }
+        rows = [row for row in self.deliveries() if row["message"] == message]
+        payloads = {row["subscriber"]: row["payload"] for row in rows}
         title = f"{message} as {len(subscribers)} subscribers get it"
         table = Table(*subscribers, title=title, title_justify="left", expand=True)
         table.add_row(*(_indented(payloads[subscriber]) for subscriber in subscribers))
@@ -174,9 +173,9 @@ class Demo:
 
 def _indented(xml: bytes) -> Syntax:
     """XML to look at."""
-    text = minidom.parseString(xml).documentElement.toprettyxml(indent="  ")
-    lines = [line for line in text.splitlines() if line.strip()]
-    return Syntax("\n".join(lines), "xml", word_wrap=True, background_color="default", theme="ansi_dark")
+    root = minidom.parseString(xml).documentElement
+    lines = "" if root is None else root.toprettyxml(indent="  ")
+    return Syntax(lines.rstrip(), "xml", word_wrap=True, background_color="default", theme="ansi_dark")
 
 
 def main() -> None:
