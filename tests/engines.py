@@ -16,6 +16,12 @@ Answer = list[set[int]]
 
 Engine = Callable[[Sequence[str], Sequence[bytes], Mapping[str, str]], Answer]
 
+Outputs = list[list[tuple[bytes | None, str | None]]]
+"""For each message and each transformation, its output or the code of why there is none; neither of
+a message that does not concern it."""
+
+Transformer = Callable[[Sequence[str], Sequence[bytes], Mapping[str, str]], Outputs]
+
 
 def table(queries: Sequence[str], first: int = 0) -> pa.Table:
     """Queries under their places."""
@@ -90,4 +96,16 @@ ENGINES: dict[str, Engine] = {
     "tiny-cache": tiny_cache,
     "many-segments": many_segments,
     "reopened": reopened,
+}
+
+
+def naive_transform(
+    queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]
+) -> Outputs:
+    """The slow evaluator over the AST."""
+    return engine.naive_transform(queries, messages, namespaces)
+
+
+TRANSFORMERS: dict[str, Transformer] = {
+    "naive": naive_transform,
 }

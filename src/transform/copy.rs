@@ -47,15 +47,6 @@ impl Context<'_> {
             (None, None) => None,
         }
     }
-
-    /// A prefix that stands for a namespace.
-    pub fn prefix(&self, uri: &[u8]) -> Option<&[u8]> {
-        let fixed =
-            self.scope.bindings.iter().map(|binding| (binding.prefix.as_bytes(), binding.uri.as_bytes()));
-        let extras = self.extras.iter().map(|extra| (extra.prefix.as_slice(), extra.uri.as_slice()));
-        let mut bound = fixed.chain(extras).filter(|&(prefix, _)| !prefix.is_empty());
-        bound.find(|&(prefix, bound)| bound == uri && self.uri(prefix) == Some(uri)).map(|(prefix, _)| prefix)
-    }
 }
 
 impl<'a> Copyist<'a> {
@@ -181,12 +172,11 @@ impl<'a> Copyist<'a> {
             Some(bound) if bound == uri => return (written.to_vec(), false),
             _ => {}
         }
-        if let Some(prefix) = context.prefix(uri) {
-            return (prefix.to_vec(), false);
-        }
         let numbered = |number: usize| [written, format!("_{number}").as_bytes()].concat();
-        let free = (1..).map(numbered).find(|prefix| context.uri(prefix).is_none());
-        (free.unwrap_or_default(), true)
+        let usable = |prefix: &Vec<u8>| context.uri(prefix).is_none_or(|bound| bound == uri);
+        let prefix = (1..).map(numbered).find(usable).unwrap_or_default();
+        let is_new = context.uri(&prefix).is_none();
+        (prefix, is_new)
     }
 
     /// The prefix of an attribute as it is written; None if a DTD added it.
