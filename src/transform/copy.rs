@@ -6,7 +6,7 @@
 use memchr::memmem;
 
 use super::declarations::{Declarations, attributes, declared, name_in_source, prefix};
-use super::program::Scope;
+use super::program::{Scope, bound};
 use super::{escape, reproduce};
 use crate::document::{Document, Vocabulary};
 use crate::ids::{ElementId, NameId};
@@ -31,14 +31,16 @@ pub(super) struct Extra {
 }
 
 /// What prefixes stand for where a node is put.
+#[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    pub scope: &'a Scope,
+    pub scopes: &'a [Scope],
+    pub scope: usize,
     pub extras: &'a [Extra],
 }
 
-impl Context<'_> {
-    pub fn uri(&self, prefix: &[u8]) -> Option<&[u8]> {
-        let fixed = self.scope.binding(prefix);
+impl<'a> Context<'a> {
+    pub fn uri(&self, prefix: &[u8]) -> Option<&'a [u8]> {
+        let fixed = bound(self.scopes, self.scope, prefix);
         let extra = self.extras.iter().rev().find(|extra| extra.prefix == prefix);
         match (fixed, extra) {
             (Some(fixed), Some(extra)) if extra.depth < fixed.depth => Some(fixed.uri.as_bytes()),
@@ -46,6 +48,11 @@ impl Context<'_> {
             (Some(fixed), None) => Some(fixed.uri.as_bytes()),
             (None, None) => None,
         }
+    }
+
+    #[inline(always)]
+    fn has_default(&self) -> bool {
+        self.scopes[self.scope].has_default
     }
 }
 
@@ -67,7 +74,7 @@ impl<'a> Copyist<'a> {
     pub(super) fn element(&self, element: ElementId, context: &Context<'_>, out: &mut Vec<u8>) {
         if self.subset {
             reproduce::element(self, element, context, out);
-        } else if self.declarations.is_empty() && !context.scope.has_default {
+        } else if self.declarations.is_empty() && !context.has_default() {
             let span = self.document.element(element).span;
             out.extend_from_slice(span.of(&self.document.source));
         } else {
@@ -107,7 +114,7 @@ impl<'a> Copyist<'a> {
     /// namespace there, and the output has one.
     fn bare(&self, element: ElementId, context: &Context<'_>) -> Vec<ElementId> {
         let mut bare = Vec::new();
-        if !context.scope.has_default || self.has_default(element) {
+        if !context.has_default() || self.has_default(element) {
             return bare;
         }
         let end = self.document.element(element).end;
