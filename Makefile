@@ -59,11 +59,12 @@ test-python: build java
 bench: build java
 	@$(BIN)/python -m tamis.bench suite benches
 
-# Any number of pairs and any seed by hand: make soak PAIRS=1000000 SEED=7
-soak: build
+# Any number of pairs, any seed and any number of kills for each source by hand: make soak PAIRS=1000000 SEED=7 KILLS=5
+soak: build java
 	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(or $(SEED),) \
 		$(BIN)/python -m pytest tests/test_random.py
 	@TAMIS_SOAK=1 $(BIN)/python -m pytest -m soak
+	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/test_faults.py
 
 clean:
 	rm -rf $(VENV) target .cache

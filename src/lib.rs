@@ -1,6 +1,6 @@
 //! The kernel of tamis: the hot path, and nothing else.
 //!
-//! Two flows meet here. A *message* goes `document` → `matching`; a *subscription* goes
+//! Two flows meet here. A *message* goes `document` → `matching` → `transform`; a *subscription* goes
 //! `query` → `index`. The kernel writes and maps segment files and does no other I/O; it has no
 //! clock, no globals and no threads of its own, so it is safe to fork.
 
@@ -11,6 +11,7 @@ pub mod index;
 pub mod matching;
 pub mod naive;
 pub mod query;
+pub mod transform;
 
 #[cfg(feature = "python")]
 mod python;

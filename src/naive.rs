@@ -11,6 +11,8 @@ use crate::query::ast::{
     Axis, Expr, Literal, Name, NameTest, Node, Operator, Path, Predicate, Query, Step, Test,
 };
 use crate::query::number::number;
+use crate::query::transformation::Block;
+use crate::transform::{ConstructError, Copyist, Lists, Program, construct};
 
 /// Whether a query is true of a document.
 pub fn matches(query: &Query, document: &Document, vocabulary: &Vocabulary) -> bool {
@@ -24,6 +26,43 @@ pub fn select(query: &Query, document: &Document, vocabulary: &Vocabulary) -> Ve
     let mut nodes = Vec::new();
     evaluation.select(&query.expr, &mut nodes);
     evaluation.in_order(nodes)
+}
+
+/// What a transformation makes of a document; None of one that does not concern it, and for a filter.
+pub fn transform(
+    query: &Query,
+    document: &Document,
+    vocabulary: &Vocabulary,
+    limit: usize,
+) -> Result<Option<Vec<u8>>, ConstructError> {
+    let Some(transformation) = &query.transformation else { return Ok(None) };
+    let mut evaluation = Evaluation::new(document, vocabulary);
+    let blocks = transformation.blocks.iter().map(|block| evaluation.taken(block)).collect();
+    let mut output = Vec::new();
+    let (program, copyist) = (Program::new(transformation), Copyist::new(document, vocabulary));
+    let made = construct(&program, &copyist, &Taken { blocks }, limit, &mut output)?;
+    Ok(made.then_some(output))
+}
+
+/// What a transformation takes from a document.
+struct Taken {
+    blocks: Vec<TakenBlock>,
+}
+
+struct TakenBlock {
+    bindings: Vec<ElementId>,
+    /// By return path and binding.
+    lists: Vec<Vec<Vec<NodeRef>>>,
+}
+
+impl Lists for Taken {
+    fn bindings(&self, block: usize) -> &[ElementId] {
+        &self.blocks[block].bindings
+    }
+
+    fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
+        &self.blocks[block].lists[path][binding]
+    }
 }
 
 struct Evaluation<'a> {
@@ -80,6 +119,14 @@ impl<'a> Evaluation<'a> {
                 }
             }
         }
+    }
+
+    fn taken(&mut self, block: &Block) -> TakenBlock {
+        let bound = self.nodes(&block.binding, NodeRef::Document);
+        let list = |path| bound.iter().map(|&element| self.nodes(path, element)).collect();
+        let lists = block.returns.iter().map(list).collect();
+        let element = |node| if let NodeRef::Element(id) = node { Some(id) } else { None };
+        TakenBlock { bindings: bound.iter().copied().filter_map(element).collect(), lists }
     }
 
     /// The nodes of a path, in document order.

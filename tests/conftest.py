@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from servers import Postgres, postgres_server
+from servers import Postgres, mounted, postgres_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,15 +72,8 @@ def catalog_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 256 KB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(place)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("only root can mount a small disk")
-    try:
+    with mounted(tmp_path / "disk", "256k") as place:
         yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
 
 
 @pytest.fixture(scope="session")

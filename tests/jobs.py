@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,15 @@ class Folder:
     more: str = ""
     """Lines of `tamis.toml`, beside the usual."""
     spark: str = LOCAL
+    log: Path = Path("job.log")
+    """What the job says, by default in the folder."""
     versions: dict[int, int] = field(default_factory=dict)
     """Generations that were seen, and the version of the catalog that each shows."""
+    published: dict[int, datetime] = field(default_factory=dict)
+    """When each of them was there at the latest."""
 
     def __post_init__(self) -> None:
+        self.log = self.path / self.log
         (self.path / "inbox").mkdir(parents=True, exist_ok=True)
         (self.path / "tamis.toml").write_text(f"interval = 0.2\n{self.spark}\n{self.more}")
 
@@ -54,9 +60,17 @@ class Folder:
 
     def publish(self, name: str, content: bytes) -> None:
         """A file enters the inbox."""
+        self.enter(self.draft(name, content))
+
+    def draft(self, name: str, content: bytes) -> Path:
+        """A file that waits to enter the inbox."""
         draft = self.path / "inbox" / f".{name}"
         draft.write_bytes(content)
-        draft.rename(self.path / "inbox" / name)
+        return draft
+
+    def enter(self, draft: Path) -> None:
+        """It enters."""
+        draft.rename(draft.with_name(draft.name[1:]))
 
     def deliveries(self) -> list[dict[str, Any]]:
         """All deliveries in the outbox, once for each time they are there."""
@@ -87,12 +101,13 @@ class Folder:
             return None
 
     def look_at_generations(self) -> None:
-        """Note which version of the catalog each generation shows, before it is swept away."""
+        """Note when each generation is there, and what it shows, before it is swept away."""
         for path in (self.state / "generations").glob("generation-*.json"):
             number = Manifest.number_in(path.name)
             if number is not None and number not in self.versions:
                 try:
                     self.versions[number] = json.loads(path.read_bytes())["version"]
+                    self.published[number] = datetime.now(UTC)
                 except (FileNotFoundError, ValueError):
                     continue
 
@@ -133,7 +148,7 @@ class Job:
 @contextmanager
 def running(folder: Folder, *arguments: str) -> Iterator[Job]:
     """A job in a folder, ended afterwards however the test ends."""
-    log = (folder.path / "job.log").open("ab")
+    log = folder.log.open("ab")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     command = [*TAMIS, "run", "--config", str(folder.path / "tamis.toml"), *arguments]
@@ -164,7 +179,7 @@ def until_running(job: Job) -> None:
 
     def runs() -> bool:
         if job.process.poll() is not None:
-            raise AssertionError((job.folder.path / "job.log").read_text())
+            raise AssertionError(job.folder.log.read_text())
         status = job.folder.status()
         return status is not None and status.pid == job.process.pid and status.state == "running"
 

@@ -1,4 +1,4 @@
-"""Real servers for tests: each is started by the tests that need it, and stopped afterwards."""
+"""Real servers and disks for tests: each is started by the tests that need it, and stopped afterwards."""
 
 import os
 import shutil
@@ -111,3 +111,17 @@ def postgres_server() -> Iterator[Postgres]:
             yield server
         finally:
             server.stop()
+
+
+@contextmanager
+def mounted(place: Path, size: str) -> Iterator[Path]:
+    """A small disk at a place, which is made; a test is skipped where nobody may mount one."""
+    place.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount a small disk")
+    try:
+        yield place
+    finally:
+        # Lazily: a JVM may take a moment to be gone.
+        subprocess.run(["umount", "--lazy", str(place)], check=True)

@@ -7,6 +7,7 @@ import pytest
 from tamis import batches as module
 from tamis.batch import Batch
 from tamis.batches import Batches, Counts
+from tamis.errors import StoreError
 
 
 def never() -> int:
@@ -54,6 +55,24 @@ def test_a_line_that_a_crash_cut_short_is_forgotten(tmp_path: Path) -> None:
         assert [record.batch for record in again.records()] == [0]
         assert again.begin(1, lambda: 3).generation == 3
         assert [record.batch for record in Batches(tmp_path, "c").records()] == [0, 1]
+
+
+def test_a_line_that_finds_no_room_leaves_nothing_behind(small_disk: Path) -> None:
+    batches = Batches(small_disk, "c")
+    filler = small_disk / "filler"
+    filler.write_bytes(b"x" * (small_disk.stat().st_blksize * 60))
+    failed = None
+    for number in range(10_000):
+        try:
+            batches.begin(number, lambda: 1)
+        except StoreError:
+            failed = number
+            break
+    assert failed is not None
+    assert [record.batch for record in batches.records()] == list(range(failed))
+    filler.unlink()
+    batches.begin(failed, lambda: 2)
+    assert list(Batches(small_disk, "c").records()) == list(batches.records())
 
 
 def test_a_long_file_is_cut_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,23 @@
 """A job that is killed hard, in every phase of a batch, while messages arrive and subscriptions change.
 
 Afterwards the books must agree: what was published × what matches it, by lxml, at the generation that its
-batch was given = what is in the outbox, each once.
+batch was given = what is in the outbox, each once, and in the form that was asked for.
 """
 
 import os
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from lxml import etree
 from pyspark.sql import SparkSession
 
 from jobs import Folder, Job, running, until_running
+from tamis.batches import Record
 from tamis.catalog import Catalog
 from tamis.connectors.kafka_broker import Broker
 from tamis.subscription import NewSubscription
@@ -21,6 +25,26 @@ from waiting import until
 
 KILLS = int(os.environ.get("TAMIS_KILLS", "10"))
 NAMES = "abcdef"
+
+
+TEMPLATE = '<found n="{}"/>'
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody has subscribed to: messages by a path, or a transformation of what it selects."""
+
+    revision: int
+    path: str
+    transforms: bool
+
+    def payload(self, xml: bytes) -> bytes | None:
+        """What a message is to become, by lxml; nothing if it does not match."""
+        selected = etree.fromstring(xml).xpath(self.path)
+        if not selected:
+            return None
+        made = "".join(TEMPLATE.format(element.get("n")) for element in selected)
+        return made.encode() if self.transforms else xml
 
 
 class Books:
@@ -32,14 +56,17 @@ class Books:
         self.random = random.Random(seed)
         self.messages: dict[str, bytes] = {}
         self.broken: set[str] = set()
-        self.active: dict[str, tuple[int, str]] = {}
-        self.at: dict[int, dict[str, tuple[int, str]]] = {}
-        """The active subscriptions at each version of the catalog: revision and query."""
+        self.active: dict[str, Asked] = {}
+        self.at: dict[int, dict[str, Asked]] = {}
+        """The active subscriptions at each version of the catalog."""
+        self.noted: dict[int, datetime] = {}
+        """When each version was there for certain."""
         self.subscribe("all", "//*")
 
-    def subscribe(self, name: str, query: str) -> None:
+    def subscribe(self, name: str, path: str, *, transforms: bool = False) -> None:
+        query = f"for $v in {path} return {TEMPLATE.format('{ $v/@n }')}" if transforms else path
         added = self.catalog.add(NewSubscription("somebody", query, id=name))
-        self.active[name] = (added.revision, query)
+        self.active[name] = Asked(added.revision, path, transforms)
         self.note()
 
     def change(self) -> None:
@@ -52,20 +79,27 @@ class Books:
             self.note()
         else:
             test = f"//{self.random.choice(NAMES)}[@n > {self.random.randrange(10)}]"
-            self.subscribe(f"s{self.random.randrange(10**9)}", test)
+            name = f"s{self.random.randrange(10**9)}"
+            self.subscribe(name, test, transforms=self.random.random() < 0.5)
 
     def note(self) -> None:
-        self.at[self.catalog.version] = dict(self.active)
+        version = self.catalog.version
+        self.at[version] = dict(self.active)
+        self.noted[version] = datetime.now(UTC)
 
     def publish(self, count: int) -> None:
-        for _ in range(count):
-            self.folder.publish(*self.made())
+        for name, xml in self.made(count):
+            self.folder.publish(name, xml)
 
-    def made(self) -> tuple[str, bytes]:
-        """A new message, written into the books; one in ten is broken."""
+    def made(self, count: int) -> list[tuple[str, bytes]]:
+        """New messages, written into the books; one in ten is broken, and one at least."""
+        surely = self.random.randrange(count)
+        return [self._one(broken=at == surely or self.random.random() < 0.1) for at in range(count)]
+
+    def _one(self, *, broken: bool) -> tuple[str, bytes]:
         name = f"m{len(self.messages) + len(self.broken)}.xml"
         inner = "".join(f"<{self.random.choice(NAMES)} n='{self.random.randrange(10)}'/>" for _ in range(4))
-        if self.random.random() < 0.1:
+        if broken:
             self.broken.add(name)
             return name, f"<r>{inner}".encode()
         self.messages[name] = f"<r>{inner}</r>".encode()
@@ -83,9 +117,16 @@ class Books:
         for message, xml in self.messages.items():
             (generation,) = generations[message]
             active = self.at[self.folder.versions[generation]]
-            tree = etree.fromstring(xml)
-            wanted = {(name, revision) for name, (revision, query) in active.items() if tree.xpath(query)}
-            found = {(row["subscription"], row["revision"]) for row in rows if row["message"] == message}
+            wanted = {
+                (name, asked.revision, payload)
+                for name, asked in active.items()
+                if (payload := asked.payload(xml)) is not None
+            }
+            found = {
+                (row["subscription"], row["revision"], row["payload"])
+                for row in rows
+                if row["message"] == message
+            }
             assert found == wanted, message
         letters = Counter(letter["id"] for letter in self.folder.letters())
         assert letters == Counter(self.broken)
@@ -94,6 +135,18 @@ class Books:
         for record in records:
             assert record.counts is not None
             assert record.counts.read == record.counts.matched + record.counts.unmatched + record.counts.dead
+        for before, record in pairwise(records):
+            self.check_generation(before, record)
+
+    def check_generation(self, before: Record, record: Record) -> None:
+        """A batch is matched against what was published, and subscribed to, before the previous one began."""
+        begun = datetime.fromisoformat(before.begun)
+        published = [number for number, when in self.folder.published.items() if when < begun]
+        assert record.generation >= max(published, default=0)
+        known = max(version for version, when in self.noted.items() if when < begun)
+        shown = self.at[self.folder.versions[record.generation]]
+        # Versions between which nobody subscribed to anything else are one generation.
+        assert any(shown == self.at[version] for version in self.at if version >= known)
 
 
 def phases(folder: Folder, source: str = "inbox") -> list[Callable[[], bool]]:
@@ -123,7 +176,7 @@ def test_nothing_is_lost_or_doubled_however_often_the_job_is_killed(tmp_path: Pa
     folder = Folder(tmp_path)
     with Catalog(folder.catalog) as catalog:
         books = Books(folder, catalog, seed=KILLS)
-        for kill in range(KILLS):
+        for kill in counted("the inbox"):
             with running(folder) as job:
                 books.change()
                 if kill % 5 == 4:
@@ -143,6 +196,13 @@ def test_nothing_is_lost_or_doubled_however_often_the_job_is_killed(tmp_path: Pa
             until(lambda: folder.read() == expected, "all messages")
             assert job.stop() == 0
     books.check()
+
+
+def counted(what: str) -> Iterator[int]:
+    """The number of each kill; a line for each, for those who let it run long and look on (`pytest -s`)."""
+    for kill in range(KILLS):
+        print(f"{what}: kill {kill + 1} of {KILLS}", flush=True)
+        yield kill
 
 
 def strike(job: Job, kill: int) -> None:
@@ -181,10 +241,7 @@ class Feed(Books):
         self.servers = servers
 
     def publish(self, count: int) -> None:
-        rows = []
-        for _ in range(count):
-            name, xml = self.made()
-            rows.append((xml, [("tamis-id", name.encode())]))
+        rows = [(xml, [("tamis-id", name.encode())]) for name, xml in self.made(count)]
         frame = self.spark.createDataFrame(
             rows, "value binary, headers array<struct<key string, value binary>>"
         )
@@ -202,7 +259,7 @@ def test_kafka_has_every_delivery_at_least_once_with_the_same_id(
     with Catalog(folder.catalog) as catalog:
         books = Feed(folder, catalog, KILLS, spark, kafka.servers)
         books.publish(5)
-        for kill in range(KILLS):
+        for kill in counted("Kafka"):
             with running(folder) as job:
                 books.change()
                 until_running(job)

@@ -9,24 +9,28 @@ import pytest
 import tamis
 
 CASES = Path(__file__).parent / "cases"
-CANONICAL = tomllib.loads((CASES / "canonical.toml").read_text("utf-8"))
-REFUSED = tomllib.loads((CASES / "refused.toml").read_text("utf-8"))["refused"]
+FILES = [tomllib.loads(path.read_text("utf-8")) for path in sorted(CASES.glob("*.toml"))]
 PREFIXES = {"p": "urn:p", "r": "urn:p"}
 
 
-@pytest.mark.parametrize("group", CANONICAL["same"], ids=lambda group: group["canonical"])
+def rows(key: str) -> list[Any]:
+    """What all files of cases say of one thing."""
+    return [row for file in FILES for row in file.get(key, [])]
+
+
+@pytest.mark.parametrize("group", rows("same"), ids=lambda group: group["canonical"])
 def test_spellings_of_one_query(group: dict[str, Any]) -> None:
     checked = {tamis.check(text, PREFIXES) for text in [group["canonical"], *group["queries"]]}
     (query,) = checked
     assert query.canonical == group["canonical"]
 
 
-@pytest.mark.parametrize("group", CANONICAL["distinct"], ids=lambda group: group["queries"][0])
+@pytest.mark.parametrize("group", rows("distinct"), ids=lambda group: group["queries"][0])
 def test_queries_that_look_alike(group: dict[str, Any]) -> None:
     assert len({tamis.check(text, PREFIXES).id for text in group["queries"]}) == len(group["queries"])
 
 
-@pytest.mark.parametrize(("text", "code", "offset", "words"), REFUSED)
+@pytest.mark.parametrize(("text", "code", "offset", "words"), rows("refused"))
 def test_refusals(text: str, code: str, offset: int, words: str) -> None:
     with pytest.raises(tamis.QueryError) as caught:
         tamis.check(text, {"p": "urn:p"})

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from reports import Clock, run_batch
-from tamis.errors import StoreError
+from tamis.errors import CatalogError, StoreError
 from tamis.metrics import MetricsError, serve_metrics
 from tamis.status import StatusBoard
 
@@ -80,8 +80,13 @@ def test_errors_by_source_and_code(board: StatusBoard, port: int) -> None:
     for _ in range(3):
         board.failed("orders", StoreError("store-unreachable", "no room"))
     board.failed("inbox", ValueError("no"))
+    board.failed(None, CatalogError("catalog-unreachable", "no server"))
     errors = {key[1:]: value for key, value in scraped(port).items() if key[0] == "tamis_errors_total"}
-    assert errors == {("store-unreachable", "orders"): 3, ("ValueError", "inbox"): 1}
+    assert errors == {
+        ("store-unreachable", "orders"): 3,
+        ("ValueError", "inbox"): 1,
+        ("catalog-unreachable", ""): 1,
+    }
 
 
 def test_a_port_that_is_taken(board: StatusBoard, port: int) -> None:

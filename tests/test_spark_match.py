@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import random_documents as documents
 import tamis
+from hostile_messages import MESSAGES
 from spark_session import configured, frame
 from tamis import FrameError, Limits
 from tamis.spark import match, with_matches
-from test_hostile import MESSAGES
 from test_random import Group
 from waiting import until
 
@@ -94,9 +94,9 @@ def test_malformed_messages_of_every_kind(
     """Each becomes a row with the error that reading it gives, among good ones that match."""
     index = small_index(tmp_path / "index")
     messages: list[bytes | None] = [None]
-    for _, (_, wanted, make) in MESSAGES.items():
-        if wanted == limits:
-            messages += [make(), b"<a><b x='1'/></a>"]
+    for attack in MESSAGES.values():
+        if attack.limits == limits:
+            messages += [attack.make(), b"<a><b x='1'/></a>"]
     df = frame(spark, tmp_path / "messages", {"id": range(len(messages)), "message": pa.array(messages)})
     with configured(spark, {"spark.sql.execution.arrow.useLargeVarTypes": large}):
         rows = match(df, index, limits=limits).collect()

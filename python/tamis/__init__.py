@@ -1,6 +1,6 @@
 """tamis sifts streams of XML messages through millions of standing XPath queries."""
 
-from tamis.engine import Index, __version__, check, decompose, read_batch, read_dtd
+from tamis.engine import Index, Schema, __version__, check, decompose, read_batch, read_dtd
 from tamis.errors import (
     CatalogError,
     FrameError,
@@ -12,7 +12,17 @@ from tamis.errors import (
     TamisError,
 )
 from tamis.explanation import Explanation
-from tamis.model import Batch, Decomposition, Found, Generation, Limits, Query, Stats
+from tamis.model import (
+    Batch,
+    Decomposition,
+    Found,
+    Generation,
+    Limits,
+    Output,
+    Query,
+    Stats,
+    Transformed,
+)
 
 __all__ = [
     "Batch",
@@ -25,13 +35,16 @@ __all__ = [
     "Index",
     "IndexError",
     "Limits",
+    "Output",
     "Query",
     "QueryError",
     "ReadError",
+    "Schema",
     "SinkError",
     "Stats",
     "StoreError",
     "TamisError",
+    "Transformed",
     "__version__",
     "check",
     "decompose",

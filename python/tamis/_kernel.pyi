@@ -15,7 +15,17 @@ def decompose(queries: list[str], namespaces: dict[str, str] | None) -> list[Any
 def naive_batch(
     queries: list[str], messages: Any, namespaces: dict[str, str] | None, limits: Limits
 ) -> list[list[int]]: ...
+def naive_transform(
+    queries: list[str],
+    messages: Any,
+    namespaces: dict[str, str] | None,
+    limits: Limits,
+    output_limit: int,
+) -> list[list[tuple[bytes | None, str | None]]]: ...
 def read_dtd(text: bytes, limits: Limits, resolve: Callable[[str], bytes | None] | None) -> str: ...
+
+class Schema:
+    def __init__(self, elements: list[tuple[str, list[str]]], roots: list[str]) -> None: ...
 
 class Index:
     def __init__(self, cache_bytes: int) -> None: ...
@@ -33,8 +43,17 @@ class Index:
     def match_batch(self, messages: Any, tenant: str, limits: Limits) -> Any: ...
     def match_elements(self, messages: Any, tenant: str, limits: Limits, limit: int) -> tuple[Any, Any]: ...
     def match_bindings(self, messages: Any, tenant: str, limits: Limits, limit: int) -> tuple[Any, Any]: ...
+    def transform_batch(
+        self, messages: Any, tenant: str, limits: Limits, schema: Schema | None
+    ) -> tuple[Any, Any, Any]: ...
     def explain(
-        self, message: bytes, query: str, tenant: str, namespaces: dict[str, str] | None, limits: Limits
+        self,
+        message: bytes,
+        query: str,
+        tenant: str,
+        namespaces: dict[str, str] | None,
+        limits: Limits,
+        schema: Schema | None,
     ) -> tuple[Any, ...]: ...
     def snapshot(self, directory: Path) -> tuple[int, int]: ...
     @staticmethod

@@ -4,6 +4,7 @@ One file for a checkpoint, a line of JSON for a beginning and one for an end. A 
 after a crash, finds its beginning and is matched against the same generation at the same time.
 """
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -21,13 +22,17 @@ KEPT_LINES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the messages of a batch: read = matched + unmatched + dead."""
+    """What became of the messages of a batch: read = matched + unmatched + dead.
+
+    Each subscription that a message matches gets a delivery, or its transformation failed.
+    """
 
     read: int = 0
     matched: int = 0
     dead: int = 0
     deliveries: int = 0
     candidates: int = 0
+    failed: int = 0
 
     @property
     def unmatched(self) -> int:
@@ -112,10 +117,18 @@ class Batches:
         return lines
 
     def _append(self, line: dict[str, Any]) -> None:
-        with told(self._path), self._path.open("ab") as file:
-            file.write(json.dumps(line).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        # Unbuffered: what finds no room is not written later, when the file is closed.
+        with told(self._path), self._path.open("ab", buffering=0) as file:
+            before = file.seek(0, os.SEEK_END)
+            data = json.dumps(line).encode() + b"\n"
+            try:
+                if file.write(data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                # Half a line would become one with the next.
+                file.truncate(before)
+                raise
 
     def _rewrite(self) -> None:
         newest = sorted(self._records)[-KEPT_LINES // 4 :]

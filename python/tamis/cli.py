@@ -1,15 +1,18 @@
 """The command line, `tamis`."""
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 import tamis
 from tamis import dead_letters, run, status_command, subscriptions
 from tamis.bench import command as bench
+from tamis.dtd_file import read_schema
 from tamis.errors import marked
 from tamis.namespaces import read_namespaces
 from tamis.progress import bar
@@ -50,9 +53,19 @@ def _parser() -> argparse.ArgumentParser:
     _add_namespaces(command)
     command.set_defaults(run=match)
 
+    command = commands.add_parser("transform", help="what do the queries of a file make of each document?")
+    command.add_argument("--queries", required=True, type=Path, metavar="FILE", help="one query per line")
+    command.add_argument("--strict", action="store_true", help="exit with 2 if a query is refused")
+    command.add_argument("--dtd", type=Path, metavar="FILE", help="what documents are expected to conform to")
+    command.add_argument("--json", action="store_true", help="a line of JSON for each document and query")
+    command.add_argument("documents", nargs="+", type=Path, metavar="DOC")
+    _add_namespaces(command)
+    command.set_defaults(run=transform)
+
     command = commands.add_parser("explain", help="why does a query match a document, or why not?")
     command.add_argument("query")
     command.add_argument("document", type=Path, metavar="DOC")
+    command.add_argument("--dtd", type=Path, metavar="FILE", help="what documents are expected to conform to")
     _add_namespaces(command)
     command.set_defaults(run=explain)
 
@@ -92,22 +105,11 @@ def check(options: argparse.Namespace) -> int:
 
 def match(options: argparse.Namespace) -> int:
     """`tamis match --queries FILE DOC…`."""
-    lines = options.queries.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    index = tamis.Index()
-    refused = _load(index, options.queries, lines, options.namespaces)
+    index, refused = _index(options)
     unreadable = False
-    done = 0
     with bar("matching") as report:
-        for paths in _batches(options.documents):
-            contents: list[bytes | None] = []
-            failures: dict[int, OSError] = {}
-            for at, path in enumerate(paths):
-                try:
-                    contents.append(path.read_bytes())
-                except OSError as error:
-                    contents.append(None)
-                    failures[at] = error
-            matches = index.match_batch(pa.array(contents, pa.large_binary()))
+        for done, paths, contents, failures in _read(options.documents):
+            matches = index.match_batch(contents)
             targets, errors = index.targets(matches), matches.select(["code", "reason"]).to_pylist()
             for at, (path, row) in enumerate(zip(paths, errors, strict=True)):
                 if at in failures:
@@ -117,11 +119,89 @@ def match(options: argparse.Namespace) -> int:
                     print(f"{path}\tERROR {row['code']}: {row['reason']}")
                 else:
                     print(f"{path}\t{' '.join(map(str, targets[at].as_py()))}")
-            done += len(paths)
             report(done, len(options.documents))
     if refused and options.strict:
         return 2
     return 1 if unreadable else 0
+
+
+def transform(options: argparse.Namespace) -> int:
+    """`tamis transform --queries FILE DOC…`."""
+    index, refused = _index(options)
+    schema = read_schema(options.dtd)
+    unreadable = False
+    with bar("transforming") as report:
+        for done, paths, contents, failures in _read(options.documents):
+            unreadable |= bool(failures)
+            for at, path in enumerate(paths):
+                for row in _transformed(index, path, contents[at].as_py(), failures.get(at), schema):
+                    _print_row(row, options.json)
+            report(done, len(options.documents))
+    if refused and options.strict:
+        return 2
+    return 1 if unreadable else 0
+
+
+def _transformed(
+    index: tamis.Index,
+    path: Path,
+    message: bytes | None,
+    failure: OSError | None,
+    schema: tamis.Schema | None,
+) -> Iterator[dict[str, str | int]]:
+    """What becomes of a document: a row for each query that matches it, or the error."""
+    if message is None:
+        reason = "" if failure is None else failure.strerror
+        yield {"document": str(path), "error": "no-file", "reason": str(reason)}
+        return
+    try:
+        outputs = index.transform(message, schema=schema)
+    except tamis.ReadError as error:
+        yield {"document": str(path), "error": error.code, "reason": error.reason}
+        return
+    for output in outputs:
+        row: dict[str, str | int] = {"document": str(path), "query": output.target}
+        if output.payload is None:
+            row |= {"error": str(output.code), "reason": str(output.reason)}
+        else:
+            row["output"] = output.payload.decode(errors="replace")
+        yield row
+
+
+def _print_row(row: dict[str, str | int], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(row, ensure_ascii=False))
+        return
+    head = "\t".join(str(row[name]) for name in ("document", "query") if name in row)
+    if "error" in row:
+        print(f"{head}\tERROR {row['error']}: {row['reason']}")
+    else:
+        print(f"{head}\n{row['output']}")
+
+
+def _index(options: argparse.Namespace) -> tuple[tamis.Index, int]:
+    """An index of the queries of a file, and how many were refused."""
+    lines = options.queries.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    index = tamis.Index()
+    return index, _load(index, options.queries, lines, options.namespaces)
+
+
+def _read(
+    documents: list[Path],
+) -> Iterator[tuple[int, list[Path], "pa.Array[Any]", dict[int, OSError]]]:
+    """Documents in groups: how many there are so far, paths, contents, and what could not be read."""
+    done = 0
+    for paths in _batches(documents):
+        contents: list[bytes | None] = []
+        failures: dict[int, OSError] = {}
+        for at, path in enumerate(paths):
+            try:
+                contents.append(path.read_bytes())
+            except OSError as error:
+                contents.append(None)
+                failures[at] = error
+        done += len(paths)
+        yield done, paths, pa.array(contents, pa.large_binary()), failures
 
 
 def _load(index: tamis.Index, path: Path, lines: list[bytes], namespaces: dict[str, str] | None) -> int:
@@ -167,7 +247,9 @@ def explain(options: argparse.Namespace) -> int:
     index = tamis.Index()
     try:
         index.insert(1, options.query, namespaces=options.namespaces)
-        explanation = index.explain(message, options.query, namespaces=options.namespaces)
+        explanation = index.explain(
+            message, options.query, namespaces=options.namespaces, schema=read_schema(options.dtd)
+        )
     except tamis.QueryError as error:
         print(f"{error.line}:{error.column}: {error.reason}")
         print(marked(options.query, error.line, error.column))

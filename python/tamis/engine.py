@@ -4,6 +4,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -11,9 +12,20 @@ import pyarrow as pa
 
 from tamis import _kernel
 from tamis.dtd import Dtd
-from tamis.errors import IndexError
+from tamis.errors import IndexError, ReadError
 from tamis.explanation import Explanation
-from tamis.model import CACHE_BYTES, Batch, Decomposition, Found, Generation, Limits, Query, Stats
+from tamis.model import (
+    CACHE_BYTES,
+    Batch,
+    Decomposition,
+    Found,
+    Generation,
+    Limits,
+    Output,
+    Query,
+    Stats,
+    Transformed,
+)
 
 __version__: str = _kernel.__version__
 
@@ -55,6 +67,39 @@ def decompose(queries: Iterable[str], namespaces: Namespaces | None = None) -> D
     """Queries taken apart as the planner uses them; a refused one is a row of `errors`."""
     tables = _kernel.decompose(list(queries), _dict(namespaces))
     return Decomposition(*(pa.record_batch(table) for table in tables))
+
+
+_Elements: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+_Graph: TypeAlias = tuple[_Elements, tuple[str, ...]]
+"""Elements with what they may contain, and those where messages may begin."""
+
+
+class Schema:
+    """What a DTD says that transforming can use. Make one per DTD: plans are kept by schema.
+
+    A message that does not conform, because its root or an element in another is not what the DTD allows,
+    is transformed as without.
+    """
+
+    def __init__(self, dtd: Dtd) -> None:
+        """The element graph of a DTD."""
+        self._elements = tuple((name, tuple(element.children)) for name, element in dtd.elements.items())
+        self._roots = dtd.roots
+        self._kernel = _graph(self._elements, self._roots)
+
+    def __getstate__(self) -> _Graph:
+        """Pickle as the graph: in a process, equal graphs are one schema to the plans."""
+        return self._elements, self._roots
+
+    def __setstate__(self, graph: _Graph) -> None:
+        """Unpickle."""
+        self._elements, self._roots = graph
+        self._kernel = _graph(*graph)
+
+
+@lru_cache(maxsize=16)
+def _graph(elements: _Elements, roots: tuple[str, ...]) -> _kernel.Schema:
+    return _kernel.Schema([(name, list(children)) for name, children in elements], list(roots))
 
 
 class _Saved(NamedTuple):
@@ -202,6 +247,45 @@ class Index:
         """
         return self._found(self._seen().match_bindings(_arrow(messages), tenant, limits, limit))
 
+    def transform(
+        self,
+        message: bytes,
+        *,
+        tenant: str = "",
+        limits: Limits = _DEFAULT_LIMITS,
+        schema: Schema | None = None,
+    ) -> list[Output]:
+        """What a message becomes for each target whose query matches it, by target.
+
+        `ReadError` if the message is malformed. A transformation that passes a limit fails alone.
+        """
+        batch = self.transform_batch([message], tenant=tenant, limits=limits, schema=schema)
+        (matched,) = batch.matches.drop_columns(["queries", "candidates"]).to_pylist()
+        if matched["code"] is not None:
+            raise ReadError(**matched)
+        matching: Any = self.targets(batch.matches).to_pylist()
+        outputs = {target: Output(target, message) for target in matching[0]}
+        concerned: Any = self.targets(batch.made).to_pylist()
+        for row, targets in zip(batch.made.to_pylist(), concerned, strict=True):
+            payload = None if row["output"] is None else batch.outputs[row["output"]].as_py()
+            for target in targets:
+                outputs[target] = Output(target, payload, row["code"], row["reason"])
+        return list(outputs.values())
+
+    def transform_batch(
+        self,
+        messages: Messages,
+        *,
+        tenant: str = "",
+        limits: Limits = _DEFAULT_LIMITS,
+        schema: Schema | None = None,
+    ) -> Transformed:
+        """Match messages, and make of each what the transformations that match it ask for."""
+        kernel = None if schema is None else schema._kernel
+        tables = self._seen().transform_batch(_arrow(messages), tenant, limits, kernel)
+        matches, made, outputs = (pa.record_batch(table) for table in tables)
+        return Transformed(matches, made, outputs.column("output"))
+
     @staticmethod
     def _found(tables: tuple[Any, Any]) -> Found:
         return Found(*(pa.record_batch(table) for table in tables))
@@ -226,10 +310,15 @@ class Index:
         tenant: str = "",
         namespaces: Namespaces | None = None,
         limits: Limits = _DEFAULT_LIMITS,
+        schema: Schema | None = None,
     ) -> Explanation:
-        """Why a query matches a message, or why not, and how the index files it if it is there."""
+        """Why a query matches a message, or why not, and how the index files it if it is there.
+
+        For a transformation that matches also: what it runs, and what it shares with others.
+        """
         kernel = self._seen()
-        return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits))
+        graph = None if schema is None else schema._kernel
+        return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits, graph))
 
     @property
     def generation(self) -> int:
@@ -276,6 +365,22 @@ def naive_batch(
     What tests compare everything else with.
     """
     return _kernel.naive_batch(list(queries), _arrow(messages), _dict(namespaces), limits)
+
+
+def naive_transform(
+    queries: Sequence[str],
+    messages: Messages,
+    namespaces: Namespaces | None = None,
+    limits: Limits = _DEFAULT_LIMITS,
+    *,
+    output_limit: int = 64 << 20,
+) -> list[list[tuple[bytes | None, str | None]]]:
+    """For each message and each transformation, its output or the code of why there is none: slowly.
+
+    What tests compare everything else with.
+    """
+    arguments = (list(queries), _arrow(messages), _dict(namespaces), limits, output_limit)
+    return _kernel.naive_transform(*arguments)
 
 
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:

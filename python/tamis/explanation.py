@@ -52,6 +52,21 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
+class Operator:
+    """A part of a transformation's plan, which others may share."""
+
+    kind: str
+    """stream, join, selection, condition, bindings or group."""
+    text: str
+    shared: int
+    """How many transformations of the index use it, this one included."""
+    results: int
+    """How much it gave for the message."""
+    note: str
+    """How it runs, and what a claim about the query or the DTD spared it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The whole answer; `reason` is the short one."""
 
@@ -62,6 +77,8 @@ class Explanation:
     """The nodes it selects."""
     lines: tuple[Line, ...]
     alternatives: tuple[Alternative, ...]
+    operators: tuple[Operator, ...] = ()
+    """What a transformation that matches runs."""
 
     @classmethod
     def of(
@@ -72,6 +89,7 @@ class Explanation:
         nodes: Sequence[Any],
         lines: Sequence[Any],
         alternatives: Sequence[Any],
+        operators: Sequence[Any],
     ) -> Self:
         """From the plain values that the kernel gives."""
 
@@ -86,6 +104,7 @@ class Explanation:
             tuple(Place(*node) for node in nodes),
             tuple(line(*given) for given in lines),
             tuple(Alternative(tuple(p), tuple(n), *rest) for p, n, *rest in alternatives),
+            tuple(Operator(*given) for given in operators),
         )
 
     def told(self, message: bytes) -> str:
@@ -103,6 +122,14 @@ class Explanation:
                 told.append(f"       {line.failing} fails{where}")
         told.append("alternatives:")
         told += [f"  {self._way(alternative)}" for alternative in self.alternatives]
+        if self.operators:
+            told.append("operators:")
+        for operator in self.operators:
+            others = operator.shared - 1
+            shared = f"shared with {others} other{'' if others == 1 else 's'}" if others else "not shared"
+            told.append(
+                f"  {operator.kind:9}  {operator.text}: {operator.results}; {operator.note}; {shared}"
+            )
         return "\n".join(told)
 
     def _way(self, alternative: Alternative) -> str:

@@ -23,6 +23,7 @@ COUNTERS = (
     ("tamis_unmatched", "Messages that nobody wants", "unmatched"),
     ("tamis_dead_letters", "Messages that were refused", "dead"),
     ("tamis_deliveries", "Deliveries made: a message for each subscription that it matches", "deliveries"),
+    ("tamis_failed", "Deliveries that could not be made, because a transformation failed", "failed"),
     ("tamis_candidates", "Queries that had to be looked at to find the matching ones", "candidates"),
 )
 """Metric, help, and the field of a source's totals; Prometheus gets them with `_total` at the end."""
@@ -76,8 +77,12 @@ def metrics(status: Status) -> Iterator[Metric]:
 
 
 def _errors(status: Status) -> Metric:
-    text = "Failures of sources that were, or are, tried again"
+    text = (
+        "Failures that were, or are, tried again: of a source and its sinks, or without a source of the job"
+    )
     errors = CounterMetricFamily("tamis_errors", text, labels=["source", "code"])
+    for code, count in status.failures.items():
+        errors.add_metric(["", code], count)
     for source in status.sources:
         for code, count in source.failures.items():
             errors.add_metric([source.name, code], count)

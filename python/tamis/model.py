@@ -1,6 +1,7 @@
 """The values that the API takes and gives."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,6 +28,12 @@ class Limits:
     """Whether an internal DTD subset is read; refused otherwise."""
     expansion: int = 1 << 20
     """Bytes that entity references of one message may add up to."""
+    bindings: int = 1 << 20
+    """Nodes that a transformation may bind in one message, or take by one path."""
+    output: int = 10 << 20
+    """Bytes that a transformation may make of one message."""
+    outputs: int = 256 << 20
+    """Bytes that all transformations together may make of one message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,34 @@ class Found:
     """As `Index.match_elements` and `Index.match_bindings` tell."""
     errors: pa.RecordBatch
     """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a message becomes for a target."""
+
+    target: int
+    payload: bytes | None
+    """The transformed message, or the message itself for a filter; none if the transformation failed."""
+    code: str | None = None
+    reason: str | None = None
+    """Why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """Matches, and what matching transformations make of the messages."""
+
+    matches: pa.RecordBatch
+    """One row per message: as `Index.match_batch` gives them."""
+    made: pa.RecordBatch
+    """One row per message and matching transformation; a filter has none, it leaves the message as it is.
+
+    `message`, `query`, and `output`: its place in `outputs`. If the transformation failed that is null, and
+    `code`, `reason` and for a limit `value` and `limit` say why.
+    """
+    outputs: "pa.Array[Any]"
+    """The bytes of the outputs; equal ones of a message are there once."""
 
 
 @dataclass(frozen=True, slots=True)

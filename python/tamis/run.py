@@ -40,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
         stack.enter_context(display(board))
         # Now: a live display takes standard error over, and keeps what is logged above itself.
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+        # The job tells it, in one line.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
         Job(settings, board).run(until=stop)
     return 0
 

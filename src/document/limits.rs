@@ -18,6 +18,12 @@ pub struct Limits {
     pub internal_subset: bool,
     /// Bytes that entity references and declared defaults of attributes may add to one message.
     pub expansion: usize,
+    /// Nodes that a transformation may bind in one message, or take by one path.
+    pub bindings: usize,
+    /// Bytes that a transformation may make of one message.
+    pub output: usize,
+    /// Bytes that all transformations together may make of one message.
+    pub outputs: usize,
 }
 
 impl Default for Limits {
@@ -31,6 +37,9 @@ impl Default for Limits {
             text: 1 << 20,
             internal_subset: false,
             expansion: 1 << 20,
+            bindings: 1 << 20,
+            output: 10 << 20,
+            outputs: 256 << 20,
         }
     }
 }

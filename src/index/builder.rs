@@ -1,6 +1,7 @@
 //! Queries in, a frozen segment out: the subscription flow's `plan → index segment`.
 
 mod freeze;
+mod lines;
 
 use rustc_hash::FxHashMap;
 
@@ -169,6 +170,9 @@ impl Builder {
 
     /// Plans a query that is new: its lines become conditions, its alternatives rows to be filed.
     fn plan(&mut self, tenant: u32, query: &Query, id: QueryId) {
+        if let Some(transformation) = &query.transformation {
+            self.grow(tenant, transformation);
+        }
         let parts = decompose(query);
         self.grown.clear();
         for step in &parts.nodes {

@@ -7,6 +7,7 @@
 
 use crate::index::columns::View;
 use crate::index::trie::{ANY, NONE};
+use crate::query::ast::Axis;
 
 /// The labels a name has: its own, and that of its namespace. `NONE` where no query mentions it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +25,17 @@ impl View<'_> {
     #[inline]
     pub fn has_descendants(&self, node: u32) -> bool {
         self.node_descendants[node as usize] < self.node_children[node as usize + 1]
+    }
+
+    /// The child of a node by an axis and a label.
+    pub fn child(&self, node: u32, axis: Axis, label: u32) -> Option<u32> {
+        let (child, descendant) = (self.node_children[node as usize], self.node_descendants[node as usize]);
+        let (start, end) = match axis {
+            Axis::Child => (child, descendant),
+            Axis::Descendant => (descendant, self.node_children[node as usize + 1]),
+        };
+        let place = self.node_label[start as usize..end as usize].binary_search(&label).ok()?;
+        Some(start + place as u32)
     }
 
     /// Appends the nodes bound by a child called so of an element that binds `node`.

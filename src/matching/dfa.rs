@@ -299,6 +299,11 @@ impl Dfa {
         self.states[self.path[element.index()] as usize].accept
     }
 
+    /// The trie nodes that the elements of an accept set bind.
+    pub fn nodes_of(&self, accept: u32) -> &[u32] {
+        slice(&self.sets, self.accepts[accept as usize].nodes)
+    }
+
     /// How many accept sets there are.
     pub fn accepts(&self) -> usize {
         self.accepts.len()

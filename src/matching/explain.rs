@@ -1,8 +1,11 @@
 //! Why a query did or did not match a message: the twin of matching, for people.
 
+use std::sync::Arc;
+
 use crate::document::{Document, Limits, NodeRef, Reader, Span};
 use crate::error::ReadError;
 use crate::ids::NodeId;
+use crate::index::Index;
 use crate::index::columns::Columns;
 use crate::index::generation::Generation;
 use crate::index::trie::Labels;
@@ -11,8 +14,12 @@ use crate::matching::by_name::ByName;
 use crate::matching::filing::Filings;
 use crate::matching::names::Names;
 use crate::matching::verify::{Memo, Verifier};
+use crate::matching::{CAPACITY, Matcher};
+use crate::query::Namespaces;
 use crate::query::ast::{Axis, Expr, Literal, Node, Operator, Path, Predicate, Query, Step, Test};
 use crate::query::decompose::{Check, DOCUMENT, Decomposition, Line, Subject, decompose};
+use crate::transform::report::OperatorReport;
+use crate::transform::schema::Schema;
 
 pub struct Explanation {
     pub canonical: String,
@@ -22,6 +29,8 @@ pub struct Explanation {
     /// The linear paths it is made of.
     pub lines: Vec<LineReport>,
     pub alternatives: Vec<AlternativeReport>,
+    /// What a transformation runs, if it matches.
+    pub operators: Vec<OperatorReport>,
     /// The short answer.
     pub reason: String,
 }
@@ -71,6 +80,7 @@ pub fn explain(
     limits: &Limits,
     generation: &Generation,
     tenant: &str,
+    schema: Option<&Arc<Schema>>,
 ) -> Result<Explanation, ReadError> {
     let mut reader = Reader::new();
     let mut document = Document::default();
@@ -111,7 +121,32 @@ pub fn explain(
         })
         .collect();
     let reason = reason(matches, &lines, &alternatives);
-    Ok(Explanation { canonical: query.canonical(), matches, nodes, lines, alternatives, reason })
+    let operators = match &query.transformation {
+        Some(_) if matches => operators(query, message, limits, generation, tenant, schema)?,
+        _ => Vec::new(),
+    };
+    Ok(Explanation { canonical: query.canonical(), matches, nodes, lines, alternatives, operators, reason })
+}
+
+/// What a transformation runs: with the others of the index if it is there, else alone.
+fn operators(
+    query: &Query,
+    message: &[u8],
+    limits: &Limits,
+    generation: &Generation,
+    tenant: &str,
+    schema: Option<&Arc<Schema>>,
+) -> Result<Vec<OperatorReport>, ReadError> {
+    let mut matcher = Matcher::new(CAPACITY);
+    let id = query.id();
+    let found = matcher.explain_transformation(generation, tenant, id, message, limits, schema)?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let mut alone = Index::new();
+    // A canonical text is accepted: it was written by us.
+    let _ = alone.insert(0, tenant, &query.canonical(), &Namespaces::default());
+    matcher.explain_transformation(&alone.commit(), tenant, id, message, limits, schema)
 }
 
 fn reason(matches: bool, lines: &[LineReport], alternatives: &[AlternativeReport]) -> String {
@@ -164,7 +199,7 @@ fn line_query(parts: &Decomposition<'_>, line: &Line<'_>) -> Query {
             Test::Exists
         }
     };
-    Query { expr: Expr::Path(Path { absolute: true, steps }, test) }
+    Query::filter(Expr::Path(Path { absolute: true, steps }, test))
 }
 
 /// Evaluates queries of its own on one document.
@@ -196,7 +231,7 @@ impl<'a> Probe<'a> {
                 if length == path.steps.len() {
                     steps.iter_mut().for_each(|step| step.predicates.clear());
                 }
-                let query = Query { expr: Expr::Path(Path { absolute: true, steps }, Test::Exists) };
+                let query = Query::filter(Expr::Path(Path { absolute: true, steps }, Test::Exists));
                 let offset = self.compile(&query);
                 (query, offset)
             })

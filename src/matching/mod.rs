@@ -38,6 +38,10 @@ use crate::matching::places::Found;
 use crate::matching::selection::Compiled;
 use crate::matching::settle::{Settler, Unsettled};
 use crate::matching::verify::{Memo, Verifier};
+use crate::query::QueryId;
+use crate::transform::report::OperatorReport;
+use crate::transform::schema::{Conformance, Schema};
+use crate::transform::transformer::{Matched, Outputs, Transformer};
 
 /// Memory for caches, unless said otherwise.
 pub const CAPACITY: usize = 64 << 20;
@@ -59,6 +63,7 @@ pub struct Matcher {
     unsettled: Vec<Unsettled>,
     outbox: Box<[u32; OUTBOX]>,
     places: Box<[u32; OUTBOX]>,
+    conformance: Conformance,
 }
 
 /// What a matcher keeps of one segment.
@@ -71,6 +76,9 @@ struct Remembered {
     memo: Memo,
     compiled: Compiled,
     settler: Settler,
+    transformer: Transformer,
+    /// Whether the DFA has matched all of the last message.
+    whole: bool,
 }
 
 impl Remembered {
@@ -87,6 +95,8 @@ impl Remembered {
             memo: Memo::default(),
             compiled: Compiled::default(),
             settler,
+            transformer: Transformer::default(),
+            whole: false,
         }
     }
 }
@@ -132,6 +142,7 @@ impl Matcher {
             unsettled: Vec::new(),
             outbox: Box::new([0; OUTBOX]),
             places: Box::new([0; OUTBOX]),
+            conformance: Conformance::default(),
         }
     }
 
@@ -204,6 +215,93 @@ impl Matcher {
         }
     }
 
+    /// Matches messages and hands over, per message, what matching transformations make of it. Messages
+    /// that conform to a schema are transformed by plans made for it.
+    pub fn transform_batch<'m>(
+        &mut self,
+        generation: &Generation,
+        tenant: &str,
+        messages: impl Iterator<Item = &'m [u8]>,
+        limits: &Limits,
+        schema: Option<&Arc<Schema>>,
+        mut sink: impl FnMut(Result<(&Matches, &Outputs), ReadError>),
+    ) {
+        self.prepare(generation);
+        let active = self.active(generation, tenant);
+        let (mut matches, mut outputs) = (Matches::default(), Outputs::default());
+        for message in messages {
+            matches.queries.clear();
+            matches.work = Work::default();
+            outputs.clear();
+            if let Err(error) = self.reader.read(message, limits, &mut self.document) {
+                sink(Err(error));
+                continue;
+            }
+            let vocabulary = self.reader.vocabulary();
+            let conforms = |schema: &&Arc<Schema>| self.conformance.holds(schema, &self.document, vocabulary);
+            let schema = schema.filter(conforms);
+            self.match_document(&active, &mut matches);
+            matches.queries.sort_unstable();
+            let mut rest = matches.queries.as_slice();
+            for active in &active {
+                let Active { view, base, .. } = active;
+                let (own, others) =
+                    rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
+                rest = others;
+                let (transformer, matched) = self.matched(active);
+                let own = own.iter().map(|query| query - base);
+                transformer.transform(matched, schema, own, *base, limits, &mut outputs);
+            }
+            sink(Ok((&matches, &outputs)));
+        }
+    }
+
+    /// Which operators a transformation of the generation runs on a message; none if it does not have it.
+    pub fn explain_transformation(
+        &mut self,
+        generation: &Generation,
+        tenant: &str,
+        query: QueryId,
+        message: &[u8],
+        limits: &Limits,
+        schema: Option<&Arc<Schema>>,
+    ) -> Result<Vec<OperatorReport>, ReadError> {
+        self.prepare(generation);
+        let active = self.active(generation, tenant);
+        self.reader.read(message, limits, &mut self.document)?;
+        let vocabulary = self.reader.vocabulary();
+        let schema = schema.filter(|schema| self.conformance.holds(schema, &self.document, vocabulary));
+        self.match_document(&active, &mut Matches::default());
+        for active in &active {
+            let view = active.view;
+            let is_it = |&at: &usize| {
+                let tenant = view.query_tenant.get(at).is_none_or(|&tenant| tenant == active.tenant);
+                tenant && view.query_id[at] == query.0
+            };
+            if let Some(at) = (0..view.queries()).find(is_it) {
+                let (_, matched) = self.matched(active);
+                return Ok(Transformer::explain(matched, schema, at as u32, limits));
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// What a segment's transformations need of the message that was matched last.
+    fn matched(&mut self, active: &Active<'_>) -> (&mut Transformer, Matched<'_>) {
+        let Remembered { segment, names, dfa, memo, transformer, whole, .. } = &mut self.segments[active.at];
+        let matched = Matched {
+            segment,
+            root: active.tenant,
+            document: &self.document,
+            vocabulary: self.reader.vocabulary(),
+            names,
+            dfa: whole.then_some(dfa),
+            by_name: &mut self.by_name,
+            memo,
+        };
+        (transformer, matched)
+    }
+
     /// The parts that hold queries of a tenant.
     fn active<'g>(&self, generation: &'g Generation, tenant: &str) -> Vec<Active<'g>> {
         let parts = generation.parts().iter().enumerate();
@@ -240,7 +338,7 @@ impl Matcher {
             held = 0;
         }
         for Active { at, part, view, tenant, base } in active {
-            let Remembered { names, dfa, findings, met, memo, settler, .. } = &mut self.segments[*at];
+            let Remembered { names, dfa, findings, met, memo, settler, whole, .. } = &mut self.segments[*at];
             if names.update(self.reader.vocabulary()) {
                 held -= dfa.bytes();
                 dfa.clear();
@@ -248,6 +346,7 @@ impl Matcher {
             let before = dfa.bytes();
             let room = (self.capacity + before).saturating_sub(held);
             let found = dfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings, room);
+            *whole = found.is_ok();
             if found.is_err() {
                 // This message goes without; the next one starts with an empty cache.
                 findings.clear();

@@ -40,6 +40,9 @@ impl<'py> FromPyObject<'_, 'py> for GivenLimits {
             text: number("text")?,
             internal_subset: given.getattr("internal_subset")?.extract()?,
             expansion: number("expansion")?,
+            bindings: number("bindings")?,
+            output: number("output")?,
+            outputs: number("outputs")?,
         }))
     }
 }

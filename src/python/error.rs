@@ -60,13 +60,15 @@ impl Outcomes {
     }
 
     pub fn fail(&mut self, error: &ReadError) {
-        self.push(error.code, &error.reason, error.position, error.exceeded);
+        self.push(error.code, &error.reason, Some(error.position), error.exceeded);
     }
 
-    fn push(&mut self, code: &str, reason: &str, position: Position, exceeded: Option<Exceeded>) {
+    /// Not every error has a place.
+    pub fn push(&mut self, code: &str, reason: &str, position: Option<Position>, exceeded: Option<Exceeded>) {
         self.code.append_value(code);
         self.reason.append_value(reason);
-        let place = [position.offset, position.line, position.column].map(|number| Some(number as u64));
+        let place = [|p: Position| p.offset, |p: Position| p.line, |p: Position| p.column]
+            .map(|of| position.map(|position| of(position) as u64));
         let limit = [exceeded.map(|e| e.value), exceeded.map(|e| e.limit)];
         for (column, number) in self.numbers.iter_mut().zip(place.into_iter().chain(limit)) {
             column.append_option(number);
@@ -106,7 +108,7 @@ impl Refusals {
 
     pub fn push_query(&mut self, which: usize, error: &QueryError) {
         self.which.append_value(which as u32);
-        self.errors.push(error.code, &error.reason, error.position, error.exceeded);
+        self.errors.push(error.code, &error.reason, Some(error.position), error.exceeded);
     }
 
     pub fn finish(mut self) -> RecordBatch {

@@ -20,8 +20,13 @@ pub fn plain(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, PyT
             (one.positive, one.negative, indexed, filed, one.candidate, one.survives, one.verified)
         })
         .collect();
+    let operators: Vec<_> = explanation
+        .operators
+        .into_iter()
+        .map(|one| (one.kind, one.text, one.shared, one.results, one.note))
+        .collect();
     let (canonical, matches, reason) = (explanation.canonical, explanation.matches, explanation.reason);
-    (canonical, matches, reason, nodes, lines, alternatives).into_pyobject(py)
+    (canonical, matches, reason, nodes, lines, alternatives, operators).into_pyobject(py)
 }
 
 fn line(report: LineReport) -> GivenLine {

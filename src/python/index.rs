@@ -23,14 +23,16 @@ use super::matches::{Rows, expand};
 use super::messages::Messages;
 use super::selection;
 use super::subscriptions::Subscriptions;
+use super::transform::{Made, Schema};
 use crate::document::Limits;
-use crate::error::IndexError;
+use crate::error::{IndexError, ReadError};
 use crate::index::generation::{Generation, Part};
 use crate::index::snapshot;
 use crate::matching::explain::explain;
 use crate::matching::verify::Verifier;
-use crate::matching::{CacheStats, Matcher, Walked};
+use crate::matching::{CacheStats, Matcher, Matches, Walked};
 use crate::query::parse;
+use crate::transform::transformer::Outputs;
 
 /// So many generations back the numbers of a match can still be turned into targets.
 const REMEMBERED: usize = 8;
@@ -212,6 +214,38 @@ impl Index {
         (bindings.finish(generation).into(), errors)
     }
 
+    /// As `match_batch`; and what matching transformations make of the messages: rows, and the outputs
+    /// they name.
+    fn transform_batch(
+        &self,
+        py: Python<'_>,
+        messages: Messages,
+        tenant: &str,
+        limits: GivenLimits,
+        schema: Option<Bound<'_, Schema>>,
+    ) -> (PyRecordBatch, PyRecordBatch, PyRecordBatch) {
+        let generation = self.state().newest();
+        let schema = schema.map(|schema| schema.get().0.clone());
+        let (matches, made, outputs) = py.detach(|| {
+            let (mut rows, mut made) = (Rows::new(messages.len()), Made::default());
+            self.with_matcher(|matcher| {
+                let sink = |outcome: Result<(&Matches, &Outputs), ReadError>| match outcome {
+                    Ok((matches, outputs)) => {
+                        made.push(rows.len(), outputs);
+                        rows.push(&matches.queries, matches.work.candidates);
+                    }
+                    Err(error) => rows.fail(&messages.explain(rows.len(), error)),
+                };
+                let (given, schema) = (messages.or_empty(), schema.as_ref());
+                matcher.transform_batch(&generation, tenant, given, &limits.0, schema, sink);
+            });
+            let (made, outputs) = made.finish(generation.number);
+            (rows.finish(generation.number), made, outputs)
+        });
+        (matches.into(), made.into(), outputs.into())
+    }
+
+    #[allow(clippy::too_many_arguments)]
     /// Why a query matches a message, or why not: plain values for `tamis.Explanation`.
     fn explain<'py>(
         &self,
@@ -221,10 +255,13 @@ impl Index {
         tenant: &str,
         namespaces: GivenNamespaces,
         limits: GivenLimits,
+        schema: Option<Bound<'py, Schema>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let generation = self.state().newest();
         let query = parse(query, &namespaces.0).map_err(|error| raise_query(py, &error))?;
-        let explained = py.detach(|| explain(&query, &message, &limits.0, &generation, tenant));
+        let schema = schema.map(|schema| schema.get().0.clone());
+        let explained =
+            py.detach(|| explain(&query, &message, &limits.0, &generation, tenant, schema.as_ref()));
         super::explain::plain(py, explained.map_err(|error| raise_read(py, &error))?)
     }
 

@@ -16,6 +16,7 @@ mod nodes;
 mod selection;
 mod subscriptions;
 mod tables;
+mod transform;
 
 use pyo3::pymodule;
 
@@ -29,6 +30,8 @@ mod _kernel {
     #[pymodule_export]
     use super::index::Index;
     use super::messages::Messages;
+    #[pymodule_export]
+    use super::transform::Schema;
     use super::{decompose, dtd, naive, nodes};
     use crate::query;
 
@@ -77,6 +80,20 @@ mod _kernel {
         limits: GivenLimits,
     ) -> PyResult<Vec<Vec<usize>>> {
         naive::match_batch(py, &queries, &messages, &namespaces.0, &limits.0)
+    }
+
+    /// For each message and each query, what the slow evaluator makes of it: an output, or the code of
+    /// why there is none.
+    #[pyfunction]
+    fn naive_transform(
+        py: Python<'_>,
+        queries: Vec<String>,
+        messages: Messages,
+        namespaces: GivenNamespaces,
+        limits: GivenLimits,
+        output_limit: usize,
+    ) -> PyResult<Vec<Vec<naive::Transformed>>> {
+        naive::transform_batch(py, &queries, &messages, &namespaces.0, &limits.0, output_limit)
     }
 
     /// A DTD as JSON. `resolve` is asked for the text of external parameter entities.

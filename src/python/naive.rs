@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::error::{raise_query, raise_read};
 use super::messages::Messages;
 use crate::document::{Document, Limits, Reader};
-use crate::query::{self, Namespaces};
+use crate::query::{self, Namespaces, Query};
 
 pub fn match_batch(
     py: Python<'_>,
@@ -14,8 +14,7 @@ pub fn match_batch(
     namespaces: &Namespaces,
     limits: &Limits,
 ) -> PyResult<Vec<Vec<usize>>> {
-    let parsed = queries.iter().map(|text| query::parse(text, namespaces));
-    let queries = parsed.collect::<Result<Vec<_>, _>>().map_err(|error| raise_query(py, &error))?;
+    let queries = parsed(py, queries, namespaces)?;
     let answers = py.detach(|| {
         let (mut reader, mut document) = (Reader::new(), Document::default());
         messages
@@ -28,4 +27,43 @@ pub fn match_batch(
             .collect::<Result<Vec<Vec<usize>>, _>>()
     });
     answers.map_err(|error| raise_read(py, &error))
+}
+
+/// An output, or the code of why there is none; neither where a message does not concern the query.
+pub type Transformed = (Option<Vec<u8>>, Option<&'static str>);
+
+pub fn transform_batch(
+    py: Python<'_>,
+    queries: &[String],
+    messages: &Messages,
+    namespaces: &Namespaces,
+    limits: &Limits,
+    output_limit: usize,
+) -> PyResult<Vec<Vec<Transformed>>> {
+    let queries = parsed(py, queries, namespaces)?;
+    let outputs = py.detach(|| {
+        let (mut reader, mut document) = (Reader::new(), Document::default());
+        messages
+            .iter()
+            .map(|message| {
+                reader.read(message?, limits, &mut document)?;
+                let transform = |query| match crate::naive::transform(
+                    query,
+                    &document,
+                    reader.vocabulary(),
+                    output_limit,
+                ) {
+                    Ok(output) => (output, None),
+                    Err(error) => (None, Some(error.code)),
+                };
+                Ok(queries.iter().map(transform).collect())
+            })
+            .collect::<Result<Vec<Vec<Transformed>>, _>>()
+    });
+    outputs.map_err(|error| raise_read(py, &error))
+}
+
+fn parsed(py: Python<'_>, queries: &[String], namespaces: &Namespaces) -> PyResult<Vec<Query>> {
+    let parsed = queries.iter().map(|text| query::parse(text, namespaces));
+    parsed.collect::<Result<Vec<_>, _>>().map_err(|error| raise_query(py, &error))
 }

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::transformation::Transformation;
+
 /// An expanded name; an empty `uri` is "no namespace".
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Name {
@@ -51,7 +53,7 @@ pub enum Predicate {
 
 /// A path from the document node, or from the context node of the predicate it stands in.
 /// A relative path with no steps is `.`, an absolute one is `/`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Path {
     pub absolute: bool,
     pub steps: Vec<Step>,
@@ -145,8 +147,20 @@ pub enum Expr {
     Or(Vec<Expr>),
 }
 
-/// A filter. Its id is the hash of its canonical text.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// A filter or a transformation. Its id is the hash of its canonical text.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Query {
+    /// Whether it matches; a transformation's is that it binds an element.
     pub expr: Expr,
+    pub transformation: Option<Box<Transformation>>,
+}
+
+impl Query {
+    pub fn filter(expr: Expr) -> Query {
+        Query { expr, transformation: None }
+    }
+
+    pub fn transformation(transformation: Transformation) -> Query {
+        Query { expr: transformation.filter(), transformation: Some(Box::new(transformation)) }
+    }
 }

@@ -39,8 +39,47 @@ const PASSES: [Pass; 10] = [
     sort_operands,
 ];
 
+const TOP: Place = Place { top: true, negated: false, leaf: false };
+
 pub fn canonicalise(query: &mut Query) {
-    walk(&mut query.expr, Place { top: true, negated: false, leaf: false });
+    if let Some(transformation) = &mut query.transformation {
+        transformation.map_paths(canonical_path);
+        query.expr = transformation.filter();
+    }
+    walk(&mut query.expr, TOP);
+}
+
+/// A path of which the nodes count: a test of their own value stays a predicate.
+fn canonical_path(path: Path) -> Path {
+    let Some(last) = path.steps.last() else { return path };
+    let (absolute, node) = (path.absolute, last.node.clone());
+    let mut expr = Expr::Path(path, Test::Exists);
+    walk(&mut expr, TOP);
+    match expr {
+        Expr::Path(path, Test::Exists) => path,
+        Expr::Path(mut path, test) => {
+            let own = Expr::Path(Path { absolute: false, steps: Vec::new() }, test);
+            if let Some(step) = path.steps.last_mut() {
+                step.predicates.push(Predicate::Condition(own));
+                sort_runs(&mut step.predicates);
+            }
+            path
+        }
+        _ => nothing(absolute, node),
+    }
+}
+
+/// `*[0]`, or the same of attributes or text: the path that selects nothing.
+fn nothing(absolute: bool, node: Node) -> Path {
+    let node = match node {
+        Node::Element(_) => Node::Element(NameTest::Any),
+        Node::Attribute(_) => Node::Attribute(NameTest::Any),
+        Node::Text => Node::Text,
+    };
+    Path {
+        absolute,
+        steps: vec![Step { axis: Axis::Child, node, predicates: vec![Predicate::Position(None)] }],
+    }
 }
 
 fn walk(expr: &mut Expr, place: Place) {

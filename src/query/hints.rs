@@ -2,8 +2,32 @@
 
 use super::lexer::{Lexer, Token};
 
-pub const TRANSFORMATION: &str =
-    "this is a transformation (`for … return`, constructed elements), and only filters are supported yet";
+pub const TRANSFORMATION: &str = "a transformation is a query of its own: \
+    `for … return` and constructed elements are no part of a path or condition";
+pub const NO_BLOCK: &str =
+    "nothing is taken from the message: there is no `{ for $v in … return … }` in here";
+pub const BINDS_LEAF: &str = "a variable is bound to elements, not to attributes or text; bind their element, and write `$v/@a` or `$v/text()`";
+pub const BINDS_DOCUMENT: &str = "a variable is bound to elements, not to the document; write `/*`";
+pub const BINDS_UNION: &str = "a variable is bound to one path, not to a union; \
+    put two `for … return` into a constructed element, or write `//*[a or b]`";
+pub const BINDS_NO_PATH: &str =
+    "a variable is bound to a path; conditions stand in its predicates or after `where`";
+pub const LONELY_ATTRIBUTE: &str =
+    "an attribute needs a constructed element around it: `return <r>{ $v/@a }</r>`";
+pub const LATE_ATTRIBUTE: &str =
+    "an attribute goes before the content of its element; its value as text is `{ string($v/@a) }`";
+pub const SEQUENCE: &str =
+    "one path stands in a pair of braces; instead of `{ $v/a, $v/b }` write `{ $v/a }{ $v/b }`";
+pub const COMMENT: &str = "comments are not supported in constructed elements";
+pub const INSTRUCTION: &str = "processing instructions are not supported in constructed elements";
+pub const DECLARATION: &str = "after `<!` only a CDATA section can stand here";
+pub const TEXT_ALONE: &str = "text stands inside a constructed element";
+pub const END_TAG_ALONE: &str = "there is no start tag to this end tag";
+pub const UNCLOSED: &str = "the element that starts here is not closed";
+pub const REFERENCE: &str = "only `&lt;`, `&gt;`, `&amp;`, `&quot;`, `&apos;` and the numbers of characters, \
+    `&#10;` or `&#xA;`, are known; an `&` that is text is written `&amp;`";
+pub const COMPUTED_NAMESPACE: &str =
+    "a namespace is declared by its URI; it cannot be taken from the message";
 pub const TEXT_CONDITION: &str = "a string alone is not a condition; compare a path with it: `. = 'x'`";
 pub const NUMBER_CONDITION: &str = "a number is a condition only alone in a predicate, as a position: `a[2]`";
 pub const FILTER_EXPRESSION: &str = "no step or predicate can follow here; \
@@ -84,6 +108,86 @@ pub fn function(name: &str) -> (&'static str, String) {
     }
 }
 
+/// A variable that is not bound where it stands.
+pub fn variable(name: &str, bound: Option<&str>) -> String {
+    match bound {
+        Some(bound) if bound == name => {
+            format!("`${name}` cannot stand in a predicate; a path there starts at the node that is tested")
+        }
+        Some(bound) => format!("the variable `${name}` is not bound; here `${bound}` is"),
+        None => format!("the variable `${name}` is not bound here; only `$doc` and `$msg` have a meaning"),
+    }
+}
+
+/// A path that does not start at the bound element where it should.
+pub fn context(bound: &str) -> String {
+    format!("a path starts with the variable here: `${bound}/…`")
+}
+
+/// What XQuery knows, and blocks do not; None for other tokens.
+pub fn clause(lexer: &Lexer) -> Option<String> {
+    let instead = match (lexer.token, lexer.word) {
+        (Token::Comma, _) => return Some("a `for` binds one variable only".to_string()),
+        (Token::Name, "where") => "is said once; join its conditions with `and`",
+        (Token::Name, "for") => {
+            "does not stand inside another; two can stand side by side in a constructed element"
+        }
+        (Token::Name, "order" | "stable" | "group") => "is not supported; results are in document order",
+        (Token::Name, "at" | "as" | "allowing") => {
+            "is not supported; a variable is bound to elements, one by one"
+        }
+        (Token::Name, "let" | "some" | "every" | "if" | "switch" | "typeswitch" | "count") => {
+            "is not supported"
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "`{}` {instead}; a transformation is `for $v in path where condition return template`",
+        lexer.word
+    ))
+}
+
+/// What stands where a template wants a path from the bound variable, or an element.
+pub fn no_item(lexer: &Lexer, bound: Option<&str>) -> (&'static str, String) {
+    let next = lexer.follower().unwrap_or_default();
+    let template = |reason: &str| ("template", reason.to_string());
+    match lexer.token {
+        Token::Name => match lexer.word {
+            "for" | "let" | "some" | "every" if next == b'$' => ("clause", clause(lexer).unwrap_or_default()),
+            "if" | "switch" | "typeswitch" if next == b'(' => ("clause", clause(lexer).unwrap_or_default()),
+            "element" | "attribute" | "document" | "text" | "comment" | "namespace" if is_computed(next) => {
+                ("constructor", "an element is constructed by its tags: `<name>…</name>`".to_string())
+            }
+            name if next == b'(' => {
+                let reason = format!(
+                    "the function `{name}()` is not supported in a template; there are `count()` and `string()`"
+                );
+                ("unknown-function", reason)
+            }
+            _ => no_context(bound),
+        },
+        Token::Text | Token::Number => {
+            template("text stands in an element as it is, without braces and quotes")
+        }
+        Token::Compare(_) => template("a constructed element needs no braces around it"),
+        Token::CloseBrace => template("nothing stands between the braces; a brace that is text is doubled"),
+        Token::OpenParen => template(SEQUENCE),
+        Token::End => ("syntax", "the query ends where a template should be".to_string()),
+        _ => no_context(bound),
+    }
+}
+
+fn is_computed(next: u8) -> bool {
+    next == b'{' || next.is_ascii_alphabetic()
+}
+
+fn no_context(bound: Option<&str>) -> (&'static str, String) {
+    match bound {
+        Some(bound) => ("context", context(bound)),
+        None => ("template", "only `for … return` can stand in braces here".to_string()),
+    }
+}
+
 /// A token where the grammar wants a step, or anything that begins an operand.
 pub fn no_step(lexer: &Lexer) -> (&'static str, String) {
     let instead = match lexer.token {
@@ -120,6 +224,11 @@ pub fn unexpected(lexer: &Lexer, wanted: &str) -> (&'static str, String) {
         _ => "",
     };
     ("syntax", format!("{found} where {wanted} should be{instead}"))
+}
+
+/// A token where a transformation goes on otherwise, or not at all.
+pub fn stands(lexer: &Lexer, wanted: &str) -> String {
+    format!("{} where {wanted} should be", found(lexer))
 }
 
 fn arithmetic(found: &str) -> (&'static str, String) {

@@ -22,6 +22,8 @@ pub enum Token {
     CloseParen,
     OpenBracket,
     CloseBracket,
+    /// Ends an expression that stands in a constructed element.
+    CloseBrace,
     Comma,
     Pipe,
     Plus,
@@ -52,8 +54,8 @@ pub struct Lexer<'a> {
     pub word: &'a str,
     /// None for `*`.
     pub local: Option<&'a str>,
-    /// Where the token ends.
-    at: usize,
+    /// Where the token ends. Constructed elements are read from here, character by character.
+    pub at: usize,
 }
 
 impl<'a> Lexer<'a> {
@@ -82,10 +84,12 @@ impl<'a> Lexer<'a> {
             (b'0'..=b'9', _) | (b'.', Some(b'0'..=b'9')) => self.number(),
             (b'.', Some(b'.')) => self.symbol(2, Token::DotDot),
             (b'.', _) => self.symbol(1, Token::Dot),
+            (b'(', Some(b':')) => return Err(self.comment()),
             (b'(', _) => self.symbol(1, Token::OpenParen),
             (b')', _) => self.symbol(1, Token::CloseParen),
             (b'[', _) => self.symbol(1, Token::OpenBracket),
             (b']', _) => self.symbol(1, Token::CloseBracket),
+            (b'}', _) => self.symbol(1, Token::CloseBrace),
             (b',', _) => self.symbol(1, Token::Comma),
             (b'|', Some(b'|')) => return Err(self.not_xpath("||", "or")),
             (b'|', _) => self.symbol(1, Token::Pipe),
@@ -121,12 +125,12 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline(always)]
-    fn peek(&self, ahead: usize) -> Option<u8> {
+    pub fn peek(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.at + ahead).copied()
     }
 
     #[inline(always)]
-    fn skip_space(&mut self) {
+    pub fn skip_space(&mut self) {
         while self.peek(0).is_some_and(chars::is_space) {
             self.at += 1;
         }
@@ -177,7 +181,7 @@ impl<'a> Lexer<'a> {
 
     /// A name without colon.
     #[inline]
-    fn ncname(&mut self) -> Result<&'a str, Refused> {
+    pub fn ncname(&mut self) -> Result<&'a str, Refused> {
         let start = self.at;
         let bytes = self.text.as_bytes();
         match bytes.get(start) {
@@ -256,6 +260,11 @@ impl<'a> Lexer<'a> {
     #[cold]
     fn not_xpath(&self, written: &str, meant: &str) -> Refused {
         refuse(self.text, self.at, "syntax", format!("`{written}` is not XPath; write `{meant}`"))
+    }
+
+    #[cold]
+    fn comment(&self) -> Refused {
+        refuse(self.text, self.at, "syntax", "comments `(: … :)` are not supported")
     }
 
     #[cold]

@@ -1,19 +1,27 @@
 //! Query text in, canonical query out.
 //!
-//! `parse` is the whole way: `lexer` and `parser` make the AST, `canonical` rewrites it so that
-//! equal queries become one, `text` writes it down, and the id is the hash of that text.
+//! `parse` is the whole way: `lexer` and `parser` make the AST (`path` the paths in it, `block` and
+//! `constructor` a transformation), `canonical` rewrites it so that equal queries become one, `text`
+//! writes it down, and the id is the hash of that text.
 
 pub mod ast;
+mod block;
 mod canonical;
+mod constructor;
 pub mod decompose;
 mod hints;
 mod lexer;
-mod namespaces;
+pub mod line;
+mod markup;
+pub(crate) mod namespaces;
 pub mod number;
 mod parser;
 mod path;
 mod refusal;
+mod scope;
+mod template_text;
 mod text;
+pub mod transformation;
 
 use std::fmt;
 
@@ -24,7 +32,7 @@ pub use parser::{DEPTH_LIMIT, NODES_LIMIT, TEXT_LIMIT};
 
 use crate::error::QueryError;
 
-/// Parses a filter, resolves its names and brings it into canonical form.
+/// Parses a query, resolves its names and brings it into canonical form.
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     let mut query = parse_as_written(text, namespaces)?;
     canonical::canonicalise(&mut query);
@@ -41,7 +49,7 @@ pub struct Durable {
 /// Shorter texts cannot reach a limit: a level of nesting takes three characters at least.
 const SURELY_DURABLE: usize = 3 * (DEPTH_LIMIT - 1);
 
-/// Parses a filter that is to be kept. Segments are merged from canonical texts, so one that writing
+/// Parses a query that is to be kept. Segments are merged from canonical texts, so one that writing
 /// out took past a limit is refused now, not lost later.
 pub fn parse_durable(text: &str, namespaces: &Namespaces) -> Result<Durable, QueryError> {
     let query = parse(text, namespaces)?;
@@ -57,7 +65,7 @@ pub fn parse_durable(text: &str, namespaces: &Namespaces) -> Result<Durable, Que
     Ok(Durable { query, canonical, id })
 }
 
-/// Parses a filter and leaves it as it is written: what tests compare the canonical form with.
+/// Parses a query and leaves it as it is written: what tests compare the canonical form with.
 pub fn parse_as_written(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     parser::parse(text, namespaces).map_err(|refused| *refused)
 }

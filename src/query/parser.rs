@@ -4,6 +4,7 @@
 //! Nothing here recurses without `enter`, so depth is bounded whatever the text.
 
 use super::ast::{Expr, Literal, Operator, Path, Query, Test};
+use super::block::Construction;
 use super::hints;
 use super::lexer::{Lexer, Token};
 use super::namespaces::Namespaces;
@@ -13,9 +14,9 @@ use super::refusal::{Refused, refuse, refuse_limit};
 
 /// Bytes of a query, as written and with what unions and prefixes repeat.
 pub const TEXT_LIMIT: usize = 64 << 10;
-/// Parentheses, brackets and function calls inside one another.
+/// Parentheses, brackets, function calls and constructed elements inside one another.
 pub const DEPTH_LIMIT: usize = 64;
-/// Steps, predicates and operands.
+/// Steps, predicates, operands, and what a transformation constructs.
 pub const NODES_LIMIT: usize = 4096;
 
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
@@ -29,14 +30,18 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
         depth: 0,
         nodes: 0,
         repeated: text.len(),
+        construction: Construction::default(),
     };
     parser.lexer.advance()?;
     if parser.lexer.token == Token::End {
         return Err(refuse(text, 0, "empty", "the query is empty"));
     }
-    let expr = parser.condition()?;
+    let query = match parser.transformation()? {
+        Some(transformation) => Query::transformation(transformation),
+        None => Query::filter(parser.condition()?),
+    };
     match parser.lexer.token {
-        Token::End => Ok(Query { expr }),
+        Token::End => Ok(query),
         _ => Err(parser.unexpected("the end of the query")),
     }
 }
@@ -50,6 +55,7 @@ pub(super) struct Parser<'a> {
     nodes: usize,
     /// Bytes of the query, plus those that unions and prefixes stand for.
     repeated: usize,
+    pub(super) construction: Construction<'a>,
 }
 
 /// What an expression stands for before it is known how it is used.
@@ -73,7 +79,7 @@ impl Operand<'_> {
 
 impl<'a> Parser<'a> {
     /// `or-expr`, used as a boolean.
-    fn condition(&mut self) -> Result<Expr, Refused> {
+    pub(super) fn condition(&mut self) -> Result<Expr, Refused> {
         let start = self.lexer.start;
         let operand = self.or_expr()?;
         self.boolean(operand, start)
@@ -196,14 +202,7 @@ impl<'a> Parser<'a> {
             Token::Minus => self.negative(),
             Token::OpenParen => self.parenthesised(),
             Token::Variable => self.variable(self.lexer.word),
-            Token::Name
-                if matches!(self.lexer.word, "for" | "let") && self.lexer.follower() == Some(b'$') =>
-            {
-                Err(self.refuse(self.lexer.start, "transformation", hints::TRANSFORMATION))
-            }
-            Token::Compare(Operator::Less)
-                if self.lexer.follower().is_some_and(|byte| byte.is_ascii_alphabetic()) =>
-            {
+            _ if self.at_block() || self.at_constructor() => {
                 Err(self.refuse(self.lexer.start, "transformation", hints::TRANSFORMATION))
             }
             Token::Name if self.lexer.follower() == Some(b'(') && !is_node_type(self.lexer.word) => {
@@ -245,15 +244,20 @@ impl<'a> Parser<'a> {
         Ok(operand)
     }
 
-    /// `$doc` and `$msg`: the document node.
+    /// `$doc` and `$msg`: the document node. In a block also the variable that it binds.
     fn variable(&mut self, name: &str) -> Result<Operand<'a>, Refused> {
-        if !matches!(name, "doc" | "msg") {
-            let reason =
-                format!("the variable `${name}` is not supported; only `$doc` and `$msg` have a meaning");
+        let absolute = matches!(name, "doc" | "msg");
+        if !absolute && (self.construction.variable != Some(name) || self.predicates > 0) {
+            let reason = hints::variable(name, self.construction.variable);
             return Err(self.refuse(self.lexer.start, "variable", reason));
         }
+        Ok(Operand::Path(self.path_after_variable(absolute)?))
+    }
+
+    /// What `$v/a` selects; here at the variable.
+    pub(super) fn path_after_variable(&mut self, absolute: bool) -> Result<Path, Refused> {
         self.lexer.advance()?;
-        let mut path = Path { absolute: true, steps: Vec::new() };
+        let mut path = Path { absolute, steps: Vec::new() };
         match Way::after(self.lexer.token) {
             Some(way) => {
                 self.lexer.advance()?;
@@ -261,7 +265,7 @@ impl<'a> Parser<'a> {
             }
             None => self.no_further_step()?,
         }
-        Ok(Operand::Path(path))
+        Ok(path)
     }
 
     fn function(&mut self, name: &str) -> Result<Operand<'a>, Refused> {
@@ -350,7 +354,7 @@ impl<'a> Parser<'a> {
     pub(super) fn count(&mut self) -> Result<(), Refused> {
         self.nodes += 1;
         if self.nodes > NODES_LIMIT {
-            let what = "the query has too many steps, predicates and operands";
+            let what = "the query has too many steps, predicates, operands and constructed parts";
             return Err(self.refuse_limit(self.lexer.start, "nodes-limit", what, self.nodes, NODES_LIMIT));
         }
         Ok(())
@@ -407,13 +411,13 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn unknown_function(&self, name: &str) -> Refused {
+    pub(super) fn unknown_function(&self, name: &str) -> Refused {
         let (code, reason) = hints::function(name);
         self.refuse(self.lexer.start, code, reason)
     }
 
     #[cold]
-    fn unexpected(&self, wanted: &str) -> Refused {
+    pub(super) fn unexpected(&self, wanted: &str) -> Refused {
         let (code, reason) = hints::unexpected(&self.lexer, wanted);
         self.refuse(self.lexer.start, code, reason)
     }

@@ -37,6 +37,12 @@ impl Parser<'_> {
     pub(super) fn path(&mut self) -> Result<Path, Refused> {
         let leading = Way::after(self.lexer.token);
         let absolute = leading.is_some() || self.predicates == 0;
+        if let (None, 0, Some(variable)) = (leading, self.predicates, self.construction.variable)
+            && self.at_step()
+        {
+            let reason = hints::context(variable);
+            return Err(self.refuse(self.lexer.start, "context", reason));
+        }
         let mut path = Path { absolute, steps: Vec::new() };
         if leading.is_some() {
             let alone = self.lexer.token == Token::Slash;
@@ -179,18 +185,25 @@ impl Parser<'_> {
             Token::Name => no_namespace(self.lexer.word),
             Token::Prefixed => {
                 let prefix = self.lexer.word;
-                let Some(uri) = self.namespaces.uri(prefix) else {
-                    let reason = format!("the prefix `{prefix}` is not bound to a namespace");
-                    return Err(self.refuse(self.lexer.start, "unbound-prefix", reason));
-                };
-                self.repeat(uri.len(), self.lexer.start)?;
-                in_namespace(uri, self.lexer.local)
+                let uri = self.uri(prefix, self.lexer.start)?;
+                let (test, repeated) = (in_namespace(uri, self.lexer.local), uri.len());
+                self.repeat(repeated, self.lexer.start)?;
+                test
             }
             Token::Expanded => in_namespace(self.lexer.word, self.lexer.local),
             _ => return Err(self.no_step()),
         };
         self.lexer.advance()?;
         Ok(test)
+    }
+
+    /// What a prefix stands for: constructed elements around may bind it, and the subscription.
+    pub(super) fn uri(&self, prefix: &str, at: usize) -> Result<&str, Refused> {
+        let found = self.construction.scope.uri(prefix).or_else(|| self.namespaces.uri(prefix));
+        found.ok_or_else(|| {
+            let reason = format!("the prefix `{prefix}` is not bound to a namespace");
+            self.refuse(at, "unbound-prefix", reason)
+        })
     }
 
     /// What stands before the parenthesis of `text()`; here at the parenthesis.

@@ -3,9 +3,13 @@
 use std::fmt::Write;
 
 use super::ast::{Axis, Expr, Literal, Name, NameTest, Node, Path, Predicate, Query, Step, Test};
+use super::template_text;
 
 pub fn write(query: &Query, out: &mut String) {
-    expr(&query.expr, false, out);
+    match &query.transformation {
+        Some(transformation) => template_text::write(transformation, out),
+        None => expr(&query.expr, false, out),
+    }
 }
 
 /// `inside_and`: an `or` needs parentheses.
@@ -67,17 +71,24 @@ fn function(opening: &str, nodes: &Path, value: &str, out: &mut String) {
 }
 
 fn path(path: &Path, out: &mut String) {
-    if path.steps.is_empty() {
+    match path.steps.split_first() {
         // In parentheses, lest a word after it be read as a step.
-        out.push_str(if path.absolute { "(/)" } else { "." });
-    }
-    for (at, next) in path.steps.iter().enumerate() {
-        match next.axis {
-            Axis::Child if at == 0 && !path.absolute => {}
-            Axis::Child => out.push('/'),
-            Axis::Descendant if at == 0 && !path.absolute => out.push_str(".//"),
-            Axis::Descendant => out.push_str("//"),
+        None => out.push_str(if path.absolute { "(/)" } else { "." }),
+        Some((first, rest)) if !path.absolute => {
+            if first.axis == Axis::Descendant {
+                out.push_str(".//");
+            }
+            step(first, out);
+            steps(rest, out);
         }
+        Some(_) => steps(&path.steps, out),
+    }
+}
+
+/// Steps that go on from somewhere.
+pub(super) fn steps(steps: &[Step], out: &mut String) {
+    for next in steps {
+        out.push_str(if next.axis == Axis::Child { "/" } else { "//" });
         step(next, out);
     }
 }

@@ -1,4 +1,4 @@
-"""`tamis bench filter`, `tamis bench stock` and `tamis bench spark`."""
+"""`tamis bench filter`, `stock`, `spark` and `latency`."""
 
 import argparse
 import json
@@ -52,6 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--rounds", type=int, default=5, metavar="N", help="5 unless given")
     command.set_defaults(run=run_spark)
 
+    command = commands.add_parser("latency", help="from the inbox to a delivery, and until a job has started")
+    command.add_argument("--rate", type=int, default=100, metavar="N", help="messages a second; 100")
+    command.add_argument("--seconds", type=int, default=60, metavar="N", help="60 unless given")
+    command.add_argument(
+        "--subscriptions", type=int, default=1_000_000, metavar="N", help="1000000 unless given"
+    )
+    command.add_argument("--starts", type=int, default=3, metavar="N", help="3 unless given")
+    command.set_defaults(run=run_latency)
+
 
 def _add_shared(command: argparse.ArgumentParser) -> None:
     command.add_argument(
@@ -97,6 +106,18 @@ def run_spark(options: argparse.Namespace) -> int:
     except NoDataError as error:
         raise WorkloadError("no-data", str(error)) from error
     Console(width=None if sys.stdout.isatty() else 120).print(spark.table(result))
+    print(json.dumps(result.as_dict()))
+    return 1 if result.wrong else 0
+
+
+def run_latency(options: argparse.Namespace) -> int:
+    """`tamis bench latency`."""
+    from tamis.bench import latency
+
+    workload = latency.LatencyWorkload(options.rate, options.seconds, options.subscriptions, options.starts)
+    with bar("latency") as report:
+        result = latency.measure(workload, report=report)
+    Console(width=None if sys.stdout.isatty() else 120).print(latency.table(result))
     print(json.dumps(result.as_dict()))
     return 1 if result.wrong else 0
 

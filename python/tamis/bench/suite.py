@@ -11,7 +11,7 @@ from typing import Any
 from xml.parsers import expat
 
 import tamis
-from tamis.bench import CACHE_BYTES, growth, sources, upkeep
+from tamis.bench import CACHE_BYTES, growth, latency, sources, upkeep
 from tamis.bench.checks import Check
 from tamis.bench.measure import Result, measure
 from tamis.bench.oracle import Confirmation, confirm
@@ -45,6 +45,8 @@ def run_suite(folder: Path, *, only: Sequence[str] = (), rounds: int) -> Iterato
                     outcome.figures = growth.run(run["growth"], rounds=rounds)
                 elif "spark" in run:
                     _spark(run, outcome, rounds)
+                elif "latency" in run:
+                    outcome.figures, outcome.checks, outcome.problems = latency.run(run)
                 elif "upkeep" in run:
                     outcome.figures, outcome.checks = upkeep.run(run, rounds=rounds)
                 else:

@@ -61,6 +61,11 @@ class DirectorySource:
                 raise SourceError("bad-cap", f"source {self.name}: {cap} must be at least 1")
 
     @property
+    def place(self) -> str:
+        """For errors."""
+        return str(self.path)
+
+    @property
     def done(self) -> Path:
         """Where files go that are done with."""
         return self.path.with_name(f"{self.path.name}.done")

@@ -24,6 +24,10 @@ _TOPIC_CHARACTERS = "._-"
 """What a topic's name may have beside letters and digits."""
 
 
+SILENCE_MS = 20_000
+"""So long may Kafka not answer before it is called unreachable; its clients' own defaults are minutes."""
+
+
 class KafkaError(TamisError):
     """Settings for Kafka that cannot be."""
 
@@ -46,6 +50,11 @@ class KafkaSource:
     client: Mapping[str, str] = field(default_factory=dict)
     """Settings of Kafka's client, for security and the like."""
 
+    @property
+    def place(self) -> str:
+        """For errors."""
+        return f"Kafka at {self.servers}"
+
 
 @dataclass(frozen=True, slots=True)
 class KafkaSink:
@@ -55,6 +64,11 @@ class KafkaSink:
     topic: str = "deliveries-{tenant}"
     """The topic's name, where `{tenant}` and `{subscriber}` stand for those of a delivery."""
     client: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """For errors."""
+        return f"Kafka at {self.servers}"
 
     def __post_init__(self) -> None:
         for literal, column in self.parts():

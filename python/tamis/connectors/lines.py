@@ -1,6 +1,7 @@
 """JSON lines: one message a line, `{"id": …, "xml": …}`; the id may be left out."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,9 @@ from tamis.connectors.cut import RAW_BYTES, Cut
 from tamis.model import Limits
 
 _CHUNK = 1 << 18
+
+# At once: a packed file may be millions of them.
+_BLANK_LINES = re.compile(rb"[ \t\r\n]*\n")
 
 
 class JsonLines:
@@ -36,6 +40,9 @@ class JsonLines:
         """Each line that is not blank, or its beginning if it is too long."""
         data, skipped, searched = bytearray(), 0, 0
         while True:
+            if not searched and (blank := _BLANK_LINES.match(data)):
+                self._offset += blank.end()
+                del data[: blank.end()]
             end = data.find(b"\n", searched)
             if end < 0:
                 if len(data) + skipped > self._longest:

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tamis.batches import Batches
 from tamis.catalog import Catalog
 from tamis.connectors.directory import DirectorySource
+from tamis.dtd_file import read_schema
 from tamis.errors import TamisError
 from tamis.files import Lock
 from tamis.generations import Publisher
@@ -28,6 +29,7 @@ from tamis.spark.kafka import read_kafka
 from tamis.spark.pipeline import Pipeline
 from tamis.spark.session import session
 from tamis.spark.sinks import burial, sinks, sweep
+from tamis.spark.trouble import UNKNOWN, clear
 from tamis.status import BatchReport, StatusBoard
 from tamis.store import Store
 
@@ -36,8 +38,8 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before a query that failed is started again; each time twice as many."""
 
-LIVELY = 5.0
-"""A query that failed before and runs for so many seconds has recovered."""
+IDLE = "Waiting for"
+"""How Spark's word on a query begins that has asked its source and found nothing new."""
 
 TICK = 0.1
 """How often queries are looked after, in seconds."""
@@ -60,7 +62,7 @@ class _Stream:
     """When to start it (again), by the monotonic clock."""
     failing: bool = False
     error: TamisError | None = None
-    """What made a batch fail: Spark tells it in so many words."""
+    """What made a batch fail."""
     working: threading.Lock = field(default_factory=threading.Lock)
     """Held while a batch is worked on: a stop waits for it."""
 
@@ -97,7 +99,10 @@ class Job:
         self._stack.callback(self._publisher.close)
         made, bury = sinks(settings), burial(settings)
         self._streams = [
-            _Stream(source, Pipeline(source, self._reference, self._newest, made, bury))
+            _Stream(
+                source,
+                Pipeline(source, self._reference, self._newest, made, bury, read_schema(source.schema)),
+            )
             for source in settings.sources
         ]
         # Before anything is swept: what earlier runs have begun still needs its generations.
@@ -164,7 +169,7 @@ class Job:
         if query is not None and not query.isActive:
             stream.query = None
             self._failed(stream, query.exception() or JobError("query-ended", "the query ended by itself"))
-        elif query is not None and stream.failing and now > stream.due + LIVELY:
+        elif query is not None and stream.failing and query.status["message"].startswith(IDLE):
             stream.failing = False
             self._board.recovered(stream.source.name)
         elif query is None and now >= stream.due:
@@ -175,13 +180,20 @@ class Job:
 
     def _failed(self, stream: _Stream, error: Exception) -> None:
         """Say so, and try again after a pause."""
-        cause = stream.error or error
+        cause = stream.error or self._cause(stream, error)
         stream.error = None
         stream.failing = True
+        log.error("source %s: %s; tried again in %.0f s", stream.source.name, cause, stream.pause)
         stream.due = time.monotonic() + stream.pause
         stream.pause = min(stream.pause * 2, LONGEST_PAUSE)
-        log.error("source %s: %s", stream.source.name, cause)
         self._board.failed(stream.source.name, cause)
+
+    def _cause(self, stream: _Stream, error: Exception) -> TamisError:
+        """What made a source's query fail, in one line."""
+        cause = clear(error, stream.source.place)
+        if cause.code == UNKNOWN:
+            log.error("source %s: %s", stream.source.name, error)
+        return cause
 
     def _query(self, stream: _Stream) -> StreamingQuery:
         settings, source = self._settings, stream.source
@@ -204,12 +216,12 @@ class Job:
                 raise JobError("stopping", "the job stops")
             self._board.began(stream.source.name)
             started, clock = datetime.now(UTC), time.monotonic()
-            batches = self._batches(stream)
             try:
-                record, counts = stream.pipeline.run(rows, number, batches)
-            except TamisError as error:
-                stream.error = error
-                raise
+                record, counts = stream.pipeline.run(rows, number, self._batches(stream))
+            except Exception as error:
+                stream.error = self._cause(stream, error)
+                # Spark need not tell it again with all that led to it.
+                raise stream.error from None
             stream.pause = FIRST_PAUSE
             stream.failing = False
             report = BatchReport(
@@ -222,6 +234,7 @@ class Job:
                 dead=counts.dead,
                 deliveries=counts.deliveries,
                 candidates=counts.candidates,
+                failed=counts.failed,
                 started=started,
                 seconds=time.monotonic() - clock,
                 lag=_lag(stream.query),

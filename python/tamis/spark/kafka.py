@@ -5,14 +5,24 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
-from tamis.connectors.kafka import DELIVERY_HEADERS, ID_HEADER, KafkaSink, KafkaSource
+from tamis.connectors.kafka import DELIVERY_HEADERS, ID_HEADER, SILENCE_MS, KafkaSink, KafkaSource
 from tamis.envelope import VERSION
 from tamis.spark.envelope import ENVELOPE_TYPE
+
+_READER = {"default.api.timeout.ms": str(SILENCE_MS), "request.timeout.ms": str(SILENCE_MS * 3 // 4)}
+_WRITER = {"max.block.ms": str(SILENCE_MS), "delivery.timeout.ms": str(SILENCE_MS)} | {
+    "request.timeout.ms": str(SILENCE_MS * 3 // 4)
+}
+"""What clients are told unless the settings say otherwise."""
 
 
 def read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
     """The messages of topics as they come. What Kafka dropped before it was read stops the query."""
-    reader = spark.readStream.format("kafka").options(**_client(source.servers, source.client))
+    client = _READER | dict(source.client)
+    reader = spark.readStream.format("kafka").options(**_client(source.servers, client))
+    # The job itself tries again, and says so; Spark would go on for minutes without a word.
+    reader = reader.option("kafkaConsumer.pollTimeoutMs", client["default.api.timeout.ms"])
+    reader = reader.option("fetchOffset.numRetries", 1)
     reader = reader.option("subscribe", ",".join(source.topics)).option("startingOffsets", source.starting)
     reader = reader.option("maxOffsetsPerTrigger", source.max_offsets).option("includeHeaders", True)
     return from_kafka(reader.option("failOnDataLoss", True).load(), source)
@@ -63,7 +73,7 @@ def to_kafka(deliveries: DataFrame, sink: KafkaSink) -> DataFrame:
 
 def sink_options(sink: KafkaSink) -> dict[str, str]:
     """What a writer of the format `kafka` is told, beside the rows."""
-    return _client(sink.servers, sink.client) | {"includeHeaders": "true"}
+    return _client(sink.servers, _WRITER | dict(sink.client)) | {"includeHeaders": "true"}
 
 
 def _topic(sink: KafkaSink) -> Column:

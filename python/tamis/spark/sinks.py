@@ -16,6 +16,7 @@ from tamis.spark.dead_letters import bury
 from tamis.spark.kafka import sink_options, to_kafka
 from tamis.spark.outbox import write_outbox
 from tamis.spark.pipeline import Sink, Write
+from tamis.spark.trouble import clear
 
 _ORDER = (DirectorySink, TopicSink, ConsoleSink)
 """What knows a batch again comes first; what people only look at comes last, and tells of what is done."""
@@ -58,7 +59,11 @@ def _to_outbox(outbox: Outbox, rows: DataFrame, batch: Batch) -> None:
 
 
 def _to_topics(sink: KafkaSink, rows: DataFrame, batch: Batch) -> None:
-    to_kafka(rows, sink).write.format("kafka").options(**sink_options(sink)).save()
+    try:
+        to_kafka(rows, sink).write.format("kafka").options(**sink_options(sink)).save()
+    except Exception as error:
+        # Spark has no type for what Java says of Kafka.
+        raise clear(error, sink.place) from error
 
 
 def _to_console(limit: int, rows: DataFrame, batch: Batch) -> None:

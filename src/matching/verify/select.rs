@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::{Path, Sink, Verifier};
 use crate::document::NodeRef;
+use crate::ids::ElementId;
 use crate::index::twig::{AND, NOT, OR};
 
 impl Verifier<'_> {
@@ -12,6 +13,16 @@ impl Verifier<'_> {
         let mut nodes = Vec::new();
         self.each_path(offset, &mut |verifier, path| verifier.select(path, NodeRef::Document, &mut nodes));
         self.in_order(nodes)
+    }
+
+    /// Whether a condition holds of an element.
+    pub fn holds_at(&mut self, offset: u32, element: ElementId) -> bool {
+        self.expr(offset, NodeRef::Element(element))
+    }
+
+    /// Appends the nodes that a path selects from an element.
+    pub fn select_from(&mut self, offset: u32, element: ElementId, nodes: &mut Vec<NodeRef>) {
+        self.select(offset, NodeRef::Element(element), nodes);
     }
 
     /// The ways to those nodes, one node per step, up to `limit` of them.

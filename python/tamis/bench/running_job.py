@@ -1,0 +1,122 @@
+"""`tamis run` in a process of its own, as people run it, to be timed from outside."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tamis.catalog import Catalog
+from tamis.connectors.outbox import Outbox
+from tamis.errors import TamisError
+from tamis.status import StatusError, read_status
+from tamis.subscription import NewSubscription
+
+SETTINGS = """
+[spark]
+master = "local[2]"
+config = { "spark.driver.memory" = "2g" }
+"""
+
+EVERYTHING = NewSubscription("reader", "/*", id="everything")
+"""Somebody who wants every message: so each has a delivery to wait for."""
+
+PATIENCE_S = 600.0
+"""A job that gets nowhere for so long never will."""
+
+
+class JobBenchError(TamisError):
+    """A job that did not do what was to be measured."""
+
+
+@dataclass(frozen=True)
+class JobFolder:
+    """What a job has: its settings, catalog, inbox and outbox."""
+
+    path: Path
+
+    def make(self, subscriptions: Iterable[str] = ()) -> None:
+        """A catalog with these queries, beside `EVERYTHING`."""
+        (self.path / "inbox").mkdir(parents=True)
+        (self.path / "tamis.toml").write_text(SETTINGS)
+        with Catalog(str(self.path / "tamis.db")) as catalog:
+            catalog.add(EVERYTHING)
+            lines = (NewSubscription("trader", query, id=f"s{n}") for n, query in enumerate(subscriptions))
+            catalog.import_(enumerate(lines), _unexpected)
+
+    def publish(self, name: str, message: bytes) -> float:
+        """Let a message enter; when it did."""
+        draft = self.path / "inbox" / f".{name}"
+        draft.write_bytes(message)
+        now = time.time()
+        draft.rename(self.path / "inbox" / name)
+        return now
+
+    def delivered(self) -> dict[str, float]:
+        """The messages that `EVERYTHING` got, and when each could be read."""
+        outbox = Outbox(self.path / "outbox")
+        found: dict[str, float] = {}
+        for publication in outbox.published():
+            # A manifest is renamed into its place, and its inode changes then.
+            manifest = self.path / "outbox" / "manifests" / f"{publication.batch}.json"
+            readable = manifest.stat().st_ctime
+            for rows in outbox.read(publication, subscriber=EVERYTHING.subscriber):
+                found |= dict.fromkeys(map(str, rows.column("message").to_pylist()), readable)
+        return found
+
+    @property
+    def batches(self) -> int:
+        """How many batches with deliveries there are."""
+        return sum(1 for _ in (self.path / "outbox" / "manifests").glob("*.json"))
+
+    @contextmanager
+    def running(self) -> Iterator["RunningJob"]:
+        """The job, stopped afterwards."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
+        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        with (self.path / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tamis.cli", "run", "--config", str(self.path / "tamis.toml")],
+                stdout=log, stderr=log, cwd=self.path, env=environment, start_new_session=True,
+            )  # fmt: skip
+            try:
+                yield RunningJob(self, process)
+                process.terminate()
+                process.wait(PATIENCE_S)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """A job that runs."""
+
+    folder: JobFolder
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def read(self) -> int:
+        """How many messages the job has read and is done with."""
+        try:
+            return sum(source.totals.read for source in read_status(self.folder.path / "state").sources)
+        except StatusError:
+            return 0
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Until it is so."""
+        end = time.monotonic() + PATIENCE_S
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > end:
+                last = (self.folder.path / "log").read_text(errors="replace")[-2000:]
+                raise JobBenchError("no-progress", f"the job got nowhere; the end of its log:\n{last}")
+            time.sleep(0.02)
+
+
+def _unexpected(refusal: object) -> None:
+    raise JobBenchError("refused", f"a generated subscription was refused: {refusal}")

@@ -1,0 +1,418 @@
+//! Constructed elements: `<name attribute="…">…</name>`, as XQuery reads them.
+//!
+//! Here the lexer stands between characters, not at a token: `Lexer::at` is the place.
+
+use super::ast::{Axis, Name, NameTest, Node};
+use super::hints;
+use super::lexer::Token;
+use super::namespaces::XML_URI;
+use super::parser::Parser;
+use super::refusal::Refused;
+use super::transformation::{Attribute, Element, Part, PrefixedName};
+use crate::document::chars::{self, is_name_start};
+
+/// What an element can contain, outside a block or inside.
+pub(super) trait Content: Sized {
+    fn text(text: String) -> Self;
+    fn element(element: Element<Self>) -> Self;
+    /// What stands in braces; here after the opening one, afterwards behind the closing one.
+    fn enclosed(parser: &mut Parser<'_>) -> Result<Self, Refused>;
+    /// The return path of attributes.
+    fn attribute(&self, parser: &Parser<'_>) -> Option<usize>;
+}
+
+/// An attribute as it stands in a tag. What it means is known once the tag's namespaces are.
+struct Written<'a> {
+    at: usize,
+    prefix: &'a str,
+    local: &'a str,
+    /// Where its value starts, after the quote.
+    value: usize,
+    quote: u8,
+}
+
+impl<'a> Written<'a> {
+    /// The prefix that it declares.
+    fn declares(&self) -> Option<&'a str> {
+        match (self.prefix, self.local) {
+            ("", "xmlns") => Some(""),
+            ("xmlns", prefix) => Some(prefix),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Parser<'a> {
+    /// Whether the token is the `<` of a tag, and not a comparison.
+    pub(super) fn at_constructor(&self) -> bool {
+        if !matches!(self.lexer.token, Token::Compare(_)) {
+            return false;
+        }
+        let mut characters = self.lexer.text[self.lexer.start..].chars();
+        characters.next() == Some('<')
+            && characters.next().is_some_and(|c| matches!(c, '!' | '?' | '/') || is_name_start(c))
+    }
+
+    /// An element where tokens stand before and after.
+    pub(super) fn constructor<T: Content>(&mut self) -> Result<Element<T>, Refused> {
+        self.lexer.at = self.lexer.start;
+        let element = self.element()?;
+        self.lexer.advance()?;
+        Ok(element)
+    }
+
+    /// `element = "<" name attribute* ("/>" | ">" content "</" name ">")`
+    fn element<T: Content>(&mut self) -> Result<Element<T>, Refused> {
+        self.not_an_element()?;
+        let start = self.lexer.at;
+        self.lexer.start = start;
+        self.count()?;
+        self.enter()?;
+        self.lexer.at += 1;
+        let (prefix, local) = self.qualified_name()?;
+        let (written, empty) = self.tag()?;
+        let after = self.lexer.at;
+
+        let mark = self.construction.scope.mark();
+        for (place, attribute) in written.iter().enumerate() {
+            let Some(prefix) = attribute.declares() else { continue };
+            if written[..place].iter().any(|before| before.declares() == Some(prefix)) {
+                return Err(self.duplicate(attribute.at, attribute.local));
+            }
+            self.declare(prefix, attribute)?;
+        }
+        self.use_prefix(prefix, start + 1)?;
+        let mut element = Element {
+            name: PrefixedName { prefix: prefix.to_string(), local: local.to_string() },
+            namespaces: Vec::new(),
+            attributes: Vec::new(),
+            content: Vec::new(),
+        };
+        // Expanded, to tell which are one attribute.
+        let mut names: Vec<Name> = Vec::new();
+        for attribute in written.iter().filter(|attribute| attribute.declares().is_none()) {
+            self.lexer.start = attribute.at;
+            self.count()?;
+            let name = self.attribute_name(attribute)?;
+            if names.contains(&name) {
+                return Err(self.duplicate(attribute.at, attribute.local));
+            }
+            names.push(name);
+            let (prefix, local) = (attribute.prefix.to_string(), attribute.local.to_string());
+            let value = self.value(attribute)?;
+            element.attributes.push(Attribute { name: PrefixedName { prefix, local }, value });
+        }
+        let declared = self.construction.scope.since(mark).iter();
+        element.namespaces = declared.map(|(prefix, uri)| (prefix.to_string(), uri.clone())).collect();
+        element.namespaces.sort_unstable();
+        for (_, uri) in &element.namespaces {
+            self.repeat(uri.len(), start)?;
+        }
+        self.lexer.at = after;
+        if !empty {
+            element.content = self.content(start, names)?;
+            self.end_tag(start, prefix, local)?;
+        }
+        self.construction.scope.leave(mark);
+        self.leave();
+        Ok(element)
+    }
+
+    /// Refuses what begins with `<` and is neither element nor text.
+    fn not_an_element(&self) -> Result<(), Refused> {
+        let at = self.lexer.at;
+        let refusal = match self.lexer.peek(1) {
+            Some(b'!') if self.ahead("<!--") => ("constructor", hints::COMMENT),
+            Some(b'!') if self.ahead("<![CDATA[") => ("template", hints::TEXT_ALONE),
+            Some(b'!') => ("constructor", hints::DECLARATION),
+            Some(b'?') => ("constructor", hints::INSTRUCTION),
+            Some(b'/') => ("mismatched-tag", hints::END_TAG_ALONE),
+            _ => return Ok(()),
+        };
+        Err(self.refuse(at, refusal.0, refusal.1))
+    }
+
+    /// `prefix:local` or `local`
+    fn qualified_name(&mut self) -> Result<(&'a str, &'a str), Refused> {
+        let first = self.lexer.ncname()?;
+        if self.peek() != Some(b':') {
+            return Ok(("", first));
+        }
+        self.lexer.at += 1;
+        Ok((first, self.lexer.ncname()?))
+    }
+
+    /// The rest of a tag after its name: the attributes, unread, and whether it ends with `/>`.
+    fn tag(&mut self) -> Result<(Vec<Written<'a>>, bool), Refused> {
+        let mut written = Vec::new();
+        loop {
+            let spaced = self.peek().is_some_and(chars::is_space);
+            self.lexer.skip_space();
+            if self.ahead("/>") {
+                self.lexer.at += 2;
+                return Ok((written, true));
+            }
+            if self.ahead(">") {
+                self.lexer.at += 1;
+                return Ok((written, false));
+            }
+            let at = self.lexer.at;
+            if !spaced || self.peek().is_none() {
+                let what = if self.peek().is_none() { "the query ends" } else { "something else stands" };
+                let reason = format!("{what} where an attribute, `>` or `/>` should be");
+                return Err(self.refuse(at, "syntax", reason));
+            }
+            let (prefix, local) = self.qualified_name()?;
+            self.lexer.skip_space();
+            if self.peek() != Some(b'=') {
+                return Err(self.refuse(self.lexer.at, "syntax", "an attribute is written `name=\"value\"`"));
+            }
+            self.lexer.at += 1;
+            self.lexer.skip_space();
+            let Some(quote @ (b'"' | b'\'')) = self.peek() else {
+                return Err(self.refuse(self.lexer.at, "syntax", "an attribute value stands in quotes"));
+            };
+            let value = self.lexer.at + 1;
+            self.lexer.at = self.value_end(value, quote)? + 1;
+            written.push(Written { at, prefix, local, value, quote });
+        }
+    }
+
+    /// Where the value that starts at `start` ends. Braces may hold quotes of their own.
+    fn value_end(&self, start: usize, quote: u8) -> Result<usize, Refused> {
+        let bytes = self.lexer.text.as_bytes();
+        let unclosed = |at: usize, quote: u8| {
+            let reason = format!("what starts here is not closed by `{}`", quote as char);
+            self.refuse(at, "unterminated-literal", reason)
+        };
+        let mut at = start;
+        let mut braces = 0;
+        while let Some(&byte) = bytes.get(at) {
+            let next = bytes.get(at + 1).copied();
+            match byte {
+                b'{' | b'}' if braces == 0 && next == Some(byte) => at += 1,
+                b'{' if braces > 0 && bytes[at - 1] == b'Q' => {
+                    let length = memchr::memchr(b'}', &bytes[at..]);
+                    at += length.ok_or_else(|| unclosed(at, b'}'))?;
+                }
+                b'{' => braces += 1,
+                b'}' if braces > 0 => braces -= 1,
+                b'"' | b'\'' if braces > 0 => {
+                    let length = memchr::memchr(byte, &bytes[at + 1..]);
+                    at += length.ok_or_else(|| unclosed(at, byte))? + 1;
+                }
+                _ if byte == quote && braces == 0 => match next {
+                    Some(next) if next == quote => at += 1,
+                    _ => return Ok(at),
+                },
+                _ => {}
+            }
+            at += 1;
+        }
+        Err(unclosed(start - 1, quote))
+    }
+
+    /// Puts a declaration in force, unless it is already.
+    fn declare(&mut self, prefix: &'a str, attribute: &Written<'a>) -> Result<(), Refused> {
+        self.lexer.start = attribute.at;
+        self.count()?;
+        let uri = match self.value(attribute)?.as_slice() {
+            [] => String::new(),
+            [Part::Text(uri)] => uri.clone(),
+            _ => return Err(self.refuse(attribute.at, "namespace", hints::COMPUTED_NAMESPACE)),
+        };
+        let reserved = prefix == "xmlns"
+            || (prefix == "xml") != (uri == XML_URI)
+            || uri == "http://www.w3.org/2000/xmlns/";
+        if reserved || (uri.is_empty() && !prefix.is_empty()) || uri.contains(['{', '}']) {
+            let reason = format!("the prefix `{prefix}` cannot be bound to {uri:?}");
+            return Err(self.refuse(attribute.at, "namespace", reason));
+        }
+        let scope = &mut self.construction.scope;
+        if prefix != "xml" && !scope.says(prefix, &uri) {
+            scope.bind(prefix, uri);
+        }
+        Ok(())
+    }
+
+    /// Declares a prefix where no constructed element around does.
+    fn use_prefix(&mut self, prefix: &'a str, at: usize) -> Result<(), Refused> {
+        if prefix.is_empty() || prefix == "xml" || self.construction.scope.uri(prefix).is_some() {
+            return Ok(());
+        }
+        let uri = self.uri(prefix, at)?.to_string();
+        self.construction.scope.bind(prefix, uri);
+        Ok(())
+    }
+
+    fn attribute_name(&mut self, attribute: &Written<'a>) -> Result<Name, Refused> {
+        self.use_prefix(attribute.prefix, attribute.at)?;
+        let uri = match attribute.prefix {
+            "" => "",
+            prefix => self.uri(prefix, attribute.at)?,
+        };
+        Ok(Name { uri: uri.to_string(), local: attribute.local.to_string() })
+    }
+
+    fn value(&mut self, attribute: &Written<'a>) -> Result<Vec<Part>, Refused> {
+        let mut parts = Vec::new();
+        let mut text = String::new();
+        self.lexer.at = attribute.value;
+        while let Some(byte) = self.peek() {
+            match byte {
+                byte if byte == attribute.quote => {
+                    if self.lexer.peek(1) != Some(byte) {
+                        break;
+                    }
+                    text.push(byte.into());
+                    self.lexer.at += 2;
+                }
+                b'"' | b'\'' => {
+                    text.push(byte.into());
+                    self.lexer.at += 1;
+                }
+                b'{' | b'}' => match self.doubled_brace()? {
+                    Some(brace) => text.push(brace),
+                    None => {
+                        if !text.is_empty() {
+                            parts.push(Part::Text(std::mem::take(&mut text)));
+                        }
+                        self.lexer.at += 1;
+                        parts.push(self.enclosed_part()?);
+                    }
+                },
+                b'&' => text.push(self.reference()?),
+                b'<' => {
+                    let reason = "a `<` in an attribute value is written `&lt;`";
+                    return Err(self.refuse(self.lexer.at, "syntax", reason));
+                }
+                b'\t' | b'\n' | b'\r' => {
+                    self.line_end();
+                    text.push(' ');
+                }
+                _ => self.plain(&mut text, b"\"'{}&<\t\n\r")?,
+            }
+        }
+        if !text.is_empty() {
+            parts.push(Part::Text(text));
+        }
+        Ok(parts)
+    }
+
+    /// What stands between the tags, up to the end tag. `start`: where the start tag is.
+    fn content<T: Content>(&mut self, start: usize, mut names: Vec<Name>) -> Result<Vec<T>, Refused> {
+        let mut content = Vec::new();
+        let mut text = Text::default();
+        let mut attributes = 0;
+        loop {
+            match self.peek() {
+                None => return Err(self.refuse(start, "unclosed-element", hints::UNCLOSED)),
+                Some(b'<') if self.ahead("<![CDATA[") => self.section(&mut text)?,
+                Some(b'<') => {
+                    text.finish(&mut content);
+                    if self.ahead("</") {
+                        return Ok(content);
+                    }
+                    content.push(T::element(self.element()?));
+                }
+                Some(b'{' | b'}') => match self.doubled_brace()? {
+                    Some(brace) => text.push(brace),
+                    None => {
+                        text.finish(&mut content);
+                        let at = self.lexer.at;
+                        self.lexer.at += 1;
+                        let item = T::enclosed(self)?;
+                        if let Some(place) = item.attribute(self) {
+                            if content.len() > attributes {
+                                return Err(self.refuse(at, "attribute-place", hints::LATE_ATTRIBUTE));
+                            }
+                            self.new_attribute(place, &mut names, at)?;
+                            attributes += 1;
+                        }
+                        content.push(item);
+                    }
+                },
+                Some(b'&') => text.push(self.reference()?),
+                Some(b'\r') => {
+                    self.line_end();
+                    text.characters.push('\n');
+                }
+                Some(_) => self.plain(&mut text.characters, b"<{}&\r")?,
+            }
+        }
+    }
+
+    /// `<![CDATA[…]]>`
+    fn section(&mut self, text: &mut Text) -> Result<(), Refused> {
+        let start = self.lexer.at;
+        self.lexer.at += "<![CDATA[".len();
+        let Some(length) = self.lexer.text[self.lexer.at..].find("]]>") else {
+            return Err(self.refuse(start, "syntax", "the CDATA section is not closed by `]]>`"));
+        };
+        let section = self.checked(&self.lexer.text[self.lexer.at..][..length])?;
+        text.characters.push_str(&section.replace("\r\n", "\n").replace('\r', "\n"));
+        text.kept = true;
+        self.lexer.at += length + "]]>".len();
+        Ok(())
+    }
+
+    /// Refuses an attribute of the bound element that the constructed one has already.
+    fn new_attribute(&self, place: usize, names: &mut Vec<Name>, at: usize) -> Result<(), Refused> {
+        let path = self.return_path_at(place);
+        let [step] = path.steps.as_slice() else { return Ok(()) };
+        let (Axis::Child, Node::Attribute(NameTest::Name(name))) = (step.axis, &step.node) else {
+            return Ok(());
+        };
+        if names.contains(name) {
+            return Err(self.duplicate(at, &name.local));
+        }
+        names.push(name.clone());
+        Ok(())
+    }
+
+    /// `</name>`, which must be the name of the start tag at `start`.
+    fn end_tag(&mut self, start: usize, prefix: &str, local: &str) -> Result<(), Refused> {
+        let at = self.lexer.at;
+        self.lexer.at += 2;
+        if self.qualified_name()? != (prefix, local) {
+            let colon = if prefix.is_empty() { "" } else { ":" };
+            let line = 1 + self.lexer.text[..start].matches('\n').count();
+            let reason =
+                format!("`</{prefix}{colon}{local}>` should be here: its start tag is in line {line}");
+            return Err(self.refuse(at, "mismatched-tag", reason));
+        }
+        self.lexer.skip_space();
+        if self.peek() != Some(b'>') {
+            return Err(self.refuse(self.lexer.at, "syntax", "`>` should be here"));
+        }
+        self.lexer.at += 1;
+        Ok(())
+    }
+
+    #[cold]
+    fn duplicate(&self, at: usize, name: &str) -> Refused {
+        self.refuse(at, "duplicate-attribute", format!("a second attribute `{name}` of one element"))
+    }
+}
+
+/// Text between tags and braces. White space alone is left out, unless it is there on purpose: by
+/// reference or in a CDATA section.
+#[derive(Default)]
+struct Text {
+    characters: String,
+    kept: bool,
+}
+
+impl Text {
+    fn push(&mut self, character: char) {
+        self.characters.push(character);
+        self.kept = true;
+    }
+
+    fn finish<T: Content>(&mut self, content: &mut Vec<T>) {
+        let Text { characters, kept } = std::mem::take(self);
+        if !characters.is_empty() && (kept || !characters.bytes().all(chars::is_space)) {
+            content.push(T::text(characters));
+        }
+    }
+}

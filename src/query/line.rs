@@ -1,0 +1,53 @@
+//! Lines of element steps: what the shared automaton matches, and what streams are made of.
+
+use super::ast::{Axis, NameTest, Node, Path};
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct LineStep {
+    pub axis: Axis,
+    pub test: NameTest,
+}
+
+/// Element steps without predicates, from the document node or from the element that is bound.
+pub type Line = Vec<LineStep>;
+
+/// What a path takes at the elements its line leads to.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Leaf {
+    Element,
+    Attribute(NameTest),
+    Text,
+}
+
+/// A relative path as a line and a leaf; `None` if it has to be searched for: it has predicates, or
+/// takes leaves at every depth.
+pub fn streamed(path: &Path) -> Option<(Line, Leaf)> {
+    if path.absolute {
+        return None;
+    }
+    let mut line = Line::with_capacity(path.steps.len());
+    let mut leaf = Leaf::Element;
+    for step in &path.steps {
+        if !step.predicates.is_empty() {
+            return None;
+        }
+        match (&step.node, step.axis) {
+            (Node::Element(test), axis) => line.push(LineStep { axis, test: test.clone() }),
+            (Node::Attribute(test), Axis::Child) => leaf = Leaf::Attribute(test.clone()),
+            (Node::Text, Axis::Child) => leaf = Leaf::Text,
+            (_, Axis::Descendant) => return None,
+        }
+    }
+    Some((line, leaf))
+}
+
+/// The element steps of a path, without their predicates. Steps to attributes and text end it.
+pub fn skeleton(path: &Path) -> Line {
+    path.steps
+        .iter()
+        .map_while(|step| match &step.node {
+            Node::Element(test) => Some(LineStep { axis: step.axis, test: test.clone() }),
+            Node::Attribute(_) | Node::Text => None,
+        })
+        .collect()
+}

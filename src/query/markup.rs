@@ -1,0 +1,88 @@
+//! The characters of constructed elements: references, braces, line ends.
+
+use super::hints;
+use super::parser::Parser;
+use super::refusal::Refused;
+use crate::document::chars;
+
+impl<'a> Parser<'a> {
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.lexer.peek(0)
+    }
+
+    /// Whether these characters come next.
+    pub(super) fn ahead(&self, characters: &str) -> bool {
+        self.lexer.text.as_bytes()[self.lexer.at..].starts_with(characters.as_bytes())
+    }
+
+    /// `{{`, `}}` or one of them alone: gives the character that a pair stands for.
+    pub(super) fn doubled_brace(&mut self) -> Result<Option<char>, Refused> {
+        let at = self.lexer.at;
+        let (brace, next) = (self.lexer.peek(0), self.lexer.peek(1));
+        if brace == next {
+            self.lexer.at += 2;
+            return Ok(brace.map(char::from));
+        }
+        match brace {
+            Some(b'}') => Err(self.refuse(at, "syntax", "a `}` that is text is written `}}`")),
+            _ => Ok(None),
+        }
+    }
+
+    /// Appends the plain characters up to one that has a meaning of its own.
+    pub(super) fn plain(&mut self, text: &mut String, special: &[u8]) -> Result<(), Refused> {
+        let rest = &self.lexer.text[self.lexer.at..];
+        let length = rest.bytes().position(|byte| special.contains(&byte)).unwrap_or(rest.len());
+        let run = self.checked(&rest[..length])?;
+        text.push_str(run);
+        self.lexer.at += length;
+        Ok(())
+    }
+
+    /// Refuses characters that no XML document may contain; here at their beginning.
+    pub(super) fn checked(&self, run: &'a str) -> Result<&'a str, Refused> {
+        match run.char_indices().find(|&(_, c)| !chars::is_char(c)) {
+            Some((offset, c)) => {
+                let reason = format!("the character {c:?} cannot stand in XML");
+                Err(self.refuse(self.lexer.at + offset, "syntax", reason))
+            }
+            None => Ok(run),
+        }
+    }
+
+    /// `\r\n` and `\r` are line ends like `\n`.
+    pub(super) fn line_end(&mut self) {
+        self.lexer.at += if self.ahead("\r\n") { 2 } else { 1 };
+    }
+
+    /// `&lt;` and the like, `&#10;`, `&#xA;`; here at the ampersand.
+    pub(super) fn reference(&mut self) -> Result<char, Refused> {
+        let at = self.lexer.at;
+        let rest = &self.lexer.text[at + 1..];
+        let name = rest.split_once(';').map(|(name, _)| name).unwrap_or_default();
+        let character = match name.as_bytes() {
+            b"lt" => Some('<'),
+            b"gt" => Some('>'),
+            b"amp" => Some('&'),
+            b"quot" => Some('"'),
+            b"apos" => Some('\''),
+            [b'#', b'x', digits @ ..] => numbered(digits, 16),
+            [b'#', digits @ ..] => numbered(digits, 10),
+            _ => None,
+        };
+        let Some(character) = character else {
+            return Err(self.refuse(at, "bad-reference", hints::REFERENCE));
+        };
+        self.lexer.at = at + name.len() + 2;
+        Ok(character)
+    }
+}
+
+/// The character with a number, if it may stand in XML.
+fn numbered(digits: &[u8], radix: u32) -> Option<char> {
+    if digits.is_empty() || !digits.iter().all(|&digit| char::from(digit).is_digit(radix)) {
+        return None;
+    }
+    let number = u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()?;
+    char::from_u32(number).filter(|&c| chars::is_char(c))
+}

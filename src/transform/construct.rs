@@ -1,0 +1,223 @@
+//! Groups of nodes → output, by a transformation's program.
+
+use std::fmt;
+use std::io::Write;
+
+use rustc_hash::FxHashSet;
+
+use super::copy::{Context, Copyist, Extra};
+use super::escape;
+use super::program::{Op, Program, Receiver};
+use crate::document::NodeRef;
+use crate::error::Exceeded;
+use crate::ids::{ElementId, NameId};
+
+/// What a transformation takes from a message: for each block the bound elements, for each of these and each
+/// return path the nodes, all of them distinct and in document order.
+pub trait Lists {
+    fn bindings(&self, block: usize) -> &[ElementId];
+    /// `binding`: the place among the block's bindings.
+    fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef];
+}
+
+/// An output that cannot be made. It concerns one transformation of one message, and nothing else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConstructError {
+    pub code: &'static str,
+    pub reason: String,
+    pub exceeded: Option<Exceeded>,
+}
+
+impl fmt::Display for ConstructError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.reason)
+    }
+}
+
+impl std::error::Error for ConstructError {}
+
+/// Appends what a transformation makes of a message; of no binding it makes nothing, and false is given.
+/// `limit`: bytes that may be appended. After an error, `out` is as it was.
+pub fn construct(
+    program: &Program,
+    copyist: &Copyist<'_>,
+    lists: &impl Lists,
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Result<bool, ConstructError> {
+    if (0..program.blocks).all(|block| lists.bindings(block).is_empty()) {
+        return Ok(false);
+    }
+    let start = out.len();
+    let mut construction = Construction {
+        program,
+        copyist,
+        lists,
+        start,
+        limit,
+        out,
+        open: Vec::new(),
+        extras: Vec::new(),
+        marks: Vec::new(),
+    };
+    match construction.run() {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            out.truncate(start);
+            Err(error)
+        }
+    }
+}
+
+struct Construction<'a, L> {
+    program: &'a Program,
+    copyist: &'a Copyist<'a>,
+    lists: &'a L,
+    start: usize,
+    limit: usize,
+    out: &'a mut Vec<u8>,
+    /// Where the contents of elements begin that may be empty.
+    open: Vec<usize>,
+    /// What attributes of the message made constructed elements declare.
+    extras: Vec<Extra>,
+    /// How many there were when such an element began.
+    marks: Vec<usize>,
+}
+
+impl<'a, L: Lists> Construction<'a, L> {
+    fn run(&mut self) -> Result<(), ConstructError> {
+        let ops = self.program.ops.as_slice();
+        let mut at = 0;
+        while at < ops.len() {
+            let Op::Block { block, end } = ops[at] else {
+                self.step(&ops[at], 0, 0)?;
+                at += 1;
+                continue;
+            };
+            for binding in 0..self.lists.bindings(block).len() {
+                for op in &ops[at + 1..end] {
+                    self.step(op, block, binding)?;
+                }
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn step(&mut self, op: &Op, block: usize, binding: usize) -> Result<(), ConstructError> {
+        let list = |path: usize| self.lists.list(block, path, binding);
+        match op {
+            Op::Write(range) => self.out.extend_from_slice(&self.program.bytes[range.clone()]),
+            Op::Nodes { path, scope } => return self.nodes(list(*path), *scope),
+            Op::Count(path) => {
+                // Writing to a vector cannot fail.
+                let _ = write!(self.out, "{}", list(*path).len());
+            }
+            Op::First(path) => escape::text(self.first(list(*path)), self.out),
+            Op::FirstValue(path) => escape::value(self.first(list(*path)), self.out),
+            Op::Values(path) => return self.values(list(*path)),
+            Op::Attributes(receiver) => return self.attributes(receiver, block, binding),
+            Op::Leave => {
+                let mark = self.marks.pop().unwrap_or_default();
+                self.extras.truncate(mark);
+            }
+            Op::Open => self.open.push(self.out.len()),
+            Op::Close(end_tag) => {
+                if self.open.pop() == Some(self.out.len()) {
+                    self.out.pop();
+                    self.out.extend_from_slice(b"/>");
+                } else {
+                    self.out.extend_from_slice(&self.program.bytes[end_tag.clone()]);
+                }
+            }
+            Op::Block { .. } => {}
+        }
+        self.check()
+    }
+
+    fn nodes(&mut self, nodes: &[NodeRef], scope: usize) -> Result<(), ConstructError> {
+        let context = Context { scopes: &self.program.scopes, scope, extras: &self.extras };
+        for &node in nodes {
+            match node {
+                NodeRef::Element(element) => self.copyist.element(element, &context, self.out),
+                node => escape::text(self.copyist.document.value_of(node), self.out),
+            }
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    fn values(&mut self, nodes: &[NodeRef]) -> Result<(), ConstructError> {
+        for (place, &node) in nodes.iter().enumerate() {
+            if place > 0 {
+                self.out.push(b' ');
+            }
+            escape::value(self.copyist.document.value_of(node), self.out);
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    fn first(&self, nodes: &[NodeRef]) -> &'a [u8] {
+        nodes.first().map_or(b"", |&node| self.copyist.document.value_of(node))
+    }
+
+    fn attributes(
+        &mut self,
+        receiver: &Receiver,
+        block: usize,
+        binding: usize,
+    ) -> Result<(), ConstructError> {
+        self.marks.push(self.extras.len());
+        let mut names: FxHashSet<NameId> = FxHashSet::default();
+        for &path in &receiver.paths {
+            for &node in self.lists.list(block, path, binding) {
+                let NodeRef::Attribute(element, place) = node else { continue };
+                let name = self.copyist.document.attributes[place as usize].name;
+                let (uri, local) = self.copyist.name(name);
+                let has = |(its_uri, its_local): &(String, String)| {
+                    its_uri.as_bytes() == uri && its_local.as_bytes() == local
+                };
+                if !names.insert(name) || receiver.names.iter().any(has) {
+                    return Err(duplicate(local));
+                }
+                let (scopes, scope) = (&self.program.scopes, receiver.scope);
+                let context = Context { scopes, scope, extras: &self.extras };
+                let declared = self.copyist.attribute(element, place, &context, self.out);
+                self.extras.extend(declared.map(|(prefix, uri)| Extra {
+                    prefix,
+                    uri,
+                    depth: receiver.depth,
+                }));
+                self.check()?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn check(&self) -> Result<(), ConstructError> {
+        let length = self.out.len() - self.start;
+        if length > self.limit { Err(too_long(length, self.limit)) } else { Ok(()) }
+    }
+}
+
+#[cold]
+fn too_long(length: usize, limit: usize) -> ConstructError {
+    ConstructError {
+        code: "output-limit",
+        reason: format!("the output is too long: {length} bytes, at most {limit}"),
+        exceeded: Some(Exceeded { value: length as u64, limit: limit as u64 }),
+    }
+}
+
+#[cold]
+fn duplicate(local: &[u8]) -> ConstructError {
+    let name = String::from_utf8_lossy(local);
+    ConstructError {
+        code: "duplicate-attribute",
+        reason: format!("the message gives a constructed element a second attribute `{name}`"),
+        exceeded: None,
+    }
+}

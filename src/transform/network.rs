@@ -1,0 +1,398 @@
+//! Transformations planned onto a network of operators that they share.
+//!
+//! ```text
+//! stream of a line ─┬─ join ── selection ── condition ─┐
+//!   (automaton)     │                                  ├─ bindings ─┐
+//!                   ├──────────────────────────────────┘            ├─ outer-join-select → construct
+//!                   └─ join ── group ───────────────────────────────┘
+//! ```
+//!
+//! An operator is told by its signature (`Shared`): what two transformations have in common is computed
+//! once a message. Operators are made when the first transformation that needs them matches.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::index::columns::View;
+use crate::index::twig::Twigs;
+use crate::matching::names::Names;
+use crate::query::ast::{Axis, Expr, Literal, NameTest, Operator, Path, Predicate, Test};
+use crate::query::line::{Leaf, Line, LineStep, skeleton, streamed};
+use crate::query::transformation::{Block, Transformation};
+use crate::transform::Program;
+use crate::transform::claims::{self, Claim};
+use crate::transform::rewrite::{Above, rewrite};
+use crate::transform::schema::Schema;
+use crate::transform::shared::Shared;
+
+/// Longer lines are searched for: sets of steps are words.
+const MOST_STEPS: usize = 63;
+
+/// The elements at the end of a line, from the automaton.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Stream {
+    pub root: u32,
+    pub line: Line,
+}
+
+/// What a stream needs while it is made.
+pub struct StreamPlan {
+    /// The trie node that the elements bind.
+    pub node: u32,
+    /// Axis and label of each step.
+    pub steps: Vec<(Axis, u32)>,
+}
+
+/// Pairs of a bound element and an element that the path from there leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Join {
+    /// Streams; the line of `binding` begins that of `end`.
+    pub binding: u32,
+    pub end: u32,
+}
+
+impl JoinPlan {
+    /// Whether pairs come ordered by the bound element.
+    pub fn is_ordered(&self) -> bool {
+        self.rest == 0 || self.ordered.is_some()
+    }
+}
+
+pub struct JoinPlan {
+    /// How many steps the path from the bound element has.
+    pub rest: usize,
+    /// Whether it has no `//`: then the bound element is so many levels up.
+    pub direct: bool,
+    /// What proves that no pair is found twice; without it duplicates are eliminated.
+    pub distinct: Option<Claim>,
+    /// What proves that pairs come ordered by the bound element, to be merged; else they are hashed.
+    pub ordered: Option<Claim>,
+}
+
+/// The values that one kind of comparison looks at, indexed: constants look themselves up.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Selection {
+    pub join: u32,
+    pub subject: Subject,
+    pub numeric: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// The string-value.
+    Value,
+    /// Each text node that is a child.
+    Text,
+    /// Each attribute with this label.
+    Attribute(u32),
+}
+
+/// Which bound elements pass a predicate.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// A path leads somewhere.
+    Exists { join: u32, leaf: Option<Subject> },
+    /// A value compares with a constant.
+    Compare { selection: u32, operator: Operator, constant: Constant },
+    /// Anything else, decided on the message: the twig of a predicate, and the stream it filters.
+    Search { stream: u32, twig: u32 },
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Constant {
+    Text(Box<[u8]>),
+    /// By its bits.
+    Number(u64),
+}
+
+/// The elements that a block binds.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Bindings {
+    /// Those of a stream, if conditions hold at the steps that have some: (step, condition).
+    Joined { stream: u32, conditions: Vec<(u32, u32)> },
+    /// Decided on the message: the twig of the path.
+    Search { twig: u32 },
+}
+
+/// The nodes that a return path takes, by bound element.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Group {
+    Joined {
+        join: u32,
+        leaf: Option<Subject>,
+    },
+    /// Decided on the message: the twig of the path.
+    Search {
+        twig: u32,
+    },
+}
+
+/// A block as operators: an outer-join-select of the groups with the bindings.
+pub struct BlockPlan {
+    pub bindings: u32,
+    pub groups: Vec<u32>,
+    /// What proves that no element is bound twice.
+    pub distinct: Option<Claim>,
+}
+
+/// An operator, by its kind and number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum OperatorId {
+    Stream(u32),
+    Join(u32),
+    Selection(u32),
+    Condition(u32),
+    Bindings(u32),
+    Group(u32),
+}
+
+/// A transformation, planned.
+pub struct Plan {
+    /// What is constructed of what is bound: one for transformations that differ in what they bind only.
+    pub construction: u32,
+    pub blocks: Vec<BlockPlan>,
+    /// All that it runs, in the order of planning.
+    pub operators: Vec<OperatorId>,
+}
+
+#[derive(Default)]
+pub struct Network {
+    /// Set if plans are for messages that conform to it.
+    pub schema: Option<Arc<Schema>>,
+    pub streams: Shared<Stream>,
+    pub stream_plans: Vec<StreamPlan>,
+    pub joins: Shared<Join>,
+    pub join_plans: Vec<JoinPlan>,
+    pub selections: Shared<Selection>,
+    pub conditions: Shared<Condition>,
+    pub bindings: Shared<Bindings>,
+    pub groups: Shared<Group>,
+    constructions: Shared<String>,
+    /// By construction.
+    pub programs: Vec<Program>,
+    pub twigs: Twigs,
+    /// The operators of the transformation being planned.
+    planned: Vec<OperatorId>,
+    /// How many transformations use an operator.
+    uses: FxHashMap<OperatorId, u32>,
+}
+
+/// What a plan is made for: a tenant's transformation of one segment.
+#[derive(Clone, Copy)]
+pub struct Ground<'a> {
+    pub view: View<'a>,
+    pub names: &'a Names,
+    /// The tenant's root in the trie.
+    pub root: u32,
+}
+
+impl Network {
+    pub fn new(schema: Option<Arc<Schema>>) -> Network {
+        Network { schema, ..Network::default() }
+    }
+
+    /// How many operators there are of all kinds.
+    pub fn size(&self) -> usize {
+        self.streams.count()
+            + self.joins.count()
+            + self.selections.count()
+            + self.conditions.count()
+            + self.bindings.count()
+            + self.groups.count()
+    }
+
+    /// Plans a transformation.
+    pub fn plan(&mut self, ground: Ground<'_>, transformation: &Transformation) -> Plan {
+        let construction = self.constructions.get(transformation.construction());
+        if construction as usize == self.programs.len() {
+            self.programs.push(Program::new(transformation));
+        }
+        let blocks = transformation.blocks.iter().map(|block| self.block(ground, block)).collect();
+        let mut operators = std::mem::take(&mut self.planned);
+        let mut seen = FxHashSet::default();
+        operators.retain(|operator| seen.insert(*operator));
+        operators.iter().for_each(|operator| *self.uses.entry(*operator).or_default() += 1);
+        Plan { construction, blocks, operators }
+    }
+
+    /// How many transformations use an operator.
+    pub fn uses(&self, operator: OperatorId) -> u32 {
+        self.uses.get(&operator).copied().unwrap_or(0)
+    }
+
+    fn block(&mut self, ground: Ground<'_>, block: &Block) -> BlockPlan {
+        let written = skeleton(&block.binding);
+        let bound = self.line(&written, Above::Document);
+        let stream = self.stream(ground, &written, bound.clone());
+        let distinct = claims::distinct(&bound, self.schema.as_deref());
+        let bindings = self.bind(ground, &block.binding, stream);
+        let groups = block
+            .returns
+            .iter()
+            .map(|path| {
+                let group = match (streamed(path), stream) {
+                    (Some((rest, leaf)), Some(stream)) => self
+                        .join(ground, (&written, &bound, stream), &rest)
+                        .map(|join| Group::Joined { join, leaf: subject(ground, &leaf) }),
+                    _ => None,
+                };
+                let group = group.unwrap_or_else(|| {
+                    let expr = Expr::Path(path.clone(), Test::Exists);
+                    Group::Search { twig: self.twig(ground, &expr) }
+                });
+                let group = self.groups.get(group);
+                self.planned.push(OperatorId::Group(group));
+                group
+            })
+            .collect();
+        BlockPlan { bindings, groups, distinct }
+    }
+
+    /// A line as conforming messages may have it.
+    fn line(&self, line: &[LineStep], above: Above) -> Line {
+        match &self.schema {
+            Some(schema) => rewrite(line, above, schema),
+            None => line.to_vec(),
+        }
+    }
+
+    /// The stream of a line that is written so in the query, or so for messages that conform. `None` if
+    /// the automaton does not have it.
+    fn stream(&mut self, ground: Ground<'_>, written: &[LineStep], line: Line) -> Option<u32> {
+        if line.len() > MOST_STEPS {
+            return None;
+        }
+        let label = |step: &LineStep| ground.names.label_of(&step.test);
+        let mut node = ground.root;
+        for step in written {
+            node = ground.view.child(node, step.axis, label(step))?;
+        }
+        let stream = Stream { root: ground.root, line };
+        let id = self.streams.get(stream);
+        if id as usize == self.stream_plans.len() {
+            let steps = self.streams.at(id).line.iter().map(|step| (step.axis, label(step))).collect();
+            self.stream_plans.push(StreamPlan { node, steps });
+        }
+        self.planned.push(OperatorId::Stream(id));
+        Some(id)
+    }
+
+    /// The join of a bound element's stream with that of a path from there. `None` if it cannot be streamed.
+    fn join(
+        &mut self,
+        ground: Ground<'_>,
+        (written, bound, stream): (&[LineStep], &[LineStep], u32),
+        rest: &[LineStep],
+    ) -> Option<u32> {
+        let above = match &self.schema {
+            Some(schema) => Above::after(bound, schema),
+            None => Above::Unknown,
+        };
+        let rest_line = self.line(rest, above);
+        let line = [bound, &rest_line].concat();
+        let end = self.stream(ground, &[written, rest].concat(), line)?;
+        let id = self.joins.get(Join { binding: stream, end });
+        if id as usize == self.join_plans.len() {
+            let schema = self.schema.as_deref();
+            self.join_plans.push(JoinPlan {
+                rest: rest_line.len(),
+                direct: rest_line.iter().all(|step| step.axis == Axis::Child),
+                distinct: claims::distinct_pairs(bound, &rest_line, schema),
+                ordered: claims::ordered(bound, schema),
+            });
+        }
+        self.planned.push(OperatorId::Join(id));
+        Some(id)
+    }
+
+    fn bind(&mut self, ground: Ground<'_>, path: &Path, stream: Option<u32>) -> u32 {
+        let positions = |predicate: &Predicate| matches!(predicate, Predicate::Position(_));
+        let counted = path.steps.iter().any(|step| step.predicates.iter().any(positions));
+        let bindings = match stream {
+            Some(stream) if !counted => {
+                let conditions = self.conditions(ground, path);
+                conditions.map(|conditions| Bindings::Joined { stream, conditions })
+            }
+            _ => None,
+        };
+        let bindings = bindings.unwrap_or_else(|| {
+            let expr = Expr::Path(path.clone(), Test::Exists);
+            Bindings::Search { twig: self.twig(ground, &expr) }
+        });
+        let bindings = self.bindings.get(bindings);
+        self.planned.push(OperatorId::Bindings(bindings));
+        bindings
+    }
+
+    /// The conditions at the steps of a binding path; `None` if one of them cannot be a stream.
+    fn conditions(&mut self, ground: Ground<'_>, path: &Path) -> Option<Vec<(u32, u32)>> {
+        let written = skeleton(path);
+        let mut conditions = Vec::new();
+        for (at, step) in path.steps.iter().enumerate() {
+            if step.predicates.is_empty() {
+                continue;
+            }
+            let written = &written[..=at];
+            let bound = self.line(written, Above::Document);
+            let stream = self.stream(ground, written, bound.clone())?;
+            for predicate in &step.predicates {
+                let Predicate::Condition(expr) = predicate else { return None };
+                let condition = match self.compared(ground, (written, &bound, stream), expr) {
+                    Some(condition) => condition,
+                    None => Condition::Search { stream, twig: self.twig(ground, expr) },
+                };
+                let condition = self.conditions.get(condition);
+                self.planned.push(OperatorId::Condition(condition));
+                // Rewriting goes from left to right: the step is the last of what its prefix became.
+                conditions.push((bound.len() as u32 - 1, condition));
+            }
+        }
+        conditions.sort_unstable();
+        conditions.dedup();
+        Some(conditions)
+    }
+
+    /// A predicate that streams can decide.
+    fn compared(
+        &mut self,
+        ground: Ground<'_>,
+        bound: (&[LineStep], &[LineStep], u32),
+        expr: &Expr,
+    ) -> Option<Condition> {
+        let Expr::Path(path, test) = expr else { return None };
+        let (rest, leaf) = streamed(path)?;
+        let subject = subject(ground, &leaf);
+        match test {
+            Test::Exists => {
+                let join = self.join(ground, bound, &rest)?;
+                Some(Condition::Exists { join, leaf: subject })
+            }
+            Test::Compare(operator, literal) => {
+                let join = self.join(ground, bound, &rest)?;
+                let text = matches!(operator, Operator::Equal | Operator::NotEqual);
+                let (numeric, constant) = match literal {
+                    Literal::Text(value) if text => (false, Constant::Text(value.as_bytes().into())),
+                    _ => (true, Constant::Number(literal.number().to_bits())),
+                };
+                let subject = subject.unwrap_or(Subject::Value);
+                let selection = self.selections.get(Selection { join, subject, numeric });
+                self.planned.push(OperatorId::Selection(selection));
+                Some(Condition::Compare { selection, operator: *operator, constant })
+            }
+            Test::Contains(_) | Test::StartsWith(_) => None,
+        }
+    }
+
+    fn twig(&mut self, ground: Ground<'_>, expr: &Expr) -> u32 {
+        self.twigs.compile(expr, &mut |test: &NameTest| ground.names.label_of(test))
+    }
+}
+
+fn subject(ground: Ground<'_>, leaf: &Leaf) -> Option<Subject> {
+    match leaf {
+        Leaf::Element => None,
+        Leaf::Text => Some(Subject::Text),
+        Leaf::Attribute(test) => Some(Subject::Attribute(ground.names.label_of(test))),
+    }
+}

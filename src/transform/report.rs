@@ -1,0 +1,175 @@
+//! Which operators a transformation runs on a message, for people.
+
+use crate::index::columns::View;
+use crate::index::trie::ANY;
+use crate::query::ast::{Axis, Name, NameTest, Operator};
+use crate::query::line::LineStep;
+use crate::transform::network::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
+use crate::transform::results::Results;
+
+pub struct OperatorReport {
+    /// stream, join, selection, condition, bindings or group.
+    pub kind: &'static str,
+    pub text: String,
+    /// How many transformations of the index use it.
+    pub shared: u32,
+    /// How much it gave for this message.
+    pub results: usize,
+    /// How it runs, and what a claim spared it.
+    pub note: String,
+}
+
+pub fn report(network: &Network, view: View<'_>, plan: &Plan, results: &Results) -> Vec<OperatorReport> {
+    let told = Told { network, view, plan };
+    let operators = plan.operators.iter();
+    operators
+        .map(|&operator| {
+            let (kind, text, results, note) = told.operator(operator, results);
+            OperatorReport { kind, text, shared: network.uses(operator), results, note }
+        })
+        .collect()
+}
+
+/// Operators in words.
+struct Told<'a> {
+    network: &'a Network,
+    view: View<'a>,
+    plan: &'a Plan,
+}
+
+impl Told<'_> {
+    fn operator(&self, operator: OperatorId, results: &Results) -> (&'static str, String, usize, String) {
+        match operator {
+            OperatorId::Stream(id) => {
+                let note = "matched by the shared automaton".to_string();
+                ("stream", self.stream(id), results.streams.at(id).len(), note)
+            }
+            OperatorId::Join(id) => {
+                let plan = &self.network.join_plans[id as usize];
+                let distinct = plan.distinct.map(|claim| format!("no duplicates ({claim})"));
+                let distinct = distinct.unwrap_or_else(|| "duplicates eliminated".to_string());
+                let note = match plan.ordered {
+                    _ if plan.rest == 0 => "each with itself".to_string(),
+                    Some(claim) => format!("merged ({claim}), {distinct}"),
+                    None => format!("hashed, {distinct}"),
+                };
+                ("join", self.join(id), results.joins.at(id).len(), note)
+            }
+            OperatorId::Selection(id) => {
+                let selection = self.network.selections.at(id);
+                let kind = if selection.numeric { "number" } else { "text" };
+                let text =
+                    format!("{} compared as {kind}", self.taken(selection.join, Some(selection.subject)));
+                let (texts, numbers) = results.selections.at(id);
+                ("selection", text, texts.len() + numbers.len(), "values indexed once".to_string())
+            }
+            OperatorId::Condition(id) => {
+                let condition = self.network.conditions.at(id);
+                let (text, note) = match condition {
+                    Condition::Exists { join, leaf } => (self.taken(*join, *leaf), "semijoin"),
+                    Condition::Compare { selection, operator, constant } => {
+                        let selection = self.network.selections.at(*selection);
+                        let taken = self.taken(selection.join, Some(selection.subject));
+                        let constant = match constant {
+                            Constant::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
+                            Constant::Number(bits) => f64::from_bits(*bits).to_string(),
+                        };
+                        (format!("{taken} {} {constant}", Operator::symbol(*operator)), "semijoin")
+                    }
+                    Condition::Search { stream, .. } => (self.stream(*stream), "searched for"),
+                };
+                ("condition", text, results.conditions.at(id).len(), note.to_string())
+            }
+            OperatorId::Bindings(id) => {
+                let (text, note) = match self.network.bindings.at(id) {
+                    Bindings::Joined { stream, conditions } => {
+                        let distinct = self
+                            .plan
+                            .blocks
+                            .iter()
+                            .find(|block| block.bindings == id)
+                            .and_then(|b| b.distinct);
+                        let note = match distinct {
+                            Some(claim) => format!("no duplicates ({claim})"),
+                            None => "duplicates eliminated".to_string(),
+                        };
+                        (format!("{} with {} conditions", self.stream(*stream), conditions.len()), note)
+                    }
+                    Bindings::Search { .. } => ("the binding path".to_string(), "searched for".to_string()),
+                };
+                ("bindings", text, results.bindings.at(id).len(), note)
+            }
+            OperatorId::Group(id) => match *self.network.groups.at(id) {
+                Group::Joined { join, leaf } => {
+                    let plan = &self.network.join_plans[join as usize];
+                    let note = match plan.ordered {
+                        _ if plan.rest == 0 => "scanned".to_string(),
+                        Some(claim) => format!("scanned ({claim})"),
+                        None => "hashed".to_string(),
+                    };
+                    ("group", self.taken(join, leaf), results.joins.at(join).len(), note)
+                }
+                Group::Search { .. } => {
+                    let found = results.searched.places.iter().filter(|((group, _), _)| *group == id);
+                    let nodes: u32 = found.map(|(_, (start, end))| end - start).sum();
+                    ("group", "a return path".to_string(), nodes as usize, "searched for".to_string())
+                }
+            },
+        }
+    }
+
+    fn stream(&self, id: u32) -> String {
+        line(&self.network.streams.at(id).line)
+    }
+
+    fn join(&self, id: u32) -> String {
+        let (bound, rest) = self.parts(id);
+        format!("{bound} with {}", if rest.is_empty() { "itself" } else { &rest })
+    }
+
+    fn taken(&self, join: u32, leaf: Option<Subject>) -> String {
+        let (bound, rest) = self.parts(join);
+        let leaf = match leaf {
+            None | Some(Subject::Value) => String::new(),
+            Some(Subject::Text) => "/text()".to_string(),
+            Some(Subject::Attribute(label)) => format!("/@{}", self.label(label)),
+        };
+        format!("{bound}{rest}{leaf} by {bound}")
+    }
+
+    /// The line of what is bound, and of what follows it.
+    fn parts(&self, join: u32) -> (String, String) {
+        let join = self.network.joins.at(join);
+        let bound = &self.network.streams.at(join.binding).line;
+        let end = &self.network.streams.at(join.end).line;
+        (line(bound), line(&end[bound.len()..]))
+    }
+
+    fn label(&self, label: u32) -> String {
+        if label == ANY {
+            return "*".to_string();
+        }
+        let ends = self.view.label_ends;
+        let (Some(&start), Some(&end)) = (ends.get(label as usize - 1), ends.get(label as usize)) else {
+            return "?".to_string();
+        };
+        let bytes = &self.view.label_bytes[start as usize + 1..end as usize];
+        let mut parts = bytes.splitn(2, |&byte| byte == 0);
+        let (uri, local) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let (uri, local) = (String::from_utf8_lossy(uri), String::from_utf8_lossy(local));
+        if uri.is_empty() { local.into_owned() } else { format!("Q{{{uri}}}{local}") }
+    }
+}
+
+fn line(steps: &[LineStep]) -> String {
+    let step = |step: &LineStep| {
+        let axis = if step.axis == Axis::Child { "/" } else { "//" };
+        match &step.test {
+            NameTest::Any => format!("{axis}*"),
+            NameTest::AnyIn(uri) => format!("{axis}Q{{{uri}}}*"),
+            NameTest::Name(Name { uri, local }) if uri.is_empty() => format!("{axis}{local}"),
+            NameTest::Name(Name { uri, local }) => format!("{axis}Q{{{uri}}}{local}"),
+        }
+    };
+    steps.iter().map(step).collect()
+}

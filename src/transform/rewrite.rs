@@ -1,0 +1,51 @@
+//! Lines without superfluous `//`, for messages that conform to a DTD (seed 001 §6.6.1).
+
+use crate::query::ast::{Axis, Name, NameTest};
+use crate::query::line::{Line, LineStep};
+use crate::transform::schema::{Declared, Schema};
+
+/// Writes out each `//` that stands for a single way down. `above` is what the first step starts at.
+///
+/// Before: `//figure//image`. After, if the DTD has no other way: `/book/figure/image`.
+pub fn rewrite(line: &[LineStep], above: Above, schema: &Schema) -> Line {
+    let mut rewritten = Line::with_capacity(line.len());
+    let mut above = above;
+    for step in line {
+        let declared = schema.declared(&step.test);
+        let way = match (step.axis, above, declared) {
+            (Axis::Descendant, Above::Document, Some(to)) => schema.only_way(None, to),
+            (Axis::Descendant, Above::Element(from), Some(to)) => schema.only_way(Some(from), to),
+            _ => None,
+        };
+        match way {
+            Some(way) => rewritten.extend(way.into_iter().map(|element| child(schema.name(element)))),
+            None => rewritten.push(step.clone()),
+        }
+        above = declared.map_or(Above::Unknown, Above::Element);
+    }
+    rewritten
+}
+
+/// Where a step starts.
+#[derive(Clone, Copy)]
+pub enum Above {
+    Document,
+    Element(Declared),
+    /// At no single element of the DTD.
+    Unknown,
+}
+
+impl Above {
+    /// Where a step after these starts.
+    pub fn after(line: &[LineStep], schema: &Schema) -> Above {
+        match line.last() {
+            None => Above::Document,
+            Some(step) => schema.declared(&step.test).map_or(Above::Unknown, Above::Element),
+        }
+    }
+}
+
+fn child(name: &str) -> LineStep {
+    let test = NameTest::Name(Name { uri: String::new(), local: name.to_string() });
+    LineStep { axis: Axis::Child, test }
+}

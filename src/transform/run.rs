@@ -1,0 +1,331 @@
+//! The operators, run on a message. Each runs when something above it asks, and once.
+
+use crate::document::{Document, NodeRef, Span};
+use crate::ids::ElementId;
+use crate::matching::names::Names;
+use crate::matching::verify::Verifier;
+use crate::query::ast::Axis;
+use crate::transform::climb::{self, Ground, Steps};
+use crate::transform::network::{Bindings, BlockPlan, Condition, Constant, Group, Network, Subject};
+use crate::transform::results::{Begun, Over, Results, Taken};
+use crate::transform::values::Value;
+
+pub struct Run<'a> {
+    pub network: &'a Network,
+    pub results: &'a mut Results,
+    pub document: &'a Document,
+    pub names: &'a Names,
+    /// Walks the twigs of the network.
+    pub verifier: Verifier<'a>,
+    /// Whether the streams were filled by the automaton; else they are searched for.
+    pub filled: bool,
+    /// The most pairs or bindings that an operator may give.
+    pub limit: usize,
+}
+
+/// Computes a result unless it is there.
+macro_rules! once {
+    ($self:ident, $kind:ident, $id:ident, $result:ident, $compute:expr) => {
+        match $self.results.$kind.begin($id) {
+            Begun::Done(outcome) => outcome,
+            Begun::Empty(mut $result) => {
+                let outcome = $compute;
+                $self.results.$kind.end($id, $result, outcome)
+            }
+        }
+    };
+}
+
+impl Run<'_> {
+    /// Binds the elements of a block.
+    pub fn bind(&mut self, plan: &BlockPlan) -> Result<(), Over> {
+        self.bindings(plan.bindings)
+    }
+
+    /// Takes the nodes of a block that is bound: an outer join of its bindings with its groups.
+    pub fn select(&mut self, plan: &BlockPlan) -> Result<(), Over> {
+        if self.results.bindings.at(plan.bindings).is_empty() {
+            return Ok(());
+        }
+        for &group in &plan.groups {
+            let mut taken = std::mem::take(&mut self.results.taken);
+            let outcome = match *self.network.groups.at(group) {
+                Group::Joined { join, leaf } => {
+                    let joined = self.join(join);
+                    if joined.is_ok() {
+                        self.take(join, leaf, plan.bindings, &mut taken);
+                    }
+                    joined
+                }
+                Group::Search { twig } => {
+                    self.search(group, twig, plan.bindings, &mut taken);
+                    Ok(())
+                }
+            };
+            let over = taken.nodes.len() > self.limit;
+            self.results.taken = taken;
+            outcome?;
+            if over {
+                return Err(Over);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a group's nodes for each bound element. Both sides ascend, so one walk over each joins them.
+    fn take(&self, join: u32, leaf: Option<Subject>, bindings: u32, taken: &mut Taken) {
+        let mut pairs = self.results.joins.at(join).as_slice();
+        for &bound in self.results.bindings.at(bindings) {
+            pairs = &pairs[pairs.partition_point(|pair| pair.0 < bound)..];
+            let start = taken.nodes.len();
+            for &(_, end) in pairs.iter().take_while(|pair| pair.0 == bound) {
+                match leaf {
+                    None => taken.nodes.push(NodeRef::Element(end)),
+                    Some(subject) => self.leaves(subject, end, |leaf| taken.nodes.push(leaf)),
+                }
+            }
+            // Texts of an element may come after those of one in it.
+            let group = &mut taken.nodes[start..];
+            let order = |node: &NodeRef| self.document.order(*node);
+            if leaf == Some(Subject::Text) && !group.is_sorted_by_key(order) {
+                group.sort_unstable_by_key(order);
+            }
+            taken.stretches.push((start as u32, taken.nodes.len() as u32));
+        }
+    }
+
+    /// Searches for a return path from each bound element, unless that was done.
+    fn search(&mut self, group: u32, twig: u32, bindings: u32, taken: &mut Taken) {
+        for &bound in self.results.bindings.at(bindings) {
+            let searched = &mut self.results.searched;
+            let (start, end) = *searched.places.entry((group, bound)).or_insert_with(|| {
+                let start = searched.nodes.len() as u32;
+                self.verifier.select_from(twig, bound, &mut searched.nodes);
+                self.results.kept += searched.nodes.len() - start as usize;
+                (start, searched.nodes.len() as u32)
+            });
+            let start_taken = taken.nodes.len() as u32;
+            taken.nodes.extend_from_slice(&searched.nodes[start as usize..end as usize]);
+            taken.stretches.push((start_taken, taken.nodes.len() as u32));
+        }
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        Ground { document: self.document, names: self.names }
+    }
+
+    fn stream(&mut self, id: u32) {
+        let Begun::Empty(mut elements) = self.results.streams.begin(id) else { return };
+        elements.clear();
+        if !self.filled {
+            let steps = &self.network.stream_plans[id as usize].steps;
+            let ground = self.ground();
+            elements.extend((0..self.document.elements.len()).map(ElementId::from).filter(|&element| {
+                steps.last().is_some_and(|&(_, label)| ground.admits(label, element))
+                    && climb::reaches_root(ground, steps, element, |_, _| true)
+            }));
+        }
+        let _ = self.results.streams.end(id, elements, Ok(()));
+    }
+
+    /// Pairs, grouped by what is bound: as they come if claims say that they come so, else sorted.
+    fn join(&mut self, id: u32) -> Result<(), Over> {
+        let (join, plan) = (*self.network.joins.at(id), &self.network.join_plans[id as usize]);
+        self.stream(join.end);
+        self.stream(join.binding);
+        once!(self, joins, id, pairs, {
+            pairs.clear();
+            let ground = self.ground();
+            let bound = self.results.streams.at(join.binding);
+            let steps = &self.network.stream_plans[join.end as usize].steps;
+            let rest: Steps<'_> = &steps[steps.len() - plan.rest..];
+            let mut outcome = Ok(());
+            for &end in self.results.streams.at(join.end) {
+                let mut push = |element: ElementId| {
+                    if bound.binary_search(&element).is_ok() {
+                        pairs.push((element, end));
+                    }
+                };
+                match plan.distinct {
+                    _ if plan.direct => pairs.push((ground.above(end, plan.rest), end)),
+                    Some(_) => climb::follow(ground, rest, end, &mut push),
+                    None => climb::climb(ground, rest, end, push),
+                }
+                if pairs.len() > self.limit {
+                    outcome = Err(Over);
+                    break;
+                }
+            }
+            if !plan.is_ordered() {
+                pairs.sort_unstable();
+            }
+            self.results.kept += pairs.len();
+            outcome
+        })
+    }
+
+    /// The values that comparisons of this signature look at, indexed.
+    fn selection(&mut self, id: u32) -> Result<(), Over> {
+        let selection = self.network.selections.at(id);
+        self.join(selection.join)?;
+        once!(self, selections, id, indexed, {
+            let (texts, numbers) = &mut indexed;
+            texts.clear();
+            numbers.clear();
+            for &(bound, end) in self.results.joins.at(selection.join) {
+                self.values(selection.subject, end, |value| {
+                    if selection.numeric {
+                        numbers.push(bound, value.of(self.document));
+                    } else {
+                        texts.push(bound, value);
+                    }
+                });
+            }
+            texts.index(self.document);
+            numbers.index();
+            Ok(())
+        })
+    }
+
+    /// The bound elements that pass, ascending.
+    fn condition(&mut self, id: u32) -> Result<(), Over> {
+        let condition = self.network.conditions.at(id);
+        match condition {
+            Condition::Exists { join, .. } => self.join(*join)?,
+            Condition::Compare { selection, .. } => self.selection(*selection)?,
+            Condition::Search { stream, .. } => self.stream(*stream),
+        }
+        once!(self, conditions, id, passing, {
+            passing.clear();
+            match condition {
+                Condition::Exists { join, leaf } => {
+                    for &(bound, end) in self.results.joins.at(*join) {
+                        let mut there = leaf.is_none();
+                        if let Some(subject) = leaf {
+                            self.values(*subject, end, |_| there = true);
+                        }
+                        if there {
+                            passing.push(bound);
+                        }
+                    }
+                }
+                Condition::Compare { selection, operator, constant } => {
+                    let (texts, numbers) = self.results.selections.at(*selection);
+                    match constant {
+                        Constant::Text(text) => texts.select(self.document, *operator, text, &mut passing),
+                        Constant::Number(bits) => {
+                            numbers.select(*operator, f64::from_bits(*bits), &mut passing);
+                            passing.sort_unstable();
+                        }
+                    }
+                }
+                Condition::Search { stream, twig } => {
+                    let elements = self.results.streams.at(*stream).iter();
+                    passing.extend(elements.filter(|&&element| self.verifier.holds_at(*twig, element)));
+                }
+            }
+            passing.dedup();
+            self.results.kept += passing.len();
+            Ok(())
+        })
+    }
+
+    /// The elements that a block binds, each once, in document order.
+    fn bindings(&mut self, id: u32) -> Result<(), Over> {
+        let bindings = self.network.bindings.at(id);
+        if let Bindings::Joined { stream, conditions } = bindings {
+            self.stream(*stream);
+            for &(_, condition) in conditions {
+                self.condition(condition)?;
+            }
+        }
+        once!(self, bindings, id, bound, {
+            bound.clear();
+            match bindings {
+                Bindings::Joined { stream, conditions } => self.semijoin(*stream, conditions, &mut bound),
+                Bindings::Search { twig } => {
+                    bound.extend(self.verifier.nodes(*twig).into_iter().filter_map(|node| match node {
+                        NodeRef::Element(element) => Some(element),
+                        _ => None,
+                    }));
+                }
+            }
+            self.results.kept += bound.len();
+            if bound.len() > self.limit { Err(Over) } else { Ok(()) }
+        })
+    }
+
+    /// The elements of a stream for which the conditions at each step hold, on some way to them.
+    fn semijoin(&self, stream: u32, conditions: &[(u32, u32)], bound: &mut Vec<ElementId>) {
+        let steps = &self.network.stream_plans[stream as usize].steps;
+        let last = steps.len() as u32 - 1;
+        let own = conditions.partition_point(|&(step, _)| step < last);
+        let (before, own) = conditions.split_at(own);
+        let passing = |&(_, condition): &(u32, u32)| self.results.conditions.at(condition);
+        // What passes a condition at the last step is in the stream.
+        let (first, others) = match own.split_first() {
+            Some((first, others)) => (passing(first), others),
+            None => (self.results.streams.at(stream), own),
+        };
+        bound.extend(first);
+        for other in others {
+            let mut passing = passing(other).iter().peekable();
+            bound.retain(|element| {
+                while passing.next_if(|next| *next < element).is_some() {}
+                passing.peek() == Some(&element)
+            });
+        }
+        if before.is_empty() {
+            return;
+        }
+        let passes = |step: usize, element: ElementId| {
+            let mut at_step = before.iter().filter(|(at, _)| *at as usize == step);
+            at_step
+                .all(|&(_, condition)| self.results.conditions.at(condition).binary_search(&element).is_ok())
+        };
+        let deep = steps.iter().filter(|(axis, _)| *axis == Axis::Descendant).count();
+        let ground = self.ground();
+        bound.retain(|&element| {
+            if deep <= 1 {
+                climb::passes_on_only_way(ground, steps, element, passes)
+            } else {
+                climb::reaches_root(ground, steps, element, passes)
+            }
+        });
+    }
+
+    fn values(&self, subject: Subject, element: ElementId, mut value: impl FnMut(Value)) {
+        let text = |span: Span| Value { span, of_attribute: false };
+        match subject {
+            Subject::Value => value(text(self.document.element(element).text)),
+            Subject::Text => self.document.texts_of(element).for_each(|node| value(text(node.content))),
+            Subject::Attribute(label) => {
+                for attribute in self.document.attributes_of(element) {
+                    if self.ground().has_label(label, attribute.name) {
+                        value(Value { span: attribute.value, of_attribute: true });
+                    }
+                }
+            }
+        }
+    }
+
+    fn leaves(&self, subject: Subject, element: ElementId, mut leaf: impl FnMut(NodeRef)) {
+        match subject {
+            Subject::Value => leaf(NodeRef::Element(element)),
+            Subject::Text => {
+                let texts = self.document.element(element).texts;
+                let own = (texts.start..texts.end)
+                    .filter(|&text| self.document.texts[text as usize].parent == element);
+                own.for_each(|text| leaf(NodeRef::Text(text)));
+            }
+            Subject::Attribute(label) => {
+                let start = self.document.element(element).attributes_start;
+                for (attribute, place) in self.document.attributes_of(element).iter().zip(start..) {
+                    if self.ground().has_label(label, attribute.name) {
+                        leaf(NodeRef::Attribute(element, place));
+                    }
+                }
+            }
+        }
+    }
+}
