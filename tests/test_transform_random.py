@@ -4,6 +4,7 @@ A run prints its seed. By hand: `TAMIS_SEED=7 TAMIS_PAIRS=1000000 pytest tests/t
 """
 
 import os
+import re
 import time
 from collections import Counter
 from random import Random
@@ -15,12 +16,19 @@ import random_transformations as transformations
 import tamis
 from engines import ENGINES, TRANSFORMERS
 from saxon import Made, Saxon
+from tamis import engine
 
 PAIRS = int(os.environ.get("TAMIS_PAIRS") or 24_000)
 SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
 
 VARIANTS = 15
 QUERIES = 80
+
+
+SUBSET = b"""<!DOCTYPE %s [
+<!ENTITY t "t &amp; &#38;lt; u"> <!ENTITY e "x<b z='1'>y&t;<!--c--></b><d/>">
+<!ATTLIST a z NMTOKENS "7  8"> <!ATTLIST b y CDATA "2"> ]>"""
+"""Declares entities and attributes."""
 
 
 class Group:
@@ -40,6 +48,18 @@ class Group:
             query = transformations.transformation(random, witnesses, production)
             if accepted(query.text):
                 self.queries.append(query)
+
+
+def with_subset(random: Random, root: documents.Element) -> bytes:
+    """A message with an internal DTD subset, and references to what is declared there."""
+    for element in (root, *root.descendants()):
+        if random.random() < 0.3:
+            reference = documents.Markup(random.choice(("&t;", "&e;", "&e;&t;")))
+            element.children.insert(random.randint(0, len(element.children)), reference)
+    message = documents.serialise(random, root)
+    start = re.search(rb"<([A-Za-z][^\s/>]*)", message)
+    assert start is not None
+    return message[: start.start()] + SUBSET % start[1] + message[start.start() :]
 
 
 def accepted(text: str) -> bool:
@@ -66,7 +86,8 @@ def test_every_engine_makes_what_saxon_makes(capsys: pytest.CaptureFixture[str])
         canonical = [tamis.check(text, documents.NAMESPACES).canonical for text in texts]
         saxon = Saxon(group.messages)
         given = {
-            name: engine(texts, group.messages, documents.NAMESPACES) for name, engine in TRANSFORMERS.items()
+            name: transform(texts, group.messages, documents.NAMESPACES)
+            for name, transform in TRANSFORMERS.items()
         }
         naive = given["naive"]
         for name, rows in given.items():
@@ -82,8 +103,8 @@ def test_every_engine_makes_what_saxon_makes(capsys: pytest.CaptureFixture[str])
                     matching[number].add(place)
                     errors += right.code is not None
                     made.update(query.productions)
-        for name, engine in ENGINES.items():
-            answer = engine(texts, group.messages, documents.NAMESPACES)
+        for name, match in ENGINES.items():
+            answer = match(texts, group.messages, documents.NAMESPACES)
             assert answer == matching, f"{name} matches otherwise (seed {SEED})"
         pairs += len(texts) * len(group.messages)
         outputs += sum(map(len, matching))
@@ -98,3 +119,23 @@ def test_every_engine_makes_what_saxon_makes(capsys: pytest.CaptureFixture[str])
         assert len(distinct) >= 500
         assert outputs >= pairs // 2
         assert made[rare] >= 100, rare
+
+
+def test_what_a_dtd_adds_is_there() -> None:
+    random = Random(SEED)
+    pairs = outputs = 0
+    while pairs < PAIRS // 8:
+        group = Group(random)
+        messages = [with_subset(random, root) for root in group.roots]
+        texts = [query.text for query in group.queries]
+        limits = tamis.Limits(internal_subset=True)
+        made = engine.naive_transform(texts, messages, documents.NAMESPACES, limits)
+        saxon = Saxon(messages)
+        for place, text in enumerate(texts):
+            expected = saxon.outputs(text, documents.NAMESPACES)
+            for message, right, row in zip(messages, expected, made, strict=True):
+                got = Made.by(*row[place])
+                assert got == right, f"seed {SEED}: {text}\nof {message!r}\nsaxon {right}\ntamis {got}"
+                outputs += right.tree is not None
+        pairs += len(texts) * len(messages)
+    assert outputs >= pairs // 4

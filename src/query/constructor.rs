@@ -74,6 +74,26 @@ impl<'a> Parser<'a> {
         let after = self.lexer.at;
 
         let mark = self.construction.scope.mark();
+        self.declarations(&written)?;
+        self.use_prefix(prefix, start + 1)?;
+        let (attributes, names) = self.attributes(&written)?;
+        let declared = self.construction.scope.since(mark).iter();
+        let mut namespaces: Vec<_> =
+            declared.map(|(prefix, uri)| (prefix.to_string(), uri.clone())).collect();
+        namespaces.sort_unstable();
+        self.lexer.at = after;
+        let content = if empty { Vec::new() } else { self.content(start, names)? };
+        if !empty {
+            self.end_tag(start, prefix, local)?;
+        }
+        self.construction.scope.leave(mark);
+        self.leave();
+        let name = PrefixedName { prefix: prefix.to_string(), local: local.to_string() };
+        Ok(Element { name, namespaces, attributes, content })
+    }
+
+    /// Puts what a tag declares in force.
+    fn declarations(&mut self, written: &[Written<'a>]) -> Result<(), Refused> {
         for (place, attribute) in written.iter().enumerate() {
             let Some(prefix) = attribute.declares() else { continue };
             if written[..place].iter().any(|before| before.declares() == Some(prefix)) {
@@ -81,15 +101,12 @@ impl<'a> Parser<'a> {
             }
             self.declare(prefix, attribute)?;
         }
-        self.use_prefix(prefix, start + 1)?;
-        let mut element = Element {
-            name: PrefixedName { prefix: prefix.to_string(), local: local.to_string() },
-            namespaces: Vec::new(),
-            attributes: Vec::new(),
-            content: Vec::new(),
-        };
-        // Expanded, to tell which are one attribute.
-        let mut names: Vec<Name> = Vec::new();
+        Ok(())
+    }
+
+    /// The attributes of a tag, and their expanded names, to tell which are one attribute.
+    fn attributes(&mut self, written: &[Written<'a>]) -> Result<(Vec<Attribute>, Vec<Name>), Refused> {
+        let (mut attributes, mut names) = (Vec::new(), Vec::new());
         for attribute in written.iter().filter(|attribute| attribute.declares().is_none()) {
             self.lexer.start = attribute.at;
             self.count()?;
@@ -100,22 +117,9 @@ impl<'a> Parser<'a> {
             names.push(name);
             let (prefix, local) = (attribute.prefix.to_string(), attribute.local.to_string());
             let value = self.value(attribute)?;
-            element.attributes.push(Attribute { name: PrefixedName { prefix, local }, value });
+            attributes.push(Attribute { name: PrefixedName { prefix, local }, value });
         }
-        let declared = self.construction.scope.since(mark).iter();
-        element.namespaces = declared.map(|(prefix, uri)| (prefix.to_string(), uri.clone())).collect();
-        element.namespaces.sort_unstable();
-        for (_, uri) in &element.namespaces {
-            self.repeat(uri.len(), start)?;
-        }
-        self.lexer.at = after;
-        if !empty {
-            element.content = self.content(start, names)?;
-            self.end_tag(start, prefix, local)?;
-        }
-        self.construction.scope.leave(mark);
-        self.leave();
-        Ok(element)
+        Ok((attributes, names))
     }
 
     /// Refuses what begins with `<` and is neither element nor text.
@@ -241,6 +245,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let uri = self.uri(prefix, at)?.to_string();
+        self.repeat(uri.len(), at)?;
         self.construction.scope.bind(prefix, uri);
         Ok(())
     }
