@@ -1,6 +1,7 @@
 """The middle of the message flow: envelopes in, deliveries and dead letters out."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from tamis.batches import Batches, Counts
 from tamis.catalog import Catalog
 from tamis.envelope import ENVELOPE, VERSION
+from tamis.errors import FrameError
 from tamis.generations import Publisher
 from tamis.model import Generation, Limits
+from tamis.spark import match_subscriptions
 from tamis.spark.deliveries import count, dead_letters, deliveries
 from tamis.spark.envelope import ENVELOPE_TYPE
 from tamis.spark.sifting import sift
@@ -112,3 +115,32 @@ def test_a_host_with_a_cache_copies_what_it_maps(
     cached = Generation(generation.directory, generation.number, stored=True, cache=str(tmp_path / "cache"))
     assert count(sift(envelopes(spark), cached, "t", Limits())).deliveries == 5
     assert Store(tmp_path / "cache").newest() == generation.number
+
+
+def test_anybody_may_ask_who_wants_a_message(spark: SparkSession, generation: Generation) -> None:
+    """A row for each message and subscription, each for its own tenant."""
+    rows = [
+        ("m1", "<a><b x='1'/></a>", "t"),
+        ("m2", "<a/>", "other"),
+        ("m3", "<a>", "t"),
+        ("m5", "<c/>", "t"),
+    ]
+    df = spark.createDataFrame(rows, "id string, message string, who string")
+    with pytest.raises(FrameError, match="no-subscriptions"):
+        match_subscriptions(df, generation)
+    stored = replace(generation, stored=True)
+    found = match_subscriptions(df, stored, keep=["id"], tenant_column="who")
+    assert found.columns == ["id", "subscription", "revision", "subscriber", "delivery_target", "error"]
+    told = {
+        (row.id, row.subscription, row.subscriber, row.error and row.error.code) for row in found.collect()
+    }
+    assert told == {
+        ("m1", "q0", "s0", None),
+        ("m1", "q1", "s1", None),
+        ("m1", "q2", "s2", None),
+        ("m2", "q3", "s3", None),
+        ("m3", None, None, "unclosed-element"),
+    }
+    taken = df.withColumnRenamed("id", "wanted")
+    with pytest.raises(FrameError, match="column-taken"):
+        match_subscriptions(taken, stored)

@@ -1,7 +1,10 @@
 """Matching a DataFrame of messages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ArrayType,
@@ -40,6 +43,9 @@ ELEMENT = StructType(
     ]
 )
 """A node that a query selects: as `Index.match_elements` says it."""
+
+Run: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a worker does with the batches of a task."""
 
 _DEFAULT_LIMITS = Limits()
 
@@ -80,7 +86,7 @@ def match(
         rows = "inline_outer(arrays_zip(targets, elements)) AS (target, elements)"
     else:
         rows = "explode_outer(targets) AS target"
-    return matched.where("size(targets) > 0 OR error IS NOT NULL").selectExpr(*_quoted(kept), rows, "error")
+    return matched.where("size(targets) > 0 OR error IS NOT NULL").selectExpr(*quoted(kept), rows, "error")
 
 
 def with_matches(
@@ -113,13 +119,6 @@ def with_matches(
         limits: What a message may cost.
         elements: At most so many nodes for one message and query come along.
     """
-    _require(df, [message, *([] if tenant_column is None else [tenant_column])])
-    _require_type(df, message, (StringType, BinaryType, CharType, VarcharType))
-    if tenant_column is not None:
-        if tenant:
-            raise FrameError("two-tenants", "give a tenant or a column of tenants, not both")
-        _require_type(df, tenant_column, (StringType, CharType, VarcharType))
-    kept = _kept(df, message, keep)
     added = [
         StructField("targets", TARGETS, nullable=False),
         StructField("candidates", LongType(), nullable=False),
@@ -128,11 +127,46 @@ def with_matches(
     if elements:
         nodes = ArrayType(ArrayType(ELEMENT, containsNull=False), containsNull=False)
         added.append(StructField("elements", nodes, nullable=False))
-    _refuse_taken(kept, [field.name for field in added])
+    generation = index.saved if isinstance(index, Index) else index
+    sent = prepared(df, generation, message, keep, tenant, tenant_column, limits, elements)
+    return sent.through(sent.step.run, added)
 
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Messages as they are sent to the workers, and the step that matches them there."""
+
+    rows: DataFrame
+    step: Matching
+    kept: Sequence[StructField]
+
+    def through(self, run: Run, added: Sequence[StructField]) -> DataFrame:
+        """What workers make of them: the columns to keep, and those that are added."""
+        _refuse_taken([field.name for field in self.kept], [field.name for field in added])
+        return self.rows.mapInArrow(run, StructType([*self.kept, *added]))
+
+
+def prepared(
+    df: DataFrame,
+    generation: Generation,
+    message: str,
+    keep: Sequence[str] | None,
+    tenant: str,
+    tenant_column: str | None,
+    limits: Limits,
+    elements: int,
+) -> Prepared:
+    """Check what was asked for; for the options see `with_matches`."""
+    _require(df, [message, *([] if tenant_column is None else [tenant_column])])
+    _require_type(df, message, (StringType, BinaryType, CharType, VarcharType))
+    if tenant_column is not None:
+        if tenant:
+            raise FrameError("two-tenants", "give a tenant or a column of tenants, not both")
+        _require_type(df, tenant_column, (StringType, CharType, VarcharType))
+    kept = _kept(df, message, keep)
     sent = list(dict.fromkeys([*kept, message, *([] if tenant_column is None else [tenant_column])]))
-    matching = Matching(
-        generation=index.saved if isinstance(index, Index) else index,
+    step = Matching(
+        generation=generation,
         message=sent.index(message),
         kept=len(kept),
         tenant=tenant,
@@ -140,10 +174,9 @@ def with_matches(
         limits=limits,
         elements=elements,
     )
-    schema = StructType([*(df.schema[name] for name in kept), *added])
     # Plain names on the way: mapInArrow looks columns up by name, and takes a dot for a way into a structure.
-    plain = [f"{name} AS c{place}" for place, name in enumerate(_quoted(sent))]
-    return df.selectExpr(*plain).mapInArrow(matching.run, schema)
+    plain = [f"{name} AS c{place}" for place, name in enumerate(quoted(sent))]
+    return Prepared(df.selectExpr(*plain), step, [df.schema[name] for name in kept])
 
 
 def _kept(df: DataFrame, message: str, keep: Sequence[str] | None) -> list[str]:
@@ -176,6 +209,6 @@ def _refuse_taken(kept: Sequence[str], added: Sequence[str]) -> None:
         raise FrameError("column-taken", f"rename {named} or do not keep it: the result has its own")
 
 
-def _quoted(names: Sequence[str]) -> list[str]:
+def quoted(names: Sequence[str]) -> list[str]:
     """Names as SQL takes them literally: a dot in one is no way into a structure."""
     return [f"`{name.replace('`', '``')}`" for name in names]

@@ -2,37 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from tamis.model import Generation, Limits
 from tamis.spark.envelope import ENVELOPE_TYPE
-from tamis.spark.generations import opened, opened_subscriptions
+from tamis.spark.generations import opened
 from tamis.spark.matching import ERROR
-from tamis.spark.sizes import list_ends, short_lists
+from tamis.spark.subscriptions import WANTED_BY, looked_up
 from tamis.spark.worker import Matching
 
 KEPT = ("tenant", "source", "id", "offset", "received", "encoding", "xml", "code", "reason")
 """The columns of the envelope that deliveries and dead letters are made of."""
 
-WANTED = StructType(
-    [
-        StructField("subscription", StringType(), nullable=False),
-        StructField("revision", LongType(), nullable=False),
-        StructField("subscriber", StringType(), nullable=False),
-        StructField("delivery_target", StringType(), nullable=False),
-    ]
-)
-"""A subscription that wants the message."""
-
 SIFTED = StructType(
     [
         *(ENVELOPE_TYPE[name] for name in KEPT),
-        StructField("wanted", ArrayType(WANTED, containsNull=False), nullable=False),
+        WANTED_BY,
         StructField("candidates", LongType(), nullable=False),
         StructField("error", ERROR),
     ]
@@ -64,20 +53,8 @@ class Sifting:
             limits=self.limits,
             elements=0,
         )
-        subscriptions = opened_subscriptions(self.generation)
-        for matched in matching.run_on(opened(self.generation), map(_readable, batches)):
-            targets: Any = matched.column("targets")
-            known = subscriptions.look_up(targets.flatten().view(pa.uint64()))
-            columns: list[Any] = [
-                known.column("id").cast(pa.string()),
-                known.column("revision").cast(pa.int64()),
-                known.column("subscriber").cast(pa.string()),
-                known.column("delivery_target").cast(pa.string()),
-            ]
-            wanted = pa.StructArray.from_arrays(columns, WANTED.names)
-            lists = short_lists(list_ends(targets), wanted)
-            place = matched.schema.get_field_index("targets")
-            yield matched.set_column(place, "wanted", lists)
+        matched = matching.run_on(opened(self.generation), map(_readable, batches))
+        return looked_up(self.generation, matched)
 
 
 def _readable(batch: pa.RecordBatch) -> pa.RecordBatch:
