@@ -56,7 +56,7 @@ class Pipeline:
             return record, record.counts
         batch = batches.key(number)
         generation = self.generation(record.generation)
-        sifted = sift(envelopes, generation, self.source.tenant, self.source.limits)
+        sifted = sift(envelopes, generation, record.time, self.source.tenant, self.source.limits)
         # Computed once, however many sinks there are.
         sifted = sifted.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -65,7 +65,7 @@ class Pipeline:
                 self.bury(dead_letters(sifted), batch)
             if counts.deliveries:
                 for sink in self.sinks:
-                    sink.write(sink.of(deliveries(sifted, record)), batch)
+                    sink.write(sink.of(deliveries(sifted)), batch)
         finally:
             sifted.unpersist()
         batches.finish(number, counts)
