@@ -65,8 +65,8 @@ class Sifting:
     def _stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """With what is the same for the whole batch.
 
-        As columns: constants become part of the program that Spark makes of a query, and it would compile another
-        one for every batch (two of them, 0.1 s each, and none that Java ever warms up to).
+        As columns: constants become part of the program that Spark makes of a query, and it would compile
+        another one for every batch (two of them, 0.1 s each, and none that Java ever warms up to).
         """
         number = pa.repeat(pa.scalar(self.generation.number, pa.int64()), batch.num_rows)
         begun = pa.repeat(pa.scalar(self.begun, pa.timestamp("us", "UTC")), batch.num_rows)
