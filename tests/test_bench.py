@@ -91,6 +91,18 @@ def test_bench_spark_ends_with_json() -> None:
     assert result["worker_shared_bytes"] > result["index_bytes"]
 
 
+@pytest.mark.soak
+def test_bench_latency_ends_with_json() -> None:
+    sizes = {"rate": 20, "seconds": 5, "subscriptions": 2_000, "starts": 1}
+    options = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "tamis.cli", "bench", "latency", *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert (result["wrong"], result["messages"], result["subscriptions"]) == ([], 100, 2_000)
+    assert 0 < result["median_s"] <= result["p99_s"] <= result["most_s"]
+    assert result["start_ratio"] == pytest.approx(result["start_s"] / result["empty_start_s"], rel=1e-3)
+
+
 def test_lxml_confirms_and_would_notice_a_difference() -> None:
     options = StockOptions(5_000, 200, 100)
     messages, subscriptions = (
@@ -176,7 +188,7 @@ def test_the_workloads_of_the_project_say_what_they_need() -> None:
     for path in folder.glob("*.toml"):
         for run in tomllib.loads(path.read_text("utf-8"))["run"]:
             names.add(run["name"])
-            if not {"growth", "upkeep"} & run.keys():
+            if not {"growth", "upkeep", "latency"} & run.keys():
                 assert "matches" in run, run["name"]
                 assert (
                     {"stock", "spark"} & run.keys()

@@ -140,7 +140,7 @@ class Books:
 
     def check_generation(self, before: Record, record: Record) -> None:
         """A batch is matched against what was published, and subscribed to, before the previous one began."""
-        begun = datetime.fromisoformat(before.begun)
+        begun = before.time
         published = [number for number, when in self.folder.published.items() if when < begun]
         assert record.generation >= max(published, default=0)
         known = max(version for version, when in self.noted.items() if when < begun)

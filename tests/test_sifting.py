@@ -1,7 +1,8 @@
 """The middle of the message flow: envelopes in, deliveries and dead letters out."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,20 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tamis.batches import Batches, Counts
+from tamis.batches import Counts
 from tamis.catalog import Catalog
 from tamis.envelope import ENVELOPE, VERSION
+from tamis.errors import FrameError
 from tamis.generations import Publisher
 from tamis.model import Generation, Limits
+from tamis.spark import match_subscriptions
 from tamis.spark.deliveries import count, dead_letters, deliveries
 from tamis.spark.envelope import ENVELOPE_TYPE
 from tamis.spark.sifting import sift
 from tamis.store import Store
 from tamis.subscription import NewSubscription
+
+TIME = datetime(2026, 1, 31, 12, 30, 0, 250_000, tzinfo=UTC)
 
 MESSAGES: list[tuple[str, bytes | None, str | None]] = [
     ("m1", b"<a><b x='1'/></a>", None),
@@ -65,15 +70,14 @@ def envelopes(spark: SparkSession) -> DataFrame:
 
 
 def test_each_message_reaches_those_of_its_tenant_who_want_it(
-    spark: SparkSession, generation: Generation, tmp_path: Path
+    spark: SparkSession, generation: Generation
 ) -> None:
-    sifted = sift(envelopes(spark), generation, "t", Limits())
+    sifted = sift(envelopes(spark), generation, TIME, "t", Limits())
     counts = count(sifted)
     assert counts == Counts(read=5, matched=2, dead=2, deliveries=5, candidates=counts.candidates)
     assert counts.unmatched == 1
 
-    record = Batches(tmp_path, "c").begin(0, lambda: generation.number)
-    rows = deliveries(sifted, record).collect()
+    rows = deliveries(sifted).collect()
     found = sorted((row.message, row.subscription, row.subscriber, row.revision) for row in rows)
     assert found == [
         ("m1", "q0", "s0", 1),
@@ -84,16 +88,30 @@ def test_each_message_reaches_those_of_its_tenant_who_want_it(
     ]
     assert {row.tenant for row in rows} == {"t"}
     assert {row.generation for row in rows} == {generation.number}
+    assert {row.matched.astimezone(UTC) for row in rows} == {TIME}
     assert {bytes(row.payload) for row in rows if row.message == "m1"} == {b"<a><b x='1'/></a>"}
     assert len({row.id for row in rows}) == len(rows)
-    again = deliveries(sifted, record).collect()
+    again = deliveries(sifted).collect()
     assert sorted(again) == sorted(rows)
+
+
+def test_spark_compiles_nothing_anew_for_another_batch(spark: SparkSession, generation: Generation) -> None:
+    """What changes from batch to batch is data, and no part of the program."""
+    assert spark._jvm is not None
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    counts = []
+    for second in range(3):
+        sifted = sift(envelopes(spark), generation, TIME + timedelta(seconds=second), "t", Limits())
+        count(sifted)
+        deliveries(sifted).write.format("noop").mode("overwrite").save()
+        counts.append(compiled.getCount())
+    assert counts[1] == counts[2]
 
 
 def test_what_is_refused_becomes_a_dead_letter_with_its_reason(
     spark: SparkSession, generation: Generation
 ) -> None:
-    letters = dead_letters(sift(envelopes(spark), generation, "t", Limits())).orderBy("id").collect()
+    letters = dead_letters(sift(envelopes(spark), generation, TIME, "t", Limits())).orderBy("id").collect()
     (malformed, truncated) = letters
     assert (malformed.id, malformed.code, malformed.line, malformed.position) == (
         "m3",
@@ -110,7 +128,7 @@ def test_a_host_with_a_cache_copies_what_it_maps(
     spark: SparkSession, generation: Generation, tmp_path: Path
 ) -> None:
     cached = Generation(generation.directory, generation.number, stored=True, cache=str(tmp_path / "cache"))
-    assert count(sift(envelopes(spark), cached, "t", Limits())).deliveries == 5
+    assert count(sift(envelopes(spark), cached, TIME, "t", Limits())).deliveries == 5
     assert Store(tmp_path / "cache").newest() == generation.number
 
 
@@ -127,12 +145,11 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
     store = Store(tmp_path / "generations")
     with Publisher(catalog, store, tmp_path / "generations") as publisher:
         generation = Generation(str(tmp_path / "generations"), publisher.refresh())
-    sifted = sift(envelopes(spark), generation, "t", Limits(output=80))
+    sifted = sift(envelopes(spark), generation, TIME, "t", Limits(output=80))
     counts = count(sifted)
     assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 2)
 
-    record = Batches(tmp_path, "c").begin(0, lambda: generation.number)
-    rows = deliveries(sifted, record).collect()
+    rows = deliveries(sifted).collect()
     payloads = {(row.message, row.subscription): (bytes(row.payload), row.encoding) for row in rows}
     assert payloads["m1", "made"] == (b'<x x="1"/>', "UTF-8")
     assert payloads["m1", "q0"] == (b"<a><b x='1'/></a>", None)
@@ -144,3 +161,32 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
         ("m2", "large", "output-limit"),
     }
     assert {bytes(row.raw) for row in failed} == {b"<a><b x='1'/></a>", b"<a/>"}
+
+
+def test_anybody_may_ask_who_wants_a_message(spark: SparkSession, generation: Generation) -> None:
+    """A row for each message and subscription, each for its own tenant."""
+    rows = [
+        ("m1", "<a><b x='1'/></a>", "t"),
+        ("m2", "<a/>", "other"),
+        ("m3", "<a>", "t"),
+        ("m5", "<c/>", "t"),
+    ]
+    df = spark.createDataFrame(rows, "id string, message string, who string")
+    with pytest.raises(FrameError, match="no-subscriptions"):
+        match_subscriptions(df, generation)
+    stored = replace(generation, stored=True)
+    found = match_subscriptions(df, stored, keep=["id"], tenant_column="who")
+    assert found.columns == ["id", "subscription", "revision", "subscriber", "delivery_target", "error"]
+    told = {
+        (row.id, row.subscription, row.subscriber, row.error and row.error.code) for row in found.collect()
+    }
+    assert told == {
+        ("m1", "q0", "s0", None),
+        ("m1", "q1", "s1", None),
+        ("m1", "q2", "s2", None),
+        ("m2", "q3", "s3", None),
+        ("m3", None, None, "unclosed-element"),
+    }
+    taken = df.withColumnRenamed("id", "wanted")
+    with pytest.raises(FrameError, match="column-taken"):
+        match_subscriptions(taken, stored)

@@ -50,6 +50,11 @@ class Record:
     counts: Counts | None = None
     """What came of it, once it is done."""
 
+    @property
+    def time(self) -> datetime:
+        """When it was begun."""
+        return datetime.fromisoformat(self.begun)
+
 
 class Batches:
     """The batches of one checkpoint."""

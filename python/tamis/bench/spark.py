@@ -60,6 +60,8 @@ class SparkResult:
     outside_ratio: float
     own_s: float
     """Of it, what is not Spark's own reading and writing of batches."""
+    own_ratio: float
+    """To identity's processor time, which is nothing but reading and writing."""
     identity_elapsed_s: float
     """Time of tasks in Python workers, waiting for Spark included; so are the next three."""
     kernel_elapsed_s: float
@@ -208,7 +210,8 @@ def _rounds(
         note(identity_s=identity_s, arrays_s=arrays_s, rows_s=rows_s)
         note(arrays_ratio=arrays_s / identity_s, rows_ratio=rows_s / identity_s)
         note(identity_worker_s=idle.worker.value, kernel_s=busy.kernel.value, outside_s=outside_s)
-        note(outside_ratio=outside_s / idle.worker.value, own_s=outside_s - busy.spark.value)
+        own_s = outside_s - busy.spark.value
+        note(outside_ratio=outside_s / idle.worker.value, own_s=own_s, own_ratio=own_s / idle.worker.value)
         elapsed_s = busy.elapsed.value - busy.kernel_elapsed.value
         note(identity_elapsed_s=idle.elapsed.value, kernel_elapsed_s=busy.kernel_elapsed.value)
         note(outside_elapsed_s=elapsed_s, outside_elapsed_ratio=elapsed_s / idle.elapsed.value)
@@ -298,6 +301,7 @@ def run(run: Mapping[str, Any], *, rounds: int) -> tuple[dict[str, Any], list[Ch
         problems.append(f"{result.matches} matches where {run['matches']} are expected")
     named = {"arrays": "an array a message, × identity", "rows": "a row a match, × identity"}
     named["outside"] = "worker outside the kernel, × identity's"
+    named["own"] = "of it not Spark's reading and writing, × identity's"
     bars = run.get("bars", {})
     checks = [
         Check(named[name], getattr(result, f"{name}_ratio"), bars[name]) for name in named if name in bars
@@ -330,7 +334,9 @@ def table(result: SparkResult) -> Table:
     made.add_row("processor time of workers, identity", f"{result.identity_worker_s:.2f}", "1", "")
     made.add_row("in the kernel", f"{result.kernel_s:.2f}", "", "")
     made.add_row("outside the kernel", f"{result.outside_s:.2f}", f"{result.outside_ratio:.2f}", "")
-    made.add_row("of which not Spark's reading and writing", f"{result.own_s:.3f}", "", "")
+    made.add_row(
+        "of which not Spark's reading and writing", f"{result.own_s:.3f}", f"{result.own_ratio:.2f}", ""
+    )
     made.add_row(
         "elapsed outside the kernel, with waiting",
         f"{result.outside_elapsed_s:.2f}",

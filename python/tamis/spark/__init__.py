@@ -5,6 +5,7 @@ and the directory of the snapshot under the same path.
 """
 
 from tamis.spark.matching import match, with_matches
+from tamis.spark.subscriptions import match_subscriptions
 from tamis.spark.transforming import transform
 
-__all__ = ["match", "transform", "with_matches"]
+__all__ = ["match", "match_subscriptions", "transform", "with_matches"]

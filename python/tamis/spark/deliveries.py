@@ -2,9 +2,8 @@
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
-from pyspark.sql.types import TimestampType
 
-from tamis.batches import Counts, Record
+from tamis.batches import Counts
 
 
 def count(sifted: DataFrame) -> Counts:
@@ -23,7 +22,7 @@ def count(sifted: DataFrame) -> Counts:
     return Counts(**row.asDict())
 
 
-def deliveries(sifted: DataFrame, record: Record) -> DataFrame:
+def deliveries(sifted: DataFrame) -> DataFrame:
     """One row for each message and each subscription that wants it."""
     # Spark's own side of the border: a message that many want crosses it once.
     wanted = sifted.where(F.size("wanted") > 0).select("*", F.explode("wanted").alias("by"))
@@ -36,9 +35,9 @@ def deliveries(sifted: DataFrame, record: Record) -> DataFrame:
         F.col("by.subscriber").alias("subscriber"),
         "tenant",
         F.col("by.delivery_target").alias("delivery_target"),
-        F.lit(record.generation).cast("bigint").alias("generation"),
+        "generation",
         "received",
-        F.lit(record.begun).cast(TimestampType()).alias("matched"),
+        "matched",
         F.when(transformed, F.lit("UTF-8")).otherwise(F.col("encoding")).alias("encoding"),
         F.when(transformed, F.element_at("outputs", F.col("by.output")))
         .otherwise(F.col("xml"))

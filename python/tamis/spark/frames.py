@@ -1,7 +1,10 @@
 """DataFrames of messages: what they must have, and the one step that Python workers do on them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ArrayType,
@@ -16,10 +19,13 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from tamis.engine import Index, Schema
+from tamis.engine import Schema
 from tamis.errors import FrameError
 from tamis.model import Generation, Limits
 from tamis.spark.worker import Matching
+
+Run: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a worker does with the batches of a task."""
 
 TARGETS = ArrayType(LongType(), containsNull=False)
 
@@ -51,45 +57,56 @@ MADE = StructType(
 )
 """What is made for a target: the place of its output, from 1, or why it failed; for a filter neither."""
 
-OUTPUTS = ArrayType(BinaryType(), containsNull=False)
+OUTPUTS = StructField("outputs", ArrayType(BinaryType(), containsNull=False), nullable=False)
+"""What transformations make of a message."""
 
 
-def matched(
+ADDED = (
+    StructField("targets", TARGETS, nullable=False),
+    StructField("candidates", LongType(), nullable=False),
+    StructField("error", ERROR),
+)
+"""What matching adds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Messages as they are sent to the workers, and the step that matches them there."""
+
+    rows: DataFrame
+    step: Matching
+    kept: Sequence[StructField]
+
+    def through(self, run: Run, added: Sequence[StructField]) -> DataFrame:
+        """What workers make of them: the columns to keep, and those that are added."""
+        refuse_taken([field.name for field in self.kept], [field.name for field in added])
+        return self.rows.mapInArrow(run, StructType([*self.kept, *added]))
+
+
+def prepared(
     df: DataFrame,
-    index: Index | Generation,
+    generation: Generation,
     *,
     message: str,
-    kept: list[str],
+    keep: Sequence[str] | None,
     tenant: str,
     tenant_column: str | None,
     limits: Limits,
     elements: int = 0,
     transforms: bool = False,
     schema: Schema | None = None,
-) -> DataFrame:
-    """One row for each message: the columns to keep, and what `Matching` adds to them."""
+) -> Prepared:
+    """Check what was asked for; for the options see `with_matches` and `transform`."""
     _require(df, [message, *([] if tenant_column is None else [tenant_column])])
     _require_type(df, message, (StringType, BinaryType, CharType, VarcharType))
     if tenant_column is not None:
         if tenant:
             raise FrameError("two-tenants", "give a tenant or a column of tenants, not both")
         _require_type(df, tenant_column, (StringType, CharType, VarcharType))
-    added = [
-        StructField("targets", TARGETS, nullable=False),
-        StructField("candidates", LongType(), nullable=False),
-        StructField("error", ERROR),
-    ]
-    if elements:
-        nodes = ArrayType(ArrayType(ELEMENT, containsNull=False), containsNull=False)
-        added.append(StructField("elements", nodes, nullable=False))
-    if transforms:
-        made = ArrayType(MADE, containsNull=False)
-        added += [StructField("made", made, nullable=False), StructField("outputs", OUTPUTS, nullable=False)]
-    refuse_taken(kept, [field.name for field in added])
-
+    kept = to_keep(df, message, keep)
     sent = list(dict.fromkeys([*kept, message, *([] if tenant_column is None else [tenant_column])]))
-    matching = Matching(
-        generation=index.saved if isinstance(index, Index) else index,
+    step = Matching(
+        generation=generation,
         message=sent.index(message),
         kept=len(kept),
         tenant=tenant,
@@ -99,10 +116,9 @@ def matched(
         transforms=transforms,
         schema=schema,
     )
-    result = StructType([*(df.schema[name] for name in kept), *added])
     # Plain names on the way: mapInArrow looks columns up by name, and takes a dot for a way into a structure.
     plain = [f"{name} AS c{place}" for place, name in enumerate(quoted(sent))]
-    return df.selectExpr(*plain).mapInArrow(matching.run, result)
+    return Prepared(df.selectExpr(*plain), step, [df.schema[name] for name in kept])
 
 
 def to_keep(df: DataFrame, message: str, keep: Sequence[str] | None) -> list[str]:

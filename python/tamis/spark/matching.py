@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, StructField
 
 from tamis.engine import Index
 from tamis.model import Generation, Limits
-from tamis.spark.frames import matched, quoted, refuse_taken, to_keep
+from tamis.spark.frames import ADDED, ELEMENT, prepared, quoted, refuse_taken, to_keep
 
 _DEFAULT_LIMITS = Limits()
 
@@ -80,13 +81,18 @@ def with_matches(
         limits: What a message may cost.
         elements: At most so many nodes for one message and query come along.
     """
-    return matched(
+    added = [*ADDED]
+    if elements:
+        nodes = ArrayType(ArrayType(ELEMENT, containsNull=False), containsNull=False)
+        added.append(StructField("elements", nodes, nullable=False))
+    sent = prepared(
         df,
-        index,
+        index.saved if isinstance(index, Index) else index,
         message=message,
-        kept=to_keep(df, message, keep),
+        keep=keep,
         tenant=tenant,
         tenant_column=tenant_column,
         limits=limits,
         elements=elements,
     )
+    return sent.through(sent.step.run, added)

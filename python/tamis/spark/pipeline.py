@@ -59,7 +59,8 @@ class Pipeline:
             return record, record.counts
         batch = batches.key(number)
         generation = self.generation(record.generation)
-        sifted = sift(envelopes, generation, self.source.tenant, self.source.limits, self.schema)
+        source = self.source
+        sifted = sift(envelopes, generation, record.time, source.tenant, source.limits, self.schema)
         # Computed once, however many sinks there are.
         sifted = sifted.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -68,7 +69,7 @@ class Pipeline:
                 self.bury(dead_letters(sifted), batch)
             if counts.deliveries:
                 for sink in self.sinks:
-                    sink.write(sink.of(deliveries(sifted, record)), batch)
+                    sink.write(sink.of(deliveries(sifted)), batch)
         finally:
             sifted.unpersist()
         batches.finish(number, counts)

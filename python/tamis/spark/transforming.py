@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, StructField
 
 from tamis.engine import Index, Schema
 from tamis.model import Generation, Limits
-from tamis.spark.frames import matched, quoted, refuse_taken, to_keep
+from tamis.spark.frames import ADDED, MADE, OUTPUTS, prepared, quoted, refuse_taken, to_keep
 
 _DEFAULT_LIMITS = Limits()
 
@@ -36,17 +37,19 @@ def transform(
     refuse_taken(kept, ["target", "payload", "error"])
     # The message comes along once for all filters that want it as it is.
     carried = kept if message in kept else [*kept, message]
-    rows = matched(
+    sent = prepared(
         df,
-        index,
+        index.saved if isinstance(index, Index) else index,
         message=message,
-        kept=carried,
+        keep=carried,
         tenant=tenant,
         tenant_column=tenant_column,
         limits=limits,
         transforms=True,
         schema=schema,
     )
+    made = StructField("made", ArrayType(MADE, containsNull=False), nullable=False)
+    rows = sent.through(sent.step.run, [*ADDED, made, OUTPUTS])
     (itself,) = quoted([message])
     wanted = "inline_outer(arrays_zip(targets, made)) AS (target, made)"
     exploded = rows.where("size(targets) > 0 OR error IS NOT NULL").selectExpr(
