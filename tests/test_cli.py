@@ -1,5 +1,6 @@
 """The command line, by its contracts."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,44 @@ def test_a_broken_namespaces_file_is_an_error(folder: Path, capsys: pytest.Captu
         run("check", "--namespaces", "prefixes.toml", "//a")
     assert caught.value.code == 2
     assert "prefixes.toml" in capsys.readouterr().err
+
+
+def test_transform_prints_what_queries_make(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["for $b in //b return <c>{ $b/@x }</c>", "/a/b", "for $b in /nothing return $b"]
+    Path("queries.txt").write_text("\n".join(lines))
+    assert run("transform", "--queries", "queries.txt", "one.xml", "bad.xml") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "one.xml\t1",
+        '<c x="1"/>',
+        "one.xml\t2",
+        "<a><b x='1'>t</b></a>",
+        "bad.xml\tERROR mismatched-tag: </b> expected, not </a",
+    ]
+
+
+def test_transform_prints_json_and_takes_a_dtd(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.dtd").write_text("<!ELEMENT a (b)> <!ELEMENT b (#PCDATA)> <!ATTLIST b x CDATA #IMPLIED>")
+    Path("queries.txt").write_text("<all>{ for $b in //b return $b/text() }</all>\nfor $b in //b")
+    arguments = ["--queries", "queries.txt", "--dtd", "a.dtd", "--json", "one.xml", "gone.xml"]
+    assert run("transform", *arguments) == 1
+    captured = capsys.readouterr()
+    assert [json.loads(line) for line in captured.out.splitlines()] == [
+        {"document": "one.xml", "query": 1, "output": "<all>t</all>"},
+        {"document": "gone.xml", "error": "no-file", "reason": "No such file or directory"},
+    ]
+    assert captured.err.startswith("queries.txt:2: ")
+    assert run("transform", "--strict", *arguments[:-1]) == 2
+
+
+def test_explain_tells_what_a_transformation_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.dtd").write_text("<!ELEMENT a (b)> <!ELEMENT b (#PCDATA)> <!ATTLIST b x CDATA #IMPLIED>")
+    query = "for $b in //b where $b/@x = 1 return <c>{ $b/text() }</c>"
+    assert run("explain", query, "one.xml") == 0
+    assert "condition  //b/@x by //b = 1: 1; semijoin; not shared" in capsys.readouterr().out
+    assert run("explain", "--dtd", "a.dtd", query, "one.xml") == 0
+    assert (
+        "bindings   /a/b with 1 conditions: 1; no duplicates (claim 1); not shared" in capsys.readouterr().out
+    )
 
 
 def test_explain_tells_what_failed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 from pyspark.sql import SparkSession
@@ -40,7 +41,7 @@ class Asked:
 
     def payload(self, xml: bytes) -> bytes | None:
         """What a message is to become, by lxml; nothing if it does not match."""
-        selected = etree.fromstring(xml).xpath(self.path)
+        selected: Any = etree.fromstring(xml).xpath(self.path)
         if not selected:
             return None
         made = "".join(TEMPLATE.format(element.get("n")) for element in selected)

@@ -1,0 +1,80 @@
+"""Templates and messages made to blow up: an error for that transformation, and nothing else."""
+
+import pytest
+
+import tamis
+from tamis import Limits
+
+DEEP = b"<a>" * 250 + b"x" * 20_000 + b"</a>" * 250
+WIDE = b"<r>" + b"<i><j/><j/></i>" * 20_000 + b"</r>"
+
+MODEST = "for $v in /* return <found/>"
+
+
+def made(message: bytes, queries: dict[int, str], limits: Limits) -> dict[int, tamis.Output]:
+    index = tamis.Index()
+    for target, query in queries.items():
+        index.insert(target, query)
+    return {output.target: output for output in index.transform(message, limits=limits)}
+
+
+HOSTILE = {
+    # Each of 250 nested elements copied whole: the message 250 times.
+    "nested copies": (DEEP, "for $v in //a return <c>{ $v }</c>", "output-limit"),
+    # 250 × 249 / 2 pairs.
+    "pairs of nested": (DEEP, "for $v in //a return <c>{ $v//a }</c>", "bindings-limit"),
+    "repeated in a template": (DEEP, f"for $v in /a return <c>{'{ $v }' * 400}</c>", "output-limit"),
+    "repeated in an attribute": (DEEP, f'for $v in /a return <c d="{"{ $v }" * 400}"/>', "output-limit"),
+    "many small ones": (WIDE, "for $v in //i return <cccccc>{ count($v/k) }</cccccc>", "output-limit"),
+    "many bindings": (WIDE, "for $v in //j return <c/>", "bindings-limit"),
+    "many taken": (WIDE, "for $v in /r return <c>{ count($v//*) }</c>", "bindings-limit"),
+    "many taken by a predicate": (
+        WIDE,
+        "for $v in /r return <c>{ count($v//*[true()]) }</c>",
+        "bindings-limit",
+    ),
+    "many conditions": (WIDE, "for $v in /r where $v/i/j return <c/>", "bindings-limit"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_blow_up_fails_alone(name: str) -> None:
+    message, query, code = HOSTILE[name]
+    limits = Limits(output=100_000, bindings=25_000)
+    alike = query.replace("<c", "<d").replace("</c", "</d")
+    outputs = made(message, {1: MODEST, 2: query, 3: "/*", 4: alike}, limits)
+    assert outputs[1].payload == b"<found/>"
+    assert outputs[3].payload == message
+    for target in (2, 4):
+        assert outputs[target].payload is None
+        assert outputs[target].code == code
+        assert str(limits.output if code == "output-limit" else limits.bindings) in str(
+            outputs[target].reason
+        )
+
+
+def test_all_outputs_of_a_message_are_bounded_together() -> None:
+    message = b"<r>" + b"x" * 900 + b"</r>"
+    queries = {target: f"for $v in /r return <c{target}>{{ $v }}</c{target}>" for target in range(100)}
+    outputs = made(message, queries, Limits(outputs=10_000))
+    failed = [output for output in outputs.values() if output.payload is None]
+    assert {output.code for output in failed} == {"outputs-limit"}
+    assert 85 <= len(failed) < 95
+
+
+def test_ways_that_multiply_are_counted_once() -> None:
+    """Thirty-two million ways lead through these steps to 246 elements."""
+    outputs = made(DEEP, {1: "for $v in //a//a//a//a//a return <c>{ count($v//a//a//a//a) }</c>"}, Limits())
+    payload = outputs[1].payload
+    assert payload is not None
+    assert payload.startswith(b"<c>242</c><c>241</c>")
+    assert payload.count(b"<c>") == 246
+
+
+def test_equal_outputs_are_made_once() -> None:
+    index = tamis.Index()
+    for target in range(50):
+        index.insert(target, f"for $v in /r where $v/@n > {target} return <c>{{ $v/x }}</c>")
+    batch = index.transform_batch([b"<r n='1000'><x>1</x></r>", b"<r n='1001'><x>1</x></r>"])
+    assert batch.made.num_rows == 100
+    assert batch.outputs.to_pylist() == [b"<c><x>1</x></c>"] * 2
