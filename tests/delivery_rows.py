@@ -27,6 +27,7 @@ def delivery(
         "generation": 7,
         "received": TIME,
         "matched": TIME,
+        "encoding": None if number % 2 else "UTF-8",
         "payload": payload,
     }
 

@@ -1,13 +1,14 @@
 """A job that is killed hard, in every phase of a batch, while messages arrive and subscriptions change.
 
 Afterwards the books must agree: what was published × what matches it, by lxml, at the generation that its
-batch was given = what is in the outbox, each once.
+batch was given = what is in the outbox, each once, and in the form that was asked for.
 """
 
 import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +27,26 @@ KILLS = int(os.environ.get("TAMIS_KILLS", "10"))
 NAMES = "abcdef"
 
 
+TEMPLATE = '<found n="{}"/>'
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody has subscribed to: messages by a path, or a transformation of what it selects."""
+
+    revision: int
+    path: str
+    transforms: bool
+
+    def payload(self, xml: bytes) -> bytes | None:
+        """What a message is to become, by lxml; nothing if it does not match."""
+        selected = etree.fromstring(xml).xpath(self.path)
+        if not selected:
+            return None
+        made = "".join(TEMPLATE.format(element.get("n")) for element in selected)
+        return made.encode() if self.transforms else xml
+
+
 class Books:
     """What was published, and who subscribed to what when."""
 
@@ -35,16 +56,17 @@ class Books:
         self.random = random.Random(seed)
         self.messages: dict[str, bytes] = {}
         self.broken: set[str] = set()
-        self.active: dict[str, tuple[int, str]] = {}
-        self.at: dict[int, dict[str, tuple[int, str]]] = {}
-        """The active subscriptions at each version of the catalog: revision and query."""
+        self.active: dict[str, Asked] = {}
+        self.at: dict[int, dict[str, Asked]] = {}
+        """The active subscriptions at each version of the catalog."""
         self.noted: dict[int, datetime] = {}
         """When each version was there for certain."""
         self.subscribe("all", "//*")
 
-    def subscribe(self, name: str, query: str) -> None:
+    def subscribe(self, name: str, path: str, *, transforms: bool = False) -> None:
+        query = f"for $v in {path} return {TEMPLATE.format('{ $v/@n }')}" if transforms else path
         added = self.catalog.add(NewSubscription("somebody", query, id=name))
-        self.active[name] = (added.revision, query)
+        self.active[name] = Asked(added.revision, path, transforms)
         self.note()
 
     def change(self) -> None:
@@ -57,7 +79,8 @@ class Books:
             self.note()
         else:
             test = f"//{self.random.choice(NAMES)}[@n > {self.random.randrange(10)}]"
-            self.subscribe(f"s{self.random.randrange(10**9)}", test)
+            name = f"s{self.random.randrange(10**9)}"
+            self.subscribe(name, test, transforms=self.random.random() < 0.5)
 
     def note(self) -> None:
         version = self.catalog.version
@@ -94,9 +117,16 @@ class Books:
         for message, xml in self.messages.items():
             (generation,) = generations[message]
             active = self.at[self.folder.versions[generation]]
-            tree = etree.fromstring(xml)
-            wanted = {(name, revision) for name, (revision, query) in active.items() if tree.xpath(query)}
-            found = {(row["subscription"], row["revision"]) for row in rows if row["message"] == message}
+            wanted = {
+                (name, asked.revision, payload)
+                for name, asked in active.items()
+                if (payload := asked.payload(xml)) is not None
+            }
+            found = {
+                (row["subscription"], row["revision"], row["payload"])
+                for row in rows
+                if row["message"] == message
+            }
             assert found == wanted, message
         letters = Counter(letter["id"] for letter in self.folder.letters())
         assert letters == Counter(self.broken)

@@ -256,3 +256,32 @@ def test_a_refresh_killed_anywhere_leaves_whole_generations(tmp_path: Path) -> N
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > 20
+
+
+@pytest.mark.parametrize("place", ["store", "work"])
+def test_segments_of_another_format_are_compiled_anew(
+    tmp_path: Path, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after an upgrade: nobody empties a store by hand, and numbers go on."""
+    with Catalog(f"sqlite:///{tmp_path}/catalog.db") as catalog:
+        put(catalog, "s1", "s2")
+        store = Store(tmp_path / place)
+        with Publisher(catalog, store, tmp_path / "work") as publisher:
+            old = publisher.refresh()
+        for segment in tmp_path.rglob("*.segment"):
+            magic, content = segment.read_bytes()[:8], segment.read_bytes()
+            older = magic + (1).to_bytes(4, "little") + content[12:]
+            segment.unlink()
+            segment.write_bytes(older)
+        put(catalog, "s3")
+        with Publisher(catalog, store, tmp_path / "work") as publisher, caplog.at_level(logging.WARNING):
+            number = publisher.refresh()
+            assert number > old
+            assert publisher.refresh() == number
+            assert publisher.subscriptions == 3
+        assert f"generation {old} cannot be opened" in caplog.text
+        assert shown(store, number, tmp_path / "cache") == active(catalog)
+        # And on from there as ever.
+        put(catalog, "s4")
+        with Publisher(catalog, store, tmp_path / "work") as publisher:
+            assert shown(store, publisher.refresh(), tmp_path / "cache") == active(catalog)

@@ -74,8 +74,8 @@ def test_lines_are_text_where_they_can_be(tmp_path: Path) -> None:
         outbox, BATCH, [delivery(1, payload="<é/>".encode()), delivery(2, payload=b"\xff")]
     ).parts
     text, packed = [json.loads(line) for line in (tmp_path / part.path).read_bytes().splitlines()]
-    assert (text["payload"], "encoding" in text) == ("<é/>", False)
-    assert (packed["payload"], packed["encoding"]) == ("/w==", "base64")
+    assert (text["payload"], "packed" in text) == ("<é/>", False)
+    assert (packed["payload"], packed["packed"]) == ("/w==", "base64")
     assert text["received"] == TIME.isoformat(timespec="microseconds")
 
 
@@ -108,11 +108,11 @@ def test_xml_is_one_document_a_subscriber(tmp_path: Path) -> None:
     assert [child.get("id") for child in root] == [row["id"] for row in rows]
     assert root[0].get("message") == "a\ufffd&\"'\n"
     for child, inside in zip(root, messages.values(), strict=False):
-        assert child.get("encoding") is None
+        assert child.get("packed") is None
         [message] = child.iterchildren(etree.Element)
         assert etree.tostring(message, encoding="unicode", with_tail=False).encode() == inside
     for child, payload in zip(list(root)[len(messages) :], strange, strict=True):
-        assert (child.get("encoding"), len(child)) == ("base64", 0)
+        assert (child.get("packed"), len(child)) == ("base64", 0)
         assert b64decode(child.text or "") == payload
 
 

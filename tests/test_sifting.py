@@ -112,3 +112,35 @@ def test_a_host_with_a_cache_copies_what_it_maps(
     cached = Generation(generation.directory, generation.number, stored=True, cache=str(tmp_path / "cache"))
     assert count(sift(envelopes(spark), cached, "t", Limits())).deliveries == 5
     assert Store(tmp_path / "cache").newest() == generation.number
+
+
+def test_a_transformation_delivers_what_it_makes_and_fails_alone(
+    spark: SparkSession, catalog: Catalog, tmp_path: Path
+) -> None:
+    wanted = {
+        "made": "for $b in //b return <x>{ $b/@x }</x>",
+        "none": "for $b in //b where $b/@x = 2 return $b",
+        "large": f"for $a in /a return <{'long' * 20}>{{ $a/b }}</{'long' * 20}>",
+    }
+    for name, query in wanted.items():
+        catalog.add(NewSubscription("s", query, id=name, tenant="t"))
+    store = Store(tmp_path / "generations")
+    with Publisher(catalog, store, tmp_path / "generations") as publisher:
+        generation = Generation(str(tmp_path / "generations"), publisher.refresh())
+    sifted = sift(envelopes(spark), generation, "t", Limits(output=80))
+    counts = count(sifted)
+    assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 2)
+
+    record = Batches(tmp_path, "c").begin(0, lambda: generation.number)
+    rows = deliveries(sifted, record).collect()
+    payloads = {(row.message, row.subscription): (bytes(row.payload), row.encoding) for row in rows}
+    assert payloads["m1", "made"] == (b'<x x="1"/>', "UTF-8")
+    assert payloads["m1", "q0"] == (b"<a><b x='1'/></a>", None)
+    assert len(payloads) == len(rows) == 6
+
+    failed = [row for row in dead_letters(sifted).collect() if row.subscription is not None]
+    assert {(row.id, row.subscription, row.code) for row in failed} == {
+        ("m1", "large", "output-limit"),
+        ("m2", "large", "output-limit"),
+    }
+    assert {bytes(row.raw) for row in failed} == {b"<a><b x='1'/></a>", b"<a/>"}

@@ -154,6 +154,7 @@ def test_threads_may_report_at_once(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    board.state("stopped")
     assert [source.totals.batches for source in read_status(tmp_path).sources] == [25] * 4
 
 
@@ -184,6 +185,20 @@ def test_a_beat_renews_the_file_once_a_second(board: StatusBoard, clock: Clock, 
     clock.sleep(0.5)
     board.beat()
     assert read_status(tmp_path).now == clock()
+
+
+def test_what_happens_often_is_written_now_and_then(board: StatusBoard, clock: Clock, tmp_path: Path) -> None:
+    board.state("running")
+    for number in range(3):
+        run_batch(board, clock, number=number, seconds=0.05)
+    assert read_status(tmp_path).sources[0].totals.batches == 0
+    board.beat()
+    assert read_status(tmp_path).sources[0].totals.batches == 0
+    clock.sleep(0.1)
+    board.beat()
+    assert read_status(tmp_path).sources[0].totals.batches == 3
+    board.failed("inbox", StoreError("store-unreachable", "no room"))
+    assert read_status(tmp_path).failing, "at once"
 
 
 def test_a_file_that_cannot_be_written_stops_nobody(

@@ -56,6 +56,7 @@ def test_the_table(board: StatusBoard, state: Path, capsys: pytest.CaptureFixtur
 
 def test_json_is_the_status(board: StatusBoard, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_batch(board, Clock())
+    board.state("running")
     assert cli.main(["status", "--state", str(state), "--json"]) == 0
     assert capsys.readouterr().out == f"{status_json(board.now(), indent=2)}\n"
 
@@ -79,6 +80,7 @@ def test_watching_ends_when_the_job_ends(board: StatusBoard, state: Path) -> Non
         assert watcher.stdout is not None
         assert json.loads(watcher.stdout.readline())["state"] == "running"
         run_batch(board, clock)
+        board.state("running")
         assert json.loads(watcher.stdout.readline())["sources"][0]["totals"]["read"] == 100
         board.state("stopped")
         assert json.loads(watcher.stdout.read())["state"] == "stopped"

@@ -22,13 +22,17 @@ KEPT_LINES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the messages of a batch: read = matched + unmatched + dead."""
+    """What became of the messages of a batch: read = matched + unmatched + dead.
+
+    Each subscription that a message matches gets a delivery, or its transformation failed.
+    """
 
     read: int = 0
     matched: int = 0
     dead: int = 0
     deliveries: int = 0
     candidates: int = 0
+    failed: int = 0
 
     @property
     def unmatched(self) -> int:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import tamis
 from tamis import dead_letters, run, status_command, subscriptions
 from tamis.bench import command as bench
+from tamis.dtd_file import read_schema
 from tamis.errors import marked
 from tamis.namespaces import read_namespaces
 from tamis.progress import bar
@@ -127,7 +128,7 @@ def match(options: argparse.Namespace) -> int:
 def transform(options: argparse.Namespace) -> int:
     """`tamis transform --queries FILE DOC…`."""
     index, refused = _index(options)
-    schema = _schema(options.dtd)
+    schema = read_schema(options.dtd)
     unreadable = False
     with bar("transforming") as report:
         for done, paths, contents, failures in _read(options.documents):
@@ -176,10 +177,6 @@ def _print_row(row: dict[str, str | int], as_json: bool) -> None:
         print(f"{head}\tERROR {row['error']}: {row['reason']}")
     else:
         print(f"{head}\n{row['output']}")
-
-
-def _schema(dtd: Path | None) -> tamis.Schema | None:
-    return None if dtd is None else tamis.Schema(workload.read_dtd(dtd))
 
 
 def _index(options: argparse.Namespace) -> tuple[tamis.Index, int]:
@@ -251,7 +248,7 @@ def explain(options: argparse.Namespace) -> int:
     try:
         index.insert(1, options.query, namespaces=options.namespaces)
         explanation = index.explain(
-            message, options.query, namespaces=options.namespaces, schema=_schema(options.dtd)
+            message, options.query, namespaces=options.namespaces, schema=read_schema(options.dtd)
         )
     except tamis.QueryError as error:
         print(f"{error.line}:{error.column}: {error.reason}")

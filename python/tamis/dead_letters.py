@@ -137,6 +137,8 @@ def _table(letters: Sequence[Letter], marks: Mapping[str, Mark]) -> Table:
 
 def _cells(letter: Letter, mark: Mark | None) -> dict[str, str]:
     place = f" (line {letter.line}, column {letter.column})" if letter.line is not None else ""
+    if letter.subscription is not None:
+        place = f" (for the subscription {letter.subscription})"
     replayed = "yes" if mark else ""
     values = (letter.key, _time(letter.received), letter.tenant, letter.source, letter.id)
     return dict(zip(TITLES, (*values, f"{letter.code}: {letter.reason}{place}", replayed), strict=True))
@@ -217,7 +219,7 @@ def _chosen(
         seen.add(message)
         if letter.key in marks and not options.again:
             refused.append(f"{letter.key} was replayed at {marks[letter.key].time}: see --again")
-        elif letter.line is None:
+        elif letter.line is None and letter.subscription is None:
             reason = f"{letter.key} is no message ({letter.code}): let its source have {letter.offset} again"
             refused.append(reason)
         elif inbox is None:

@@ -4,6 +4,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -68,6 +69,11 @@ def decompose(queries: Iterable[str], namespaces: Namespaces | None = None) -> D
     return Decomposition(*(pa.record_batch(table) for table in tables))
 
 
+_Elements: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+_Graph: TypeAlias = tuple[_Elements, tuple[str, ...]]
+"""Elements with what they may contain, and those where messages may begin."""
+
+
 class Schema:
     """What a DTD says that transforming can use. Make one per DTD: plans are kept by schema.
 
@@ -77,13 +83,23 @@ class Schema:
 
     def __init__(self, dtd: Dtd) -> None:
         """The element graph of a DTD."""
-        self.dtd = dtd
-        elements = [(name, list(element.children)) for name, element in dtd.elements.items()]
-        self._kernel = _kernel.Schema(elements, list(dtd.roots))
+        self._elements = tuple((name, tuple(element.children)) for name, element in dtd.elements.items())
+        self._roots = dtd.roots
+        self._kernel = _graph(self._elements, self._roots)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the DTD."""
-        return (Schema, (self.dtd,))
+    def __getstate__(self) -> _Graph:
+        """Pickle as the graph: in a process, equal graphs are one schema to the plans."""
+        return self._elements, self._roots
+
+    def __setstate__(self, graph: _Graph) -> None:
+        """Unpickle."""
+        self._elements, self._roots = graph
+        self._kernel = _graph(*graph)
+
+
+@lru_cache(maxsize=16)
+def _graph(elements: _Elements, roots: tuple[str, ...]) -> _kernel.Schema:
+    return _kernel.Schema([(name, list(children)) for name, children in elements], list(roots))
 
 
 class _Saved(NamedTuple):
@@ -247,9 +263,10 @@ class Index:
         (matched,) = batch.matches.drop_columns(["queries", "candidates"]).to_pylist()
         if matched["code"] is not None:
             raise ReadError(**matched)
-        (targets,) = self.targets(batch.matches).to_pylist()
-        outputs = {target: Output(target, message) for target in targets}
-        for row, targets in zip(batch.made.to_pylist(), self.targets(batch.made).to_pylist(), strict=True):
+        matching: Any = self.targets(batch.matches).to_pylist()
+        outputs = {target: Output(target, message) for target in matching[0]}
+        concerned: Any = self.targets(batch.made).to_pylist()
+        for row, targets in zip(batch.made.to_pylist(), concerned, strict=True):
             payload = None if row["output"] is None else batch.outputs[row["output"]].as_py()
             for target in targets:
                 outputs[target] = Output(target, payload, row["code"], row["reason"])

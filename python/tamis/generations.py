@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis import numbered
 from tamis.catalog import Catalog, Changes
 from tamis.engine import Index, check
-from tamis.errors import QueryError, StoreError
+from tamis.errors import IndexError, QueryError, StoreError
 from tamis.files import Lock, told
 from tamis.manifest import File, Manifest, kernel_files, renumber
 from tamis.store import Store
@@ -55,6 +55,8 @@ class Publisher:
             reason = f"another process publishes from {self._directory}; stop it, or take another directory"
             raise StoreError("publisher-busy", reason)
         self._base: _Base | None = None
+        self._unreadable = -1
+        """The newest generation, where it cannot be gone on from."""
         self._version = -1
         """The catalog's version that the base shows; later than its manifest's if nothing mattered."""
 
@@ -83,7 +85,7 @@ class Publisher:
             with self._changes() as changes:
                 if self._base is not None and changes.since == changes.version:
                     return self._base.manifest.number
-                before = -1 if self._base is None else self._base.manifest.number
+                before = self._unreadable if self._base is None else self._base.manifest.number
                 with told(self._directory):
                     made = self._made(changes)
             if self._published(before, made.manifest.number):
@@ -103,8 +105,17 @@ class Publisher:
         if ours is None:
             return None
         manifest = Manifest.read(self._directory, ours)
+        try:
+            base = _Base(manifest, Index.open(self._directory, ours))
+        except IndexError as error:
+            if not error.code.endswith("-damaged"):
+                raise
+            # Written by another version of the kernel, or broken: the catalog has all that it takes.
+            log.warning("generation %d cannot be opened, all is compiled anew: %s", ours, error)
+            self._unreadable = ours
+            return None
         self._version = manifest.version
-        return _Base(manifest, Index.open(self._directory, ours))
+        return base
 
     @contextmanager
     def _changes(self) -> Iterator[Changes]:

@@ -66,6 +66,8 @@ def batch_line(report: BatchReport) -> str:
         f"{report.seconds:.2f} s",
         f"generation {report.generation}",
     ]
+    if report.failed:
+        parts.append(f"{report.failed} transformations failed")
     parts += [f"{kind} behind: {count}" for kind, count in (report.lag or {}).items()]
     return ", ".join(parts)
 

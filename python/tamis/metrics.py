@@ -23,6 +23,7 @@ COUNTERS = (
     ("tamis_unmatched", "Messages that nobody wants", "unmatched"),
     ("tamis_dead_letters", "Messages that were refused", "dead"),
     ("tamis_deliveries", "Deliveries made: a message for each subscription that it matches", "deliveries"),
+    ("tamis_failed", "Deliveries that could not be made, because a transformation failed", "failed"),
     ("tamis_candidates", "Queries that had to be looked at to find the matching ones", "candidates"),
 )
 """Metric, help, and the field of a source's totals; Prometheus gets them with `_total` at the end."""

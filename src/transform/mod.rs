@@ -23,16 +23,16 @@ pub mod network;
 mod program;
 pub mod report;
 mod reproduce;
-mod results;
-mod rewrite;
-mod run;
+pub mod results;
+pub mod rewrite;
+pub mod run;
 pub mod schema;
 pub mod shared;
-mod streams;
+pub mod streams;
 #[cfg(test)]
 mod tests;
 pub mod transformer;
-mod values;
+pub mod values;
 
 pub use construct::{ConstructError, Lists, construct};
 pub use copy::Copyist;

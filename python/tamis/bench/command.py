@@ -11,9 +11,10 @@ from rich.console import Console
 
 from tamis.bench import CACHE_BYTES, ROUNDS
 from tamis.bench.sources import NoDataError, read_documents, read_queries
+from tamis.dtd_file import read_dtd_file
 from tamis.progress import bar
 from tamis.workload import StockOptions, stock_messages, stock_subscriptions
-from tamis.workload.command import add_stock_arguments, read_dtd
+from tamis.workload.command import add_stock_arguments
 from tamis.workload.error import WorkloadError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def run_filter(options: argparse.Namespace) -> int:
 def run_transform(options: argparse.Namespace) -> int:
     """`tamis bench transform --docs DIR --queries FILE`."""
     documents, queries = read_documents(options.docs), read_queries(options.queries)
-    dtd = None if options.dtd is None else read_dtd(options.dtd)
+    dtd = None if options.dtd is None else read_dtd_file(options.dtd)
     try:
         from tamis.bench import transform
 

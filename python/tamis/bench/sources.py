@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tamis.dtd_file import read_dtd_file
 from tamis.workload import (
     Profile,
     QueryOptions,
@@ -16,7 +17,6 @@ from tamis.workload import (
     stock_messages,
     stock_subscriptions,
 )
-from tamis.workload.command import read_dtd
 
 
 class NoDataError(Exception):
@@ -85,4 +85,4 @@ def generated(documents: Path, *, dtd: str, seed: str, **parameters: Any) -> lis
     """Queries that follow a DTD and test values that occur in the documents."""
     options = QueryOptions(**parameters)
     profile = Profile.observed(read_documents(documents))
-    return list(generate_queries(read_dtd(data_file(dtd)), profile, options, seed=seed))
+    return list(generate_queries(read_dtd_file(data_file(dtd)), profile, options, seed=seed))

@@ -15,6 +15,7 @@ from tamis.bench.measure import array, build, parse_with_expat, reopen, timed
 from tamis.bench.saxon import DOCUMENTS as SAXON_DOCUMENTS
 from tamis.bench.saxon import Confirmation, Saxon, confirm
 from tamis.dtd import Dtd
+from tamis.dtd_file import read_dtd_file
 from tamis.engine import Schema, read_all
 from tamis.progress import Report, bar
 from tamis.workload import (
@@ -24,7 +25,6 @@ from tamis.workload import (
     generate_documents,
     generate_transformations,
 )
-from tamis.workload.command import read_dtd
 
 SAXON_ROUNDS = 3
 
@@ -51,7 +51,7 @@ class TransformWorkload:
     @classmethod
     def of(cls, parameters: Mapping[str, Any], folder: Path) -> "TransformWorkload":
         """From a workload file; its DTD is named relative to the file."""
-        return cls(**{**parameters, "dtd": read_dtd(folder / parameters["dtd"])})
+        return cls(**{**parameters, "dtd": read_dtd_file(folder / parameters["dtd"])})
 
     def generate(self) -> tuple[list[bytes], list[str]]:
         """The documents and the transformations."""

@@ -1,4 +1,7 @@
-"""Dead letters: messages that were refused, with the reason. Published like deliveries, in Parquet."""
+"""Dead letters: messages that were refused, or that a transformation failed on, with the reason.
+
+Published like deliveries, in Parquet.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -25,8 +28,12 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     # Where the message stood in its source.
     pa.field("offset", pa.string(), nullable=False),
     pa.field("received", pa.timestamp("us", "UTC"), nullable=False),
+    # What the message is encoded in, where the source knows; null: the message says.
+    pa.field("encoding", pa.string()),
     pa.field("code", pa.string(), nullable=False),
     pa.field("reason", pa.string(), nullable=False),
+    # Whose transformation failed; null where the message itself was refused.
+    pa.field("subscription", pa.string()),
     # The spot in the message; null where the source could make none: `raw` may then be its beginning only.
     pa.field("position", pa.int64()),
     pa.field("line", pa.int64()),
@@ -50,8 +57,10 @@ class Letter:
     id: str
     offset: str
     received: datetime
+    encoding: str | None
     code: str
     reason: str
+    subscription: str | None
     position: int | None
     line: int | None
     column: int | None
@@ -66,6 +75,7 @@ class Letter:
 
 
 _READ = [field.name for field in fields(Letter)][:-2]
+_NOTHING: dict[str, Any] = dict.fromkeys(_READ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +128,8 @@ class DeadLetters(PublishedDirectory):
             row = 0
             for batch in table.iter_batches(_ROWS, columns=_READ):
                 for values in batch.to_pylist():
-                    yield Letter(**values, part=part.path, row=row)
+                    # A file of an earlier version has fewer columns.
+                    yield Letter(**{**_NOTHING, **values}, part=part.path, row=row)
                     row += 1
 
     def raw(self, letter: Letter) -> bytes:

@@ -18,7 +18,7 @@ from tamis.connectors.embedding import embedded
 from tamis.connectors.published import Parts, Rows
 
 BASE64 = "base64"
-"""The `encoding` of a payload that is no text, or not what can stand inside a document."""
+"""How a payload is `packed` that is no text, or not what can stand inside a document."""
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -73,7 +73,7 @@ def read_lines(lines: Iterable[bytes], schema: pa.Schema) -> Iterator[Row]:
     for line in lines:
         row = json.loads(line)
         payload = row["payload"].encode()
-        row["payload"] = b64decode(payload) if row.pop("encoding", None) == BASE64 else payload
+        row["payload"] = b64decode(payload) if row.pop("packed", None) == BASE64 else payload
         for name in times:
             row[name] = datetime.fromisoformat(row[name])
         yield row
@@ -90,7 +90,7 @@ def _line(row: Row) -> Row:
     try:
         return {**line, "payload": row["payload"].decode()}
     except UnicodeDecodeError:
-        return {**line, "encoding": BASE64, "payload": b64encode(row["payload"]).decode()}
+        return {**line, "packed": BASE64, "payload": b64encode(row["payload"]).decode()}
 
 
 def _with_embedded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -105,12 +105,12 @@ def _element(row: Row) -> bytes:
     """A row as an element, with its message inside."""
     inside, payload = row.pop("embedded"), row.pop("payload")
     if inside is None:
-        row["encoding"], inside = BASE64, b64encode(payload)
+        row["packed"], inside = BASE64, b64encode(payload)
     return b"<delivery%s>%s</delivery>\n" % (_attributes(row), inside)
 
 
 def _attributes(values: Row) -> bytes:
-    pairs = (f" {name}={_quoted(str(_plain(value)))}" for name, value in values.items())
+    pairs = (f" {name}={_quoted(str(_plain(value)))}" for name, value in values.items() if value is not None)
     return "".join(pairs).encode()
 
 

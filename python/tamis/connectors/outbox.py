@@ -30,6 +30,8 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("generation", pa.int64(), nullable=False),
     pa.field("received", pa.timestamp("us", "UTC"), nullable=False),
     pa.field("matched", pa.timestamp("us", "UTC"), nullable=False),
+    # What the payload is encoded in, where the source knows; null: the payload says.
+    pa.field("encoding", pa.string()),
     pa.field("payload", pa.binary(), nullable=False),
 ]
 

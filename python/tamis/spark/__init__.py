@@ -5,5 +5,6 @@ and the directory of the snapshot under the same path.
 """
 
 from tamis.spark.matching import match, with_matches
+from tamis.spark.transforming import transform
 
-__all__ = ["match", "with_matches"]
+__all__ = ["match", "transform", "with_matches"]

@@ -10,11 +10,13 @@ from tamis.batches import Counts, Record
 def count(sifted: DataFrame) -> Counts:
     """What became of the messages of a batch."""
     wanted = F.size("wanted")
+    failed = F.size(F.filter("wanted", lambda one: one["code"].isNotNull()))
     row = sifted.agg(
         F.count("*").alias("read"),
         F.count_if(wanted > 0).alias("matched"),
         F.count_if(_refused()).alias("dead"),
-        F.coalesce(F.sum(wanted), F.lit(0)).alias("deliveries"),
+        F.coalesce(F.sum(wanted - failed), F.lit(0)).alias("deliveries"),
+        F.coalesce(F.sum(failed), F.lit(0)).alias("failed"),
         F.coalesce(F.sum("candidates"), F.lit(0)).alias("candidates"),
     ).first()
     assert row is not None
@@ -25,7 +27,8 @@ def deliveries(sifted: DataFrame, record: Record) -> DataFrame:
     """One row for each message and each subscription that wants it."""
     # Spark's own side of the border: a message that many want crosses it once.
     wanted = sifted.where(F.size("wanted") > 0).select("*", F.explode("wanted").alias("by"))
-    named = wanted.select(
+    transformed = F.col("by.output").isNotNull()
+    named = wanted.where(F.col("by.code").isNull()).select(
         F.col("id").alias("message"),
         "source",
         F.col("by.subscription").alias("subscription"),
@@ -36,7 +39,10 @@ def deliveries(sifted: DataFrame, record: Record) -> DataFrame:
         F.lit(record.generation).cast("bigint").alias("generation"),
         "received",
         F.lit(record.begun).cast(TimestampType()).alias("matched"),
-        F.col("xml").alias("payload"),
+        F.when(transformed, F.lit("UTF-8")).otherwise(F.col("encoding")).alias("encoding"),
+        F.when(transformed, F.element_at("outputs", F.col("by.output")))
+        .otherwise(F.col("xml"))
+        .alias("payload"),
     )
     return named.select(delivery_id().alias("id"), "*")
 
@@ -50,26 +56,38 @@ def delivery_id() -> Column:
 
 
 def dead_letters(sifted: DataFrame) -> DataFrame:
-    """One row for each message that was refused, by its source or by the reader."""
+    """One row for each message that was refused, by its source or by the reader.
+
+    And one for each subscription whose transformation of a message failed: the message reached all others.
+    """
     error = F.col("error")
     by_source = F.col("code").isNotNull()
 
     def place(name: str) -> Column:
         return F.when(~by_source, error[name])
 
-    return sifted.where(_refused()).select(
-        "tenant",
-        "source",
-        "id",
-        "offset",
-        "received",
+    refused = sifted.where(_refused()).select(
+        *_LETTER,
         F.coalesce("code", error["code"]).alias("code"),
         F.when(by_source, F.coalesce("reason", F.lit(""))).otherwise(error["reason"]).alias("reason"),
-        place("offset").alias("position"),
-        place("line").alias("line"),
-        place("column").alias("column"),
+        F.lit(None).cast("string").alias("subscription"),
+        *(place(name).alias(as_name) for name, as_name in _PLACE.items()),
         F.coalesce("xml", F.lit(b"")).alias("raw"),
     )
+    wanted = sifted.where(F.size("wanted") > 0).select("*", F.explode("wanted").alias("by"))
+    failed = wanted.where(F.col("by.code").isNotNull()).select(
+        *_LETTER,
+        F.col("by.code").alias("code"),
+        F.col("by.reason").alias("reason"),
+        F.col("by.subscription").alias("subscription"),
+        *(F.lit(None).cast("bigint").alias(as_name) for as_name in _PLACE.values()),
+        F.col("xml").alias("raw"),
+    )
+    return refused.unionByName(failed)
+
+
+_LETTER = ("tenant", "source", "id", "offset", "received", "encoding")
+_PLACE = {"offset": "position", "line": "line", "column": "column"}
 
 
 def _refused() -> Column:

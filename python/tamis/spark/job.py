@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tamis.batches import Batches
 from tamis.catalog import Catalog
 from tamis.connectors.directory import DirectorySource
+from tamis.dtd_file import read_schema
 from tamis.errors import TamisError
 from tamis.files import Lock
 from tamis.generations import Publisher
@@ -98,7 +99,10 @@ class Job:
         self._stack.callback(self._publisher.close)
         made, bury = sinks(settings), burial(settings)
         self._streams = [
-            _Stream(source, Pipeline(source, self._reference, self._newest, made, bury))
+            _Stream(
+                source,
+                Pipeline(source, self._reference, self._newest, made, bury, read_schema(source.schema)),
+            )
             for source in settings.sources
         ]
         # Before anything is swept: what earlier runs have begun still needs its generations.
@@ -230,6 +234,7 @@ class Job:
                 dead=counts.dead,
                 deliveries=counts.deliveries,
                 candidates=counts.candidates,
+                failed=counts.failed,
                 started=started,
                 seconds=time.monotonic() - clock,
                 lag=_lag(stream.query),

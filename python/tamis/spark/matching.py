@@ -3,43 +3,10 @@
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    CharType,
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    VarcharType,
-)
 
 from tamis.engine import Index
-from tamis.errors import FrameError
 from tamis.model import Generation, Limits
-from tamis.spark.worker import Matching
-
-TARGETS = ArrayType(LongType(), containsNull=False)
-
-ERROR = StructType(
-    [
-        StructField("code", StringType(), nullable=False),
-        StructField("reason", StringType(), nullable=False),
-        *(StructField(name, LongType()) for name in ("offset", "line", "column", "value", "limit")),
-    ]
-)
-"""Why a message was refused: as `tamis.ReadError` says it."""
-
-ELEMENT = StructType(
-    [
-        StructField("node", IntegerType(), nullable=False),
-        StructField("kind", StringType(), nullable=False),
-        *(StructField(name, IntegerType()) for name in ("attribute", "span_start", "span_end")),
-    ]
-)
-"""A node that a query selects: as `Index.match_elements` says it."""
+from tamis.spark.frames import matched, quoted, refuse_taken, to_keep
 
 _DEFAULT_LIMITS = Limits()
 
@@ -61,9 +28,9 @@ def match(
     nothing has no row; a malformed one has no target, and `error` says why. For the options see
     `with_matches`.
     """
-    kept = _kept(df, message, keep)
-    _refuse_taken(kept, ["target"])
-    matched = with_matches(
+    kept = to_keep(df, message, keep)
+    refuse_taken(kept, ["target"])
+    rows = with_matches(
         df,
         index,
         message=message,
@@ -77,10 +44,10 @@ def match(
     # error that a good message does not have, would else cross once for every match. SQL's words are
     # the same for classic and Connect.
     if elements:
-        rows = "inline_outer(arrays_zip(targets, elements)) AS (target, elements)"
+        targets = "inline_outer(arrays_zip(targets, elements)) AS (target, elements)"
     else:
-        rows = "explode_outer(targets) AS target"
-    return matched.where("size(targets) > 0 OR error IS NOT NULL").selectExpr(*_quoted(kept), rows, "error")
+        targets = "explode_outer(targets) AS target"
+    return rows.where("size(targets) > 0 OR error IS NOT NULL").selectExpr(*quoted(kept), targets, "error")
 
 
 def with_matches(
@@ -113,69 +80,13 @@ def with_matches(
         limits: What a message may cost.
         elements: At most so many nodes for one message and query come along.
     """
-    _require(df, [message, *([] if tenant_column is None else [tenant_column])])
-    _require_type(df, message, (StringType, BinaryType, CharType, VarcharType))
-    if tenant_column is not None:
-        if tenant:
-            raise FrameError("two-tenants", "give a tenant or a column of tenants, not both")
-        _require_type(df, tenant_column, (StringType, CharType, VarcharType))
-    kept = _kept(df, message, keep)
-    added = [
-        StructField("targets", TARGETS, nullable=False),
-        StructField("candidates", LongType(), nullable=False),
-        StructField("error", ERROR),
-    ]
-    if elements:
-        nodes = ArrayType(ArrayType(ELEMENT, containsNull=False), containsNull=False)
-        added.append(StructField("elements", nodes, nullable=False))
-    _refuse_taken(kept, [field.name for field in added])
-
-    sent = list(dict.fromkeys([*kept, message, *([] if tenant_column is None else [tenant_column])]))
-    matching = Matching(
-        generation=index.saved if isinstance(index, Index) else index,
-        message=sent.index(message),
-        kept=len(kept),
+    return matched(
+        df,
+        index,
+        message=message,
+        kept=to_keep(df, message, keep),
         tenant=tenant,
-        tenant_column=None if tenant_column is None else sent.index(tenant_column),
+        tenant_column=tenant_column,
         limits=limits,
         elements=elements,
     )
-    schema = StructType([*(df.schema[name] for name in kept), *added])
-    # Plain names on the way: mapInArrow looks columns up by name, and takes a dot for a way into a structure.
-    plain = [f"{name} AS c{place}" for place, name in enumerate(_quoted(sent))]
-    return df.selectExpr(*plain).mapInArrow(matching.run, schema)
-
-
-def _kept(df: DataFrame, message: str, keep: Sequence[str] | None) -> list[str]:
-    if keep is None:
-        kept = [name for name in df.columns if name != message]
-    else:
-        kept = [keep] if isinstance(keep, str) else list(dict.fromkeys(keep))
-    _require(df, kept)
-    return kept
-
-
-def _require(df: DataFrame, names: Sequence[str]) -> None:
-    for name in names:
-        if df.columns.count(name) != 1:
-            found = "two such" if name in df.columns else f"only {', '.join(df.columns)}"
-            raise FrameError("no-column", f"one column {name!r} is needed; the DataFrame has {found}")
-
-
-def _require_type(df: DataFrame, name: str, types: tuple[type[DataType], ...]) -> None:
-    found = df.schema[name].dataType
-    if not isinstance(found, types):
-        wanted = "string or binary" if BinaryType in types else "string"
-        raise FrameError("column-type", f"column {name!r} has to be {wanted}, not {found.simpleString()}")
-
-
-def _refuse_taken(kept: Sequence[str], added: Sequence[str]) -> None:
-    taken = sorted({name.lower() for name in kept} & set(added))
-    if taken:
-        named = ", ".join(taken)
-        raise FrameError("column-taken", f"rename {named} or do not keep it: the result has its own")
-
-
-def _quoted(names: Sequence[str]) -> list[str]:
-    """Names as SQL takes them literally: a dot in one is no way into a structure."""
-    return [f"`{name.replace('`', '``')}`" for name in names]

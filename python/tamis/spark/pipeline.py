@@ -1,6 +1,6 @@
 """The message flow of one source, whole: what becomes of a batch.
 
-    read → sift (match, and look up who wants it) → count → bury the dead → deliver → written down as done
+    read → sift (match, transform, look up who wants it) → count → bury the dead → deliver → note it as done
 
 Everything here can be run again: the generation and the time are written down before the work, and each
 sink knows a batch that it has seen, or gives deliveries ids to know them by.
@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from tamis.batch import Batch
 from tamis.batches import Batches, Counts, Record
+from tamis.engine import Schema
 from tamis.model import Generation
 from tamis.settings import Source
 from tamis.spark.deliveries import count, dead_letters, deliveries
@@ -48,6 +49,8 @@ class Pipeline:
     sinks: Sequence[Sink]
     """In this order."""
     bury: Write
+    schema: Schema | None = None
+    """What the source's messages are expected to conform to."""
 
     def run(self, envelopes: DataFrame, number: int, batches: Batches) -> tuple[Record, Counts]:
         """One batch."""
@@ -56,12 +59,12 @@ class Pipeline:
             return record, record.counts
         batch = batches.key(number)
         generation = self.generation(record.generation)
-        sifted = sift(envelopes, generation, self.source.tenant, self.source.limits)
+        sifted = sift(envelopes, generation, self.source.tenant, self.source.limits, self.schema)
         # Computed once, however many sinks there are.
         sifted = sifted.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             counts = count(sifted)
-            if counts.dead:
+            if counts.dead or counts.failed:
                 self.bury(dead_letters(sifted), batch)
             if counts.deliveries:
                 for sink in self.sinks:

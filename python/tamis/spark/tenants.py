@@ -1,15 +1,16 @@
 """Messages by tenant: each is matched against its tenant's queries and no others."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tamis.engine import Index
-from tamis.model import Limits
+from tamis.engine import Index, Schema
+from tamis.model import Limits, Transformed
 
 Rows = npt.NDArray[np.int64]
 
@@ -41,14 +42,49 @@ def shares(messages: Any, tenants: Any) -> list[Share]:
     ]
 
 
+def transform_shares(
+    index: Index, given: Sequence[Share], limits: Limits, schema: Schema | None
+) -> Transformed:
+    """As `Index.transform_batch`, for the rows that the shares stand in."""
+    parts = [_transform_share(index, share, limits, schema) for share in given]
+    if len(parts) == 1:
+        return parts[0]
+    outputs: Any = pa.chunked_array([part.outputs for part in parts]).combine_chunks()
+    before = np.cumsum([0, *(len(part.outputs) for part in parts)])
+    moved = []
+    for share, part, first in zip(given, parts, before, strict=False):
+        rows = pa.array(share.rows[part.made.column("message").to_numpy()].astype(np.uint32))
+        made = part.made.set_column(0, part.made.schema.field(0), rows)
+        places = pc.add(made.column("output"), pa.scalar(int(first), pa.uint32()))
+        moved.append(made.set_column(2, made.schema.field(2), places))
+    together = _together(moved)
+    order = np.argsort(together.column("message").to_numpy(), kind="stable")
+    return Transformed(_in_rows(given, [part.matches for part in parts]), together.take(order), outputs)
+
+
+def _transform_share(index: Index, share: Share, limits: Limits, schema: Schema | None) -> Transformed:
+    if share.tenant is not None:
+        return index.transform_batch(share.messages, tenant=share.tenant, limits=limits, schema=schema)
+    none = index.transform_batch([], limits=limits)
+    return replace(none, matches=_match_share(index, share, limits))
+
+
 def match_shares(index: Index, given: Sequence[Share], limits: Limits) -> pa.RecordBatch:
     """As `Index.match_batch`, a row for each row that the shares stand in."""
-    parts = [_match_share(index, share, limits) for share in given]
+    return _in_rows(given, [_match_share(index, share, limits) for share in given])
+
+
+def _in_rows(given: Sequence[Share], parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """What was made of shares, in the order of the rows that they stand in."""
     if len(parts) == 1:
         return parts[0]
     rows = np.concatenate([share.rows for share in given])
-    (together,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
-    return together.take(np.argsort(rows))
+    return _together(parts).take(np.argsort(rows))
+
+
+def _together(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    (together,) = pa.Table.from_batches(parts).combine_chunks().to_batches() or parts[:1]
+    return together
 
 
 def _match_share(index: Index, share: Share, limits: Limits) -> pa.RecordBatch:
@@ -74,6 +110,6 @@ def find_shares(index: Index, given: Sequence[Share], limits: Limits, limit: int
         return index.match_elements([], limit=limit).rows
     if len(parts) == 1:
         return parts[0]
-    (together,) = pa.Table.from_batches(parts).combine_chunks().to_batches() or parts[:1]
+    together = _together(parts)
     order = np.argsort(together.column("message").to_numpy(), kind="stable")
     return together.take(order)

@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.engine import Index
+from tamis.engine import Index, Schema
 from tamis.model import Generation, Limits
 from tamis.spark.elements import nested
 from tamis.spark.generations import opened
-from tamis.spark.sizes import FanOut, list_ends, ranges, short_lists
-from tamis.spark.tenants import Share, find_shares, match_shares, shares
+from tamis.spark.outputs import made_between, made_for, outputs_of, sizes
+from tamis.spark.sizes import Ends, FanOut, list_ends, ranges, short_lists
+from tamis.spark.tenants import Share, find_shares, match_shares, shares, transform_shares
 
 MOST = 1 << 20
 """So many targets and nodes an output batch holds, unless one message alone has more: 8 MiB of targets."""
+
+MOST_BYTES = 64 << 20
+"""So many bytes of outputs, likewise."""
 
 ERROR = ("code", "reason", "offset", "line", "column", "value", "limit")
 
@@ -36,7 +40,12 @@ class Matching:
     tenant: str
     tenant_column: int | None
     limits: Limits
-    elements: int
+    elements: int = 0
+    """At most so many nodes for one message and query come along."""
+    transforms: bool = False
+    """Whether what transformations make of messages comes along."""
+    schema: Schema | None = None
+    """What messages are expected to conform to."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of one task."""
@@ -52,9 +61,18 @@ class Matching:
     def _matched(self, index: Index, fan_out: FanOut, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """One batch: matched at once, handed over in pieces."""
         given = self._shares(batch)
-        matches = match_shares(index, given, self.limits)
-        found = find_shares(index, given, self.limits, self.elements) if self.elements else None
-        for start, stop in _pieces(matches, found, fan_out):
+        transformed = found = None
+        if self.transforms:
+            transformed = transform_shares(index, given, self.limits, self.schema)
+            matches = transformed.matches
+        else:
+            matches = match_shares(index, given, self.limits)
+        if self.elements:
+            found = find_shares(index, given, self.limits, self.elements)
+        pieces = _pieces(matches, found, fan_out)
+        if transformed is not None and transformed.made.num_rows:
+            pieces = _no_larger(pieces, sizes(transformed))
+        for start, stop in pieces:
             some = matches.slice(start, stop - start)
             targets: Any = index.targets(some)
             columns = [
@@ -68,6 +86,13 @@ class Matching:
                 within = _between(found, start, stop)
                 columns.append(nested(targets, within, index.targets(within), start))
                 names.append("elements")
+            if transformed is not None:
+                made = made_between(transformed, start, stop)
+                columns += [
+                    made_for(targets, made, index.targets(made), start),
+                    outputs_of(transformed, start, stop),
+                ]
+                names += ["made", "outputs"]
             yield pa.record_batch(columns, names)
 
     def _shares(self, batch: pa.RecordBatch) -> list[Share]:
@@ -96,6 +121,13 @@ def _pieces(
             nodes = fan_out.ends(within.column("query"), found.schema)
             ends = ends + nodes[np.searchsorted(messages, np.arange(first, last + 1))]
         for start, stop in ranges(ends, MOST):
+            yield first + start, first + stop
+
+
+def _no_larger(pieces: Iterator[tuple[int, int]], ends: Ends) -> Iterator[tuple[int, int]]:
+    """Pieces whose outputs have no more bytes than Arrow's batches should."""
+    for first, last in pieces:
+        for start, stop in ranges(ends[first : last + 1], MOST_BYTES):
             yield first + start, first + stop
 
 

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from math import inf
 from pathlib import Path
 
 from tamis.engine import __version__
@@ -33,6 +34,9 @@ RATE_SECONDS = RATE_SLICES * SLICE_SECONDS
 BEAT = 1.0
 """Seconds after which the file is written again though nothing happened."""
 
+LULL = 0.25
+"""Seconds between two writings of what happens with every batch; states and failures do not wait."""
+
 REASON_CHARACTERS = 300
 """A reason that is longer is cut: a JVM tells its whole stack."""
 
@@ -57,7 +61,7 @@ class _Source:
 
 
 class StatusBoard:
-    """Thread-safe. Every event is in `status.json` at once; a failure to write it never stops the job."""
+    """Thread-safe. What happens is soon in `status.json`; a failure to write it never stops the job."""
 
     def __init__(self, directory: Path, sources: Iterable[str] = (), clock: Clock = utc_now) -> None:
         """`directory`: the job's state. `sources`: their names, in the order they are shown in."""
@@ -67,6 +71,8 @@ class StatusBoard:
         self._sources = {name: _Source(SourceStatus(name)) for name in sources}
         self._listeners: list[Callable[[BatchReport], None]] = []
         self._written: datetime | None = None
+        self._news = False
+        """Whether something has happened since the file was written."""
         self._unwritable = False
         now, pid = clock(), os.getpid()
         self._job = Status(
@@ -101,13 +107,13 @@ class StatusBoard:
         """The newest generation, and how many subscriptions it has; the catalog could be asked."""
         with self._lock:
             self._job = replace(self._job, generation=number, subscriptions=subscriptions, failure=None)
-            self._write()
+            self._note()
 
     def began(self, source: str) -> None:
         """A batch is being worked on."""
         with self._lock:
             self._source(source).working = True
-            self._write()
+            self._note()
 
     def report(self, report: BatchReport) -> None:
         """A batch is done; so whatever failed before is overcome."""
@@ -122,7 +128,7 @@ class StatusBoard:
                 totals=source.status.totals.plus(report),
                 durations=source.status.durations.plus(report.seconds),
             )
-            self._write()
+            self._note()
             listeners = tuple(self._listeners)
         for listener in listeners:
             listener(report)
@@ -145,12 +151,12 @@ class StatusBoard:
         """A source that failed can be read again, though it has had no batch yet."""
         with self._lock:
             self._source(source).failing = False
-            self._write()
+            self._note()
 
     def beat(self) -> None:
-        """To be called often: keeps the file fresh while nothing happens."""
+        """To be called often: writes what has happened, and keeps the file fresh while nothing does."""
         with self._lock:
-            if self._written is None or (self._clock() - self._written).total_seconds() >= BEAT:
+            if self._age() >= (LULL if self._news else BEAT):
                 self._write()
 
     def on_report(self, listener: Callable[[BatchReport], None]) -> None:
@@ -185,9 +191,19 @@ class StatusBoard:
         lately = bool(source.recent) and (now - source.recent[-1][0]).total_seconds() <= RATE_SECONDS
         return "running" if source.working or lately else "waiting"
 
+    def _note(self) -> None:
+        """Write what happened, unless the file was written a moment ago: the next beat does it then."""
+        self._news = True
+        if self._age() >= LULL:
+            self._write()
+
+    def _age(self) -> float:
+        """How old the file is, in seconds."""
+        return inf if self._written is None else (self._clock() - self._written).total_seconds()
+
     def _write(self) -> None:
         status = self.now()
-        self._written = status.now
+        self._written, self._news = status.now, False
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             write_status(status, self._directory)

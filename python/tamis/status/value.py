@@ -35,6 +35,8 @@ class BatchReport:
     candidates: int
     started: datetime
     seconds: float
+    failed: int = 0
+    """Transformations that could not be made: as many deliveries there are not."""
     lag: Mapping[str, int] | None = None
     """How much there is still to read, by what is counted (files, messages); None if unknown."""
 
@@ -50,6 +52,7 @@ class Totals:
     dead: int = 0
     deliveries: int = 0
     candidates: int = 0
+    failed: int = 0
 
     def plus(self, report: BatchReport) -> "Totals":
         """With one batch more."""
@@ -61,6 +64,7 @@ class Totals:
             self.dead + report.dead,
             self.deliveries + report.deliveries,
             self.candidates + report.candidates,
+            self.failed + report.failed,
         )
 
 

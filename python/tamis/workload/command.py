@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-import tamis
+from tamis.dtd_file import read_dtd_file
 from tamis.progress import bar
 from tamis.workload import (
     DocumentOptions,
@@ -152,7 +152,7 @@ def add_stock_arguments(command: argparse.ArgumentParser) -> None:
 
 def docs(options: argparse.Namespace) -> int:
     """`tamis generate docs`."""
-    dtd = read_dtd(options.dtd)
+    dtd = read_dtd_file(options.dtd)
     wanted = DocumentOptions(
         options.number, options.depth, options.repeats, dict(options.repeats_of), tuple(options.root)
     )
@@ -169,7 +169,7 @@ def docs(options: argparse.Namespace) -> int:
 
 def queries(options: argparse.Namespace) -> int:
     """`tamis generate queries`."""
-    dtd = read_dtd(options.dtd)
+    dtd = read_dtd_file(options.dtd)
     wanted = QueryOptions(
         number=options.number,
         depth=options.depth,
@@ -191,7 +191,7 @@ def queries(options: argparse.Namespace) -> int:
 
 def transformations(options: argparse.Namespace) -> int:
     """`tamis generate transformations`."""
-    dtd = read_dtd(options.dtd)
+    dtd = read_dtd_file(options.dtd)
     wanted = TransformationOptions(
         number=options.number,
         binding_depth=options.binding_depth,
@@ -216,16 +216,6 @@ def stock(options: argparse.Namespace) -> int:
     with _output(options.output / "messages.xml.txt") as file:
         _write(file, (message.decode() for message in stock_messages(wanted, seed=options.seed)))
     return 0
-
-
-def read_dtd(path: Path) -> Dtd:
-    """A DTD file; its external parameter entities are files named relative to it."""
-
-    def resolve(system: str) -> bytes | None:
-        file = path.parent / system
-        return file.read_bytes() if file.is_file() else None
-
-    return tamis.read_dtd(path.read_bytes(), resolve)
 
 
 def sample(directory: Path) -> list[bytes]:

@@ -1,0 +1,142 @@
+"""DataFrames of messages: what they must have, and the one step that Python workers do on them."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    CharType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
+
+from tamis.engine import Index, Schema
+from tamis.errors import FrameError
+from tamis.model import Generation, Limits
+from tamis.spark.worker import Matching
+
+TARGETS = ArrayType(LongType(), containsNull=False)
+
+ERROR = StructType(
+    [
+        StructField("code", StringType(), nullable=False),
+        StructField("reason", StringType(), nullable=False),
+        *(StructField(name, LongType()) for name in ("offset", "line", "column", "value", "limit")),
+    ]
+)
+"""Why a message was refused: as `tamis.ReadError` says it."""
+
+ELEMENT = StructType(
+    [
+        StructField("node", IntegerType(), nullable=False),
+        StructField("kind", StringType(), nullable=False),
+        *(StructField(name, IntegerType()) for name in ("attribute", "span_start", "span_end")),
+    ]
+)
+"""A node that a query selects: as `Index.match_elements` says it."""
+
+
+MADE = StructType(
+    [
+        StructField("output", IntegerType()),
+        StructField("code", StringType()),
+        StructField("reason", StringType()),
+    ]
+)
+"""What is made for a target: the place of its output, from 1, or why it failed; for a filter neither."""
+
+OUTPUTS = ArrayType(BinaryType(), containsNull=False)
+
+
+def matched(
+    df: DataFrame,
+    index: Index | Generation,
+    *,
+    message: str,
+    kept: list[str],
+    tenant: str,
+    tenant_column: str | None,
+    limits: Limits,
+    elements: int = 0,
+    transforms: bool = False,
+    schema: Schema | None = None,
+) -> DataFrame:
+    """One row for each message: the columns to keep, and what `Matching` adds to them."""
+    _require(df, [message, *([] if tenant_column is None else [tenant_column])])
+    _require_type(df, message, (StringType, BinaryType, CharType, VarcharType))
+    if tenant_column is not None:
+        if tenant:
+            raise FrameError("two-tenants", "give a tenant or a column of tenants, not both")
+        _require_type(df, tenant_column, (StringType, CharType, VarcharType))
+    added = [
+        StructField("targets", TARGETS, nullable=False),
+        StructField("candidates", LongType(), nullable=False),
+        StructField("error", ERROR),
+    ]
+    if elements:
+        nodes = ArrayType(ArrayType(ELEMENT, containsNull=False), containsNull=False)
+        added.append(StructField("elements", nodes, nullable=False))
+    if transforms:
+        made = ArrayType(MADE, containsNull=False)
+        added += [StructField("made", made, nullable=False), StructField("outputs", OUTPUTS, nullable=False)]
+    refuse_taken(kept, [field.name for field in added])
+
+    sent = list(dict.fromkeys([*kept, message, *([] if tenant_column is None else [tenant_column])]))
+    matching = Matching(
+        generation=index.saved if isinstance(index, Index) else index,
+        message=sent.index(message),
+        kept=len(kept),
+        tenant=tenant,
+        tenant_column=None if tenant_column is None else sent.index(tenant_column),
+        limits=limits,
+        elements=elements,
+        transforms=transforms,
+        schema=schema,
+    )
+    result = StructType([*(df.schema[name] for name in kept), *added])
+    # Plain names on the way: mapInArrow looks columns up by name, and takes a dot for a way into a structure.
+    plain = [f"{name} AS c{place}" for place, name in enumerate(quoted(sent))]
+    return df.selectExpr(*plain).mapInArrow(matching.run, result)
+
+
+def to_keep(df: DataFrame, message: str, keep: Sequence[str] | None) -> list[str]:
+    """The columns to keep: unless given, all but the message."""
+    if keep is None:
+        kept = [name for name in df.columns if name != message]
+    else:
+        kept = [keep] if isinstance(keep, str) else list(dict.fromkeys(keep))
+    _require(df, kept)
+    return kept
+
+
+def _require(df: DataFrame, names: Sequence[str]) -> None:
+    for name in names:
+        if df.columns.count(name) != 1:
+            found = "two such" if name in df.columns else f"only {', '.join(df.columns)}"
+            raise FrameError("no-column", f"one column {name!r} is needed; the DataFrame has {found}")
+
+
+def _require_type(df: DataFrame, name: str, types: tuple[type[DataType], ...]) -> None:
+    found = df.schema[name].dataType
+    if not isinstance(found, types):
+        wanted = "string or binary" if BinaryType in types else "string"
+        raise FrameError("column-type", f"column {name!r} has to be {wanted}, not {found.simpleString()}")
+
+
+def refuse_taken(kept: Sequence[str], added: Sequence[str]) -> None:
+    """Refuse to keep columns that the result has of its own."""
+    taken = sorted({name.lower() for name in kept} & set(added))
+    if taken:
+        named = ", ".join(taken)
+        raise FrameError("column-taken", f"rename {named} or do not keep it: the result has its own")
+
+
+def quoted(names: Sequence[str]) -> list[str]:
+    """Names as SQL takes them literally: a dot in one is no way into a structure."""
+    return [f"`{name.replace('`', '``')}`" for name in names]

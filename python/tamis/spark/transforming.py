@@ -1,0 +1,64 @@
+"""Transforming a DataFrame of messages."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from tamis.engine import Index, Schema
+from tamis.model import Generation, Limits
+from tamis.spark.frames import matched, quoted, refuse_taken, to_keep
+
+_DEFAULT_LIMITS = Limits()
+
+
+def transform(
+    df: DataFrame,
+    index: Index | Generation,
+    *,
+    message: str = "message",
+    keep: Sequence[str] | None = None,
+    tenant: str = "",
+    tenant_column: str | None = None,
+    limits: Limits = _DEFAULT_LIMITS,
+    schema: Schema | None = None,
+) -> DataFrame:
+    """One row for each message and each target whose query matches it, with the message as it asks for it.
+
+    Rows have the columns to keep, `target`, `payload` and `error`. The payload is what a transformation makes
+    of the message, or for a filter the message itself. If the transformation failed it is null, and `error`
+    says why; so too in the one row of a malformed message, which has no target. For the other options see
+    `with_matches`.
+
+    Args:
+        schema: What messages are expected to conform to; those that do not are transformed as well.
+    """
+    kept = to_keep(df, message, keep)
+    refuse_taken(kept, ["target", "payload", "error"])
+    # The message comes along once for all filters that want it as it is.
+    carried = kept if message in kept else [*kept, message]
+    rows = matched(
+        df,
+        index,
+        message=message,
+        kept=carried,
+        tenant=tenant,
+        tenant_column=tenant_column,
+        limits=limits,
+        transforms=True,
+        schema=schema,
+    )
+    (itself,) = quoted([message])
+    wanted = "inline_outer(arrays_zip(targets, made)) AS (target, made)"
+    exploded = rows.where("size(targets) > 0 OR error IS NOT NULL").selectExpr(
+        *quoted(carried), "outputs", wanted, "error"
+    )
+    payload = (
+        f"CASE WHEN made.output IS NOT NULL THEN element_at(outputs, made.output) "
+        f"WHEN target IS NOT NULL AND made.code IS NULL THEN CAST({itself} AS BINARY) END AS payload"
+    )
+    failure = (
+        "CASE WHEN made.code IS NULL THEN error ELSE named_struct('code', made.code, 'reason', made.reason, "
+        "'offset', CAST(NULL AS BIGINT), 'line', CAST(NULL AS BIGINT), 'column', CAST(NULL AS BIGINT), "
+        "'value', CAST(NULL AS BIGINT), 'limit', CAST(NULL AS BIGINT)) END AS error"
+    )
+    return exploded.selectExpr(*quoted(kept), "target", payload, failure)
