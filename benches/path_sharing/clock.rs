@@ -60,6 +60,11 @@ impl Profile {
         self.0[operator as usize]
     }
 
+    /// The least of two, for each operator.
+    pub fn least(&self, other: &Profile) -> Profile {
+        Profile(std::array::from_fn(|at| self.0[at].min(other.0[at])))
+    }
+
     pub fn add(&mut self, operator: Operator, time: Duration) {
         self.0[operator as usize] += time;
     }

@@ -83,7 +83,11 @@ impl Query {
             compared(expr, &mut conditions);
         }
         let line = |path| streamed(path).expect("a path of elements").0;
-        Query { binding: skeleton(&block.binding), conditions, returns: block.returns.iter().map(line).collect() }
+        Query {
+            binding: skeleton(&block.binding),
+            conditions,
+            returns: block.returns.iter().map(line).collect(),
+        }
     }
 }
 
@@ -151,6 +155,8 @@ impl Kinds {
 
 #[derive(Clone, Copy, Default)]
 pub struct Counts {
+    /// Plans that differ.
+    pub plans: usize,
     pub semijoins: Kinds,
     pub outer_joins: Kinds,
     /// Operators that eliminate duplicates.
@@ -191,6 +197,7 @@ impl Planner<'_> {
                 Return { path: self.found(Degree::Fwr, &binding, &line), eliminate: !distinct }
             })
             .collect();
+        self.counts.plans += 1;
         let eliminate = !optimisation.uses(claims::distinct(&binding, schema));
         self.counts.eliminations += eliminate as usize;
         if self.degree >= Degree::Fw {

@@ -1,6 +1,7 @@
 //! The product on the same documents: which transformations match, and then their shared network, up to the
 //! lists of nodes. Nothing is constructed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use tamis::transform::run::Run;
 use tamis::transform::schema::Schema;
 use tamis::transform::streams::Streams;
 
-use crate::clock::{Operator, Profile};
+use crate::clock::{Clock, NoClock, Operator, Profile};
 use crate::plan::Counts;
 use crate::{Documents, Given, Setting};
 
@@ -28,6 +29,7 @@ pub struct Shared {
     generation: Arc<Generation>,
     matcher: Matcher,
     reader: Reader,
+    document: Document,
     root: u32,
     names: Names,
     dfa: Dfa,
@@ -65,6 +67,7 @@ impl Shared {
             generation: generation.clone(),
             matcher: Matcher::new(CAPACITY),
             reader: Reader::new(),
+            document: Document::default(),
             root,
             names,
             dfa,
@@ -79,40 +82,39 @@ impl Shared {
         }
     }
 
-    /// The transformations that match each document, and the time that matching takes without reading.
-    fn matches(&mut self, documents: &Documents) -> (Duration, Vec<Vec<u32>>) {
+    /// The transformations that match a message, and the time that matching takes without reading.
+    fn matches(&mut self, message: &[u8]) -> (Duration, Vec<u32>) {
         let limits = Limits::default();
-        let mut document = Document::default();
         let start = Instant::now();
-        for message in &documents.messages {
-            self.reader.read(message, &limits, &mut document).expect("well-formed");
-        }
+        self.reader.read(message, &limits, &mut self.document).expect("well-formed");
         let reading = start.elapsed();
-        let mut found = Vec::with_capacity(documents.messages.len());
-        let messages = documents.messages.iter().map(Vec::as_slice);
+        let mut found = Vec::new();
         let start = Instant::now();
-        self.matcher.match_batch(&self.generation, "", messages, &limits, |matches| {
-            found.push(matches.expect("well-formed").queries.clone());
+        self.matcher.match_batch(&self.generation, "", std::iter::once(message), &limits, |matches| {
+            found.extend_from_slice(&matches.expect("well-formed").queries);
         });
         (start.elapsed().saturating_sub(reading), found)
     }
 
-    /// Binds and takes nodes, by the network.
-    fn run(&mut self, document: &Document, queries: &[u32], given: &mut Given) -> Duration {
-        let segment = &self.generation.parts()[0].segment;
-        self.ranks.reset();
-        let (view, names) = (segment.view(), &self.names);
-        let (ranks, findings) = (&mut self.ranks, &mut self.findings);
-        // Matching has left the automaton's states where the product finds them; here they are found again.
-        let found = self.dfa.find(view, self.root, document, names, ranks, findings, CAPACITY);
+    /// Matching has left the automaton's states where the product finds them; here they are found again.
+    fn find_states(&mut self, document: &Document) {
+        let view = self.generation.parts()[0].segment.view();
+        let Shared { root, names, dfa, findings, ranks, .. } = self;
+        ranks.reset();
+        let found = dfa.find(view, *root, document, names, ranks, findings, CAPACITY);
         assert!(found.is_ok(), "the cache is large enough");
-        self.findings.clear();
-        let start = Instant::now();
-        self.by_name.reset();
-        self.results.reset();
-        self.results.fit(&self.network);
-        self.streams.fill(&self.network, &self.dfa, document, &mut self.results);
-        let Shared { network, results, by_name, memo, .. } = self;
+        findings.clear();
+    }
+
+    /// Binds and takes nodes, by the network.
+    fn run(&mut self, document: &Document, queries: &[u32], given: &mut Given, clock: &mut impl Clock) {
+        clock.time(Operator::Engine, || {
+            self.by_name.reset();
+            self.results.reset();
+            self.results.fit(&self.network);
+            self.streams.fill(&self.network, &self.dfa, document, &mut self.results);
+        });
+        let Shared { network, names, results, by_name, memo, .. } = self;
         let verifier = Verifier::new(network.twigs.words(), document, names, by_name, memo);
         let limit = Limits::default().bindings;
         let mut run = Run { network, results, document, names, verifier, filled: true, limit };
@@ -122,34 +124,44 @@ impl Shared {
                 run.results.forget();
             }
             for block in &self.plans[query as usize].blocks {
-                run.bind(block).and_then(|()| run.select(block)).expect("within the limit");
+                // Joins and selections are made by what binds.
+                clock.time(Operator::Semijoin, || run.bind(block)).expect("within the limit");
+                clock.time(Operator::OuterJoin, || run.select(block)).expect("within the limit");
                 given.matches += 1;
                 given.bindings += run.results.bindings.at(block.bindings).len();
             }
             given.nodes += run.results.taken.nodes.len();
         }
-        start.elapsed()
     }
 }
 
 impl Setting for Shared {
-    fn pass(&mut self, documents: &Documents) -> (Duration, Given) {
-        let (mut time, found) = self.matches(documents);
+    fn pass(&mut self, documents: &Documents) -> (Vec<Duration>, Given) {
         let mut given = Given::default();
-        for (document, queries) in documents.read.iter().zip(&found) {
-            time += self.run(document, queries, &mut given);
-        }
-        (time, given)
+        let mut time = |(document, message): (&Document, &Vec<u8>)| {
+            let (matching, queries) = self.matches(message);
+            self.find_states(document);
+            let start = Instant::now();
+            self.run(document, &queries, &mut given, &mut NoClock);
+            matching + start.elapsed()
+        };
+        (documents.read.iter().zip(&documents.messages).map(&mut time).collect(), given)
     }
 
     fn profile(&mut self, documents: &Documents) -> Profile {
-        let (matching, _) = self.matches(documents);
         let mut profile = Profile::default();
-        profile.add(Operator::Engine, matching);
+        for (document, message) in documents.read.iter().zip(&documents.messages) {
+            let (matching, queries) = self.matches(message);
+            profile.add(Operator::Engine, matching);
+            self.find_states(document);
+            self.run(document, &queries, &mut Given::default(), &mut profile);
+        }
         profile
     }
 
     fn counts(&self) -> Counts {
-        Counts::default()
+        let blocks = self.plans.iter().flat_map(|plan| &plan.blocks);
+        let different: HashSet<_> = blocks.map(|block| (block.bindings, &block.groups)).collect();
+        Counts { plans: different.len(), ..Counts::default() }
     }
 }

@@ -47,19 +47,15 @@ impl Unshared {
         Unshared { engine, plans, counts, streams: Vec::new(), work: Work::default() }
     }
 
-    fn run(&mut self, documents: &Documents, clock: &mut impl Clock) -> Given {
+    fn run(&mut self, document: &Document, given: &mut Given, clock: &mut impl Clock) {
         let Unshared { engine, plans, streams, work, .. } = self;
-        let mut given = Given::default();
-        for document in &documents.read {
-            clock.time(Operator::Engine, || engine.fill(document, streams));
-            for plan in plans.iter() {
-                work.run(document, plan, streams, clock);
-                given.matches += !work.bound.is_empty() as usize;
-                given.bindings += work.bound.len();
-                given.nodes += work.lists.nodes.len();
-            }
+        clock.time(Operator::Engine, || engine.fill(document, streams));
+        for plan in plans.iter() {
+            work.run(document, plan, streams, clock);
+            given.matches += !work.bound.is_empty() as usize;
+            given.bindings += work.bound.len();
+            given.nodes += work.lists.nodes.len();
         }
-        given
     }
 }
 
@@ -131,15 +127,19 @@ impl Work {
 }
 
 impl Setting for Unshared {
-    fn pass(&mut self, documents: &Documents) -> (Duration, Given) {
-        let start = Instant::now();
-        let given = self.run(documents, &mut NoClock);
-        (start.elapsed(), given)
+    fn pass(&mut self, documents: &Documents) -> (Vec<Duration>, Given) {
+        let mut given = Given::default();
+        let mut time = |document: &Document| {
+            let start = Instant::now();
+            self.run(document, &mut given, &mut NoClock);
+            start.elapsed()
+        };
+        (documents.read.iter().map(&mut time).collect(), given)
     }
 
     fn profile(&mut self, documents: &Documents) -> Profile {
         let mut profile = Profile::default();
-        self.run(documents, &mut profile);
+        documents.read.iter().for_each(|document| self.run(document, &mut Given::default(), &mut profile));
         profile
     }
 
