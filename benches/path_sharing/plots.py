@@ -11,6 +11,9 @@ from experiments import DEGREES, OPTIMISATIONS
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
+# Ids by content: the same figures give the same file.
+plt.rcParams["svg.hashsalt"] = "tamis"
+
 LABELS = {"none": "no optimisation", "query": "by query", "dtd": "by query and DTD"}
 COLOURS = dict(zip(seed.OPERATORS, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False))
 
@@ -102,6 +105,5 @@ def _line(axes: Any, found: Mapping[str, Any], setting: str, label: str) -> None
 
 
 def _save(figure: Any, path: Path) -> None:
-    # No date in the file: the same figures give the same file.
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)

@@ -50,7 +50,7 @@ pub struct Engine {
 
 impl Engine {
     pub fn new(lines: &[Line], vocabulary: &Vocabulary) -> Engine {
-        let texts: Vec<String> = lines.iter().map(|line| text(line)).collect();
+        let texts: Vec<String> = lines.iter().map(text).collect();
         let mut index = Index::new();
         let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", text.as_str()));
         assert!(index.load(rows, &Namespaces::default()).is_empty(), "paths are accepted");

@@ -32,7 +32,7 @@ pub mod streams;
 #[cfg(test)]
 mod tests;
 pub mod transformer;
-pub mod values;
+mod values;
 
 pub use construct::{ConstructError, Lists, construct};
 pub use copy::Copyist;
