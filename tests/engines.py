@@ -5,6 +5,7 @@ All of them must give the same answer; tests replay their cases through each.
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -15,6 +16,12 @@ Answer = list[set[int]]
 """For each message, the places of the queries that match it."""
 
 Engine = Callable[[Sequence[str], Sequence[bytes], Mapping[str, str]], Answer]
+
+Outputs = list[list[tuple[bytes | None, str | None]]]
+"""For each message and each transformation, its output or the code of why there is none; neither of
+a message that does not concern it."""
+
+Transformer = Callable[[Sequence[str], Sequence[bytes], Mapping[str, str]], Outputs]
 
 
 def table(queries: Sequence[str], first: int = 0) -> pa.Table:
@@ -65,15 +72,8 @@ def tiny_cache(queries: Sequence[str], messages: Sequence[bytes], namespaces: Ma
 
 
 def many_segments(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
-    """Several loads, each a segment of its own, and inserts on top."""
-    index = tamis.Index()
-    loads = len(queries) * 3 // 4
-    step = max(1, loads // 7)
-    for first in range(0, loads, step):
-        index.load(table(queries[first : min(first + step, loads)], first), namespaces=namespaces)
-    for place in range(loads, len(queries)):
-        index.insert(place, queries[place], namespaces=namespaces)
-    return answer(index, messages)
+    """Several segments."""
+    return answer(segmented(queries, namespaces), messages)
 
 
 def reopened(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
@@ -90,4 +90,61 @@ ENGINES: dict[str, Engine] = {
     "tiny-cache": tiny_cache,
     "many-segments": many_segments,
     "reopened": reopened,
+}
+
+
+def naive_transform(
+    queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]
+) -> Outputs:
+    """The slow evaluator over the AST."""
+    return engine.naive_transform(queries, messages, namespaces)
+
+
+def outputs(
+    index: tamis.Index, count: int, messages: Sequence[bytes], schema: tamis.Schema | None
+) -> Outputs:
+    """What an index makes of messages, by the places of its transformations."""
+    rows: Outputs = []
+    for message in messages:
+        row: list[tuple[bytes | None, str | None]] = [(None, None)] * count
+        for output in index.transform(message, schema=schema):
+            row[output.target] = (output.payload, output.code)
+        rows.append(row)
+    return rows
+
+
+def by_network(
+    make: Callable[[Sequence[str], Mapping[str, str]], tamis.Index], schema: tamis.Schema | None = None
+) -> Transformer:
+    """The network of shared operators; asked twice, so that plans and caches have something to say."""
+
+    def transform(
+        queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]
+    ) -> Outputs:
+        index = make(queries, namespaces)
+        cold = outputs(index, len(queries), messages, schema)
+        assert outputs(index, len(queries), messages, schema) == cold
+        return cold
+
+    return transform
+
+
+def segmented(queries: Sequence[str], namespaces: Mapping[str, str]) -> tamis.Index:
+    """Several loads, each a segment of its own, and inserts on top."""
+    index = tamis.Index()
+    loads = len(queries) * 3 // 4
+    step = max(1, loads // 7)
+    for first in range(0, loads, step):
+        index.load(table(queries[first : min(first + step, loads)], first), namespaces=namespaces)
+    for place in range(loads, len(queries)):
+        index.insert(place, queries[place], namespaces=namespaces)
+    return index
+
+
+TRANSFORMERS: dict[str, Transformer] = {
+    "naive": naive_transform,
+    "network": by_network(loaded),
+    "network-without-cache": by_network(partial(loaded, cache_bytes=0)),
+    "network-with-tiny-cache": by_network(partial(loaded, cache_bytes=4096)),
+    "network-of-many-segments": by_network(segmented),
 }

@@ -4,6 +4,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use tamis::document::{Document, Reader};
 use tamis::naive;
 use tamis::query::{self, Namespaces};
 
@@ -24,12 +25,33 @@ fn table(page: &str, header: &str) -> Vec<Vec<String>> {
     .collect()
 }
 
+/// The message of all examples.
+fn example(page: &str) -> (Document, Reader) {
+    let start = page.find("```xml\n").unwrap() + "```xml\n".len();
+    message(page[start..].split("```").next().unwrap().as_bytes())
+}
+
+#[test]
+fn examples_make_what_they_say() {
+    let page = page();
+    let (document, reader) = example(&page);
+    let rows = table(&page, "| transformation | makes |");
+    assert!(rows.len() > 8);
+    for row in rows {
+        let query =
+            query::parse(&row[0], &Namespaces::new()).unwrap_or_else(|error| panic!("{}: {error}", row[0]));
+        let made = naive::transform(&query, &document, reader.vocabulary(), 1 << 16).unwrap();
+        match made {
+            Some(output) => assert_eq!(String::from_utf8(output).unwrap(), row[1], "{}", row[0]),
+            None => assert!(row[1].starts_with("nothing"), "{}", row[0]),
+        }
+    }
+}
+
 #[test]
 fn examples_match_as_they_say() {
     let page = page();
-    let start = page.find("```xml\n").unwrap() + "```xml\n".len();
-    let xml = page[start..].split("```").next().unwrap();
-    let (document, reader) = message(xml.as_bytes());
+    let (document, reader) = example(&page);
     let rows = table(&page, "| query | matches |");
     assert!(rows.len() > 20);
     for row in rows {

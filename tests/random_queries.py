@@ -52,13 +52,13 @@ class RandomQuery:
 def query(random: Random, witness: Element, production: str) -> RandomQuery:
     """One query that uses `production`."""
     for _ in range(2000):
-        made = _Grower(random, production).query(witness)
+        made = Grower(random, production).query(witness)
         if production in made.productions:
             return made
     raise AssertionError(f"no query with {production!r} was made")
 
 
-class _Grower:
+class Grower:
     """Grows one query. `favoured` is a production that is chosen wherever it can be."""
 
     def __init__(self, random: Random, favoured: str) -> None:

@@ -14,9 +14,9 @@ use super::refusal::{Refused, refuse, refuse_limit};
 
 /// Bytes of a query, as written and with what unions and prefixes repeat.
 pub const TEXT_LIMIT: usize = 64 << 10;
-/// Parentheses, brackets and function calls inside one another.
+/// Parentheses, brackets, function calls and constructed elements inside one another.
 pub const DEPTH_LIMIT: usize = 64;
-/// Steps, predicates and operands.
+/// Steps, predicates, operands, and what a transformation constructs.
 pub const NODES_LIMIT: usize = 4096;
 
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
@@ -354,7 +354,7 @@ impl<'a> Parser<'a> {
     pub(super) fn count(&mut self) -> Result<(), Refused> {
         self.nodes += 1;
         if self.nodes > NODES_LIMIT {
-            let what = "the query has too many steps, predicates and operands";
+            let what = "the query has too many steps, predicates, operands and constructed parts";
             return Err(self.refuse_limit(self.lexer.start, "nodes-limit", what, self.nodes, NODES_LIMIT));
         }
         Ok(())

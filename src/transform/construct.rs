@@ -137,7 +137,7 @@ impl<'a, L: Lists> Construction<'a, L> {
     }
 
     fn nodes(&mut self, nodes: &[NodeRef], scope: usize) -> Result<(), ConstructError> {
-        let context = Context { scope: &self.program.scopes[scope], extras: &self.extras };
+        let context = Context { scopes: &self.program.scopes, scope, extras: &self.extras };
         for &node in nodes {
             match node {
                 NodeRef::Element(element) => self.copyist.element(element, &context, self.out),
@@ -170,7 +170,6 @@ impl<'a, L: Lists> Construction<'a, L> {
         binding: usize,
     ) -> Result<(), ConstructError> {
         self.marks.push(self.extras.len());
-        let scope = &self.program.scopes[receiver.scope];
         let mut names: FxHashSet<NameId> = FxHashSet::default();
         for &path in &receiver.paths {
             for &node in self.lists.list(block, path, binding) {
@@ -183,7 +182,8 @@ impl<'a, L: Lists> Construction<'a, L> {
                 if !names.insert(name) || receiver.names.iter().any(has) {
                     return Err(duplicate(local));
                 }
-                let context = Context { scope, extras: &self.extras };
+                let (scopes, scope) = (&self.program.scopes, receiver.scope);
+                let context = Context { scopes, scope, extras: &self.extras };
                 let declared = self.copyist.attribute(element, place, &context, self.out);
                 self.extras.extend(declared.map(|(prefix, uri)| Extra {
                     prefix,

@@ -6,7 +6,7 @@
 use memchr::memmem;
 
 use super::declarations::{Declarations, attributes, declared, name_in_source, prefix};
-use super::program::Scope;
+use super::program::{Scope, bound};
 use super::{escape, reproduce};
 use crate::document::{Document, Vocabulary};
 use crate::ids::{ElementId, NameId};
@@ -31,14 +31,16 @@ pub(super) struct Extra {
 }
 
 /// What prefixes stand for where a node is put.
+#[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    pub scope: &'a Scope,
+    pub scopes: &'a [Scope],
+    pub scope: usize,
     pub extras: &'a [Extra],
 }
 
-impl Context<'_> {
-    pub fn uri(&self, prefix: &[u8]) -> Option<&[u8]> {
-        let fixed = self.scope.binding(prefix);
+impl<'a> Context<'a> {
+    pub fn uri(&self, prefix: &[u8]) -> Option<&'a [u8]> {
+        let fixed = bound(self.scopes, self.scope, prefix);
         let extra = self.extras.iter().rev().find(|extra| extra.prefix == prefix);
         match (fixed, extra) {
             (Some(fixed), Some(extra)) if extra.depth < fixed.depth => Some(fixed.uri.as_bytes()),
@@ -48,13 +50,9 @@ impl Context<'_> {
         }
     }
 
-    /// A prefix that stands for a namespace.
-    pub fn prefix(&self, uri: &[u8]) -> Option<&[u8]> {
-        let fixed =
-            self.scope.bindings.iter().map(|binding| (binding.prefix.as_bytes(), binding.uri.as_bytes()));
-        let extras = self.extras.iter().map(|extra| (extra.prefix.as_slice(), extra.uri.as_slice()));
-        let mut bound = fixed.chain(extras).filter(|&(prefix, _)| !prefix.is_empty());
-        bound.find(|&(prefix, bound)| bound == uri && self.uri(prefix) == Some(uri)).map(|(prefix, _)| prefix)
+    #[inline(always)]
+    fn has_default(&self) -> bool {
+        self.scopes[self.scope].has_default
     }
 }
 
@@ -76,7 +74,7 @@ impl<'a> Copyist<'a> {
     pub(super) fn element(&self, element: ElementId, context: &Context<'_>, out: &mut Vec<u8>) {
         if self.subset {
             reproduce::element(self, element, context, out);
-        } else if self.declarations.is_empty() && !context.scope.has_default {
+        } else if self.declarations.is_empty() && !context.has_default() {
             let span = self.document.element(element).span;
             out.extend_from_slice(span.of(&self.document.source));
         } else {
@@ -116,7 +114,7 @@ impl<'a> Copyist<'a> {
     /// namespace there, and the output has one.
     fn bare(&self, element: ElementId, context: &Context<'_>) -> Vec<ElementId> {
         let mut bare = Vec::new();
-        if !context.scope.has_default || self.has_default(element) {
+        if !context.has_default() || self.has_default(element) {
             return bare;
         }
         let end = self.document.element(element).end;
@@ -181,12 +179,11 @@ impl<'a> Copyist<'a> {
             Some(bound) if bound == uri => return (written.to_vec(), false),
             _ => {}
         }
-        if let Some(prefix) = context.prefix(uri) {
-            return (prefix.to_vec(), false);
-        }
         let numbered = |number: usize| [written, format!("_{number}").as_bytes()].concat();
-        let free = (1..).map(numbered).find(|prefix| context.uri(prefix).is_none());
-        (free.unwrap_or_default(), true)
+        let usable = |prefix: &Vec<u8>| context.uri(prefix).is_none_or(|bound| bound == uri);
+        let prefix = (1..).map(numbered).find(usable).unwrap_or_default();
+        let is_new = context.uri(&prefix).is_none();
+        (prefix, is_new)
     }
 
     /// The prefix of an attribute as it is written; None if a DTD added it.

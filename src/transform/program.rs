@@ -49,13 +49,13 @@ pub(super) struct Receiver {
 }
 
 /// What prefixes stand for inside a constructed element; the empty prefix is the default namespace.
-#[derive(Clone, Default)]
 pub(super) struct Scope {
-    pub bindings: Vec<Binding>,
+    /// The one around it.
+    outer: Option<usize>,
+    bindings: Vec<Binding>,
     pub has_default: bool,
 }
 
-#[derive(Clone)]
 pub(super) struct Binding {
     pub prefix: String,
     pub uri: String,
@@ -63,18 +63,17 @@ pub(super) struct Binding {
     pub depth: usize,
 }
 
-impl Scope {
-    pub fn binding(&self, prefix: &[u8]) -> Option<&Binding> {
-        self.bindings.iter().find(|binding| binding.prefix.as_bytes() == prefix)
-    }
-
-    fn bind(&mut self, prefix: &str, uri: &str, depth: usize) {
-        if prefix.is_empty() {
-            self.has_default = !uri.is_empty();
+/// What a prefix stands for in a scope.
+pub(super) fn bound<'a>(scopes: &'a [Scope], scope: usize, prefix: &[u8]) -> Option<&'a Binding> {
+    let mut around = Some(&scopes[scope]);
+    while let Some(scope) = around {
+        let own = scope.bindings.iter().find(|binding| binding.prefix.as_bytes() == prefix);
+        if own.is_some() {
+            return own;
         }
-        self.bindings.retain(|binding| binding.prefix != prefix);
-        self.bindings.push(Binding { prefix: prefix.to_string(), uri: uri.to_string(), depth });
+        around = scope.outer.map(|outer| &scopes[outer]);
     }
+    None
 }
 
 /// A transformation, made ready to be carried out many times.
@@ -90,7 +89,7 @@ impl Program {
         let program = Program {
             ops: Vec::new(),
             bytes: Vec::new(),
-            scopes: vec![Scope::default()],
+            scopes: vec![Scope { outer: None, bindings: Vec::new(), has_default: false }],
             blocks: transformation.blocks.len(),
         };
         let mut compiler = Compiler { program, written: 0, scope: 0, depth: 0 };
@@ -206,17 +205,22 @@ impl Compiler {
         self.bytes("<");
         self.name(&element.name);
         if !element.namespaces.is_empty() {
-            let mut scope = self.program.scopes[self.scope].clone();
+            let mut bindings = Vec::with_capacity(element.namespaces.len());
+            let mut has_default = self.program.scopes[self.scope].has_default;
             for (prefix, uri) in &element.namespaces {
-                scope.bind(prefix, uri, self.depth);
+                if prefix.is_empty() {
+                    has_default = !uri.is_empty();
+                }
+                bindings.push(Binding { prefix: prefix.clone(), uri: uri.clone(), depth: self.depth });
                 self.bytes(if prefix.is_empty() { " xmlns" } else { " xmlns:" });
                 self.bytes(prefix);
                 self.bytes("=\"");
                 escape::value(uri.as_bytes(), &mut self.program.bytes);
                 self.bytes("\"");
             }
+            let outer = Some(self.scope);
             self.scope = self.program.scopes.len();
-            self.program.scopes.push(scope);
+            self.program.scopes.push(Scope { outer, bindings, has_default });
         }
         for attribute in &element.attributes {
             self.bytes(" ");
@@ -236,11 +240,11 @@ impl Compiler {
 
     /// URI and local name of an attribute in scope.
     fn expanded(&self, name: &PrefixedName) -> (String, String) {
-        let bound = |prefix: &str| self.program.scopes[self.scope].binding(prefix.as_bytes());
         let uri = match name.prefix.as_str() {
             "" => "",
             "xml" => XML_URI,
-            prefix => bound(prefix).map_or("", |binding| binding.uri.as_str()),
+            prefix => bound(&self.program.scopes, self.scope, prefix.as_bytes())
+                .map_or("", |binding| binding.uri.as_str()),
         };
         (uri.to_string(), name.local.clone())
     }

@@ -4,7 +4,6 @@
 use super::copy::{Context, Copyist, Extra, declare, write_attribute};
 use super::declarations::{name_in_source, prefix};
 use super::escape;
-use super::program::Scope;
 use crate::document::OtherKind;
 use crate::ids::{ElementId, NodeId};
 use crate::query::namespaces::XML_URI;
@@ -15,7 +14,7 @@ pub fn element(copyist: &Copyist<'_>, top: ElementId, context: &Context<'_>, out
     let (first, end) = (document.element(top), document.element(top).end);
     let mut reproduction = Reproduction {
         copyist,
-        scope: context.scope,
+        around: *context,
         extras: context.extras.to_vec(),
         open: Vec::new(),
         empty: false,
@@ -62,7 +61,8 @@ pub fn element(copyist: &Copyist<'_>, top: ElementId, context: &Context<'_>, out
 
 struct Reproduction<'a> {
     copyist: &'a Copyist<'a>,
-    scope: &'a Scope,
+    /// What prefixes stand for around the copy.
+    around: Context<'a>,
     /// What is declared, innermost last.
     extras: Vec<Extra>,
     open: Vec<Open>,
@@ -105,7 +105,7 @@ impl Reproduction<'_> {
         let start = copyist.document.element(element).attributes_start;
         for (attribute, place) in copyist.document.attributes_of(element).iter().zip(start..) {
             let (uri, local) = copyist.name(attribute.name);
-            let context = Context { scope: self.scope, extras: &self.extras };
+            let context = Context { extras: &self.extras, ..self.around };
             let (prefix, is_new) = copyist.attribute_prefix(element, place, uri, &context);
             if is_new {
                 declare(&prefix, uri, self.out);
@@ -132,7 +132,7 @@ impl Reproduction<'_> {
 
     /// Puts a declaration in force, unless it is.
     fn bind(&mut self, prefix: &[u8], uri: &[u8]) {
-        let context = Context { scope: self.scope, extras: &self.extras };
+        let context = Context { extras: &self.extras, ..self.around };
         if context.uri(prefix).unwrap_or_default() != uri {
             self.extras.push(Extra { prefix: prefix.to_vec(), uri: uri.to_vec(), depth: usize::MAX });
         }

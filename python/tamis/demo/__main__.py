@@ -3,11 +3,14 @@
 import logging
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
+from xml.dom import minidom
 
 from rich.console import Console
+from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -83,6 +86,7 @@ class Demo:
             self.publish(name)
         yield self.all_read
         self.show("Deliveries in the outbox")
+        self.show_forms(names[0], ["news ticker", "weather map", "archive"])
         self.console.rule("One that is cut off")
         self.publish(names[3])
         yield self.all_read
@@ -117,15 +121,28 @@ class Demo:
     def show(self, title: str) -> None:
         """Which message reached whom, of what is new in the outbox."""
         reached: dict[str, list[str]] = {}
-        for publication in self.outbox.published():
-            for batch in self.outbox.read(publication):
-                for row in batch.to_pylist():
-                    if row["id"] not in self.shown:
-                        self.shown.add(row["id"])
-                        reached.setdefault(row["message"], []).append(row["subscriber"])
+        for row in self.deliveries():
+            if row["id"] not in self.shown:
+                self.shown.add(row["id"])
+                reached.setdefault(row["message"], []).append(row["subscriber"])
         table = Table("message", "reached", title=title, title_justify="left", show_lines=True)
         for message, subscribers in sorted(reached.items()):
             table.add_row(message, "\n".join(sorted(subscribers)))
+        self.console.print(table)
+
+    def deliveries(self) -> Iterator[dict[str, Any]]:
+        """All that is in the outbox."""
+        for publication in self.outbox.published():
+            for batch in self.outbox.read(publication):
+                yield from batch.to_pylist()
+
+    def show_forms(self, message: str, subscribers: Sequence[str]) -> None:
+        """One message, as several subscribers get it."""
+        rows = [row for row in self.deliveries() if row["message"] == message]
+        payloads = {row["subscriber"]: row["payload"] for row in rows}
+        title = f"{message} as {len(subscribers)} subscribers get it"
+        table = Table(*subscribers, title=title, title_justify="left", expand=True)
+        table.add_row(*(_indented(payloads[subscriber]) for subscriber in subscribers))
         self.console.print(table)
 
     def show_letters(self) -> None:
@@ -152,6 +169,13 @@ class Demo:
             "Your own:  [bold]tamis subscriptions add QUERY --subscriber YOU[/], then [bold]tamis run[/], "
             "and move files into inbox/. See docs/operations.md."
         )
+
+
+def _indented(xml: bytes) -> Syntax:
+    """XML to look at."""
+    root = minidom.parseString(xml).documentElement
+    lines = "" if root is None else root.toprettyxml(indent="  ")
+    return Syntax(lines.rstrip(), "xml", word_wrap=True, background_color="default", theme="ansi_dark")
 
 
 def main() -> None:
