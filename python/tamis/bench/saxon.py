@@ -35,7 +35,7 @@ class Saxon:
     """Messages, parsed once."""
 
     def __init__(self, messages: Sequence[bytes]) -> None:
-        from saxonche import PySaxonProcessor
+        from saxonche import PySaxonProcessor  # type: ignore[import-not-found]
 
         self.processor = PySaxonProcessor(license=False)
         # A sequence does not keep its documents alive: this does.
