@@ -12,6 +12,7 @@ use tamis::matching::by_name::ByName;
 use tamis::matching::dfa::Dfa;
 use tamis::matching::findings::{Findings, Ranks};
 use tamis::matching::names::Names;
+use tamis::matching::places::Places;
 use tamis::matching::verify::{Memo, Verifier};
 use tamis::matching::{CAPACITY, Matcher};
 use tamis::query::{Namespaces, parse};
@@ -41,6 +42,7 @@ pub struct Shared {
     plans: Vec<Plan>,
     results: Results,
     streams: Streams,
+    places: Places,
 }
 
 impl Shared {
@@ -79,6 +81,7 @@ impl Shared {
             plans,
             results: Results::default(),
             streams: Streams::default(),
+            places: Places::new(view.conditions()),
         }
     }
 
@@ -113,11 +116,17 @@ impl Shared {
             self.results.reset();
             self.results.fit(&self.network);
             self.streams.fill(&self.network, &self.dfa, document, &mut self.results);
+            self.places.reset();
+            for &query in queries {
+                self.plans[query as usize].found.iter().for_each(|&condition| self.places.expect(condition));
+            }
+            assert!(self.places.fill(self.dfa.values_found()), "few places");
         });
-        let Shared { network, names, results, by_name, memo, .. } = self;
+        let Shared { network, names, results, by_name, memo, places, .. } = self;
+        let places = Some(&*places);
         let verifier = Verifier::new(network.twigs.words(), document, names, by_name, memo);
         let limit = Limits::default().bindings;
-        let mut run = Run { network, results, document, names, verifier, filled: true, limit };
+        let mut run = Run { network, results, document, names, verifier, filled: true, places, limit };
         for &query in queries {
             run.results.taken.clear();
             if run.results.is_full() {
