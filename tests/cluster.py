@@ -119,5 +119,6 @@ def _workers(page: int) -> int | None:
         with urllib.request.urlopen(f"http://127.0.0.1:{page}/json/", timeout=10) as answer:
             workers: int = json.load(answer)["aliveworkers"]
             return workers
-    except OSError:
+    except (OSError, ValueError):
+        # For a moment its page is there, and answers everything with HTML.
         return None
