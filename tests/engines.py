@@ -141,10 +141,20 @@ def segmented(queries: Sequence[str], namespaces: Mapping[str, str]) -> tamis.In
     return index
 
 
+def transform_reopened(
+    queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]
+) -> Outputs:
+    """A snapshot, mapped from its files."""
+    with tempfile.TemporaryDirectory() as folder:
+        loaded(queries, namespaces).snapshot(folder)
+        return outputs(tamis.Index.open(folder), len(queries), messages, None)
+
+
 TRANSFORMERS: dict[str, Transformer] = {
     "naive": naive_transform,
     "network": by_network(loaded),
     "network-without-cache": by_network(partial(loaded, cache_bytes=0)),
     "network-with-tiny-cache": by_network(partial(loaded, cache_bytes=4096)),
     "network-of-many-segments": by_network(segmented),
+    "network-reopened": transform_reopened,
 }

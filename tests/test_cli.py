@@ -138,6 +138,15 @@ def test_explain_tells_what_a_transformation_runs(folder: Path, capsys: pytest.C
     assert run("explain", query, "one.xml") == 0
     told = capsys.readouterr().out
     assert "condition  //b/@x by //b = 1: 1; found by matching, semijoin; not shared" in told
+    assert "group      //b/text() by //b: 1; merged by depth; not shared" in told
+    assert run("explain", "for $b in /a where $b//b return <c>{ $b/nothing }{ $b/b }</c>", "one.xml") == 0
+    told = capsys.readouterr().out
+    assert "join       /a with //b: 1; merged (claim 4), no duplicates (claim 3); not shared" in told
+    assert "group      /a/nothing by /a: 0; merged by depth; not shared" in told
+    assert "group      /a/b by /a: 1; merged by depth; not shared" in told
+    assert run("explain", "for $b in //b where $b//b or $b//@x return $b//b//b", "one.xml") == 0
+    told = capsys.readouterr().out
+    assert "group      //b//b//b by //b: 0; merged, duplicates eliminated; not shared" in told
     assert run("explain", "--dtd", "a.dtd", query, "one.xml") == 0
     assert (
         "bindings   /a/b with 1 conditions: 1; no duplicates (claim 1); not shared" in capsys.readouterr().out

@@ -18,6 +18,9 @@ def made(message: bytes, queries: dict[int, str], limits: Limits) -> dict[int, t
     return {output.target: output for output in index.transform(message, limits=limits)}
 
 
+# 250 levels, and below them twenty thousand elements: five million pairs.
+DEEP_AND_WIDE = b"<a>" * 250 + b"<j/>" * 20_000 + b"</a>" * 250
+
 HOSTILE = {
     # Each of 250 nested elements copied whole: the message 250 times.
     "nested copies": (DEEP, "for $v in //a return <c>{ $v }</c>", "output-limit"),
@@ -31,6 +34,12 @@ HOSTILE = {
     "many taken by a predicate": (
         WIDE,
         "for $v in /r return <c>{ count($v//*[not(k)]) }</c>",
+        "bindings-limit",
+    ),
+    "many taken by nested": (DEEP_AND_WIDE, "for $v in //a return <c>{ count($v//j) }</c>", "bindings-limit"),
+    "many searched by nested": (
+        DEEP_AND_WIDE,
+        "for $v in //a return <c>{ count($v//j[not(k)]) }</c>",
         "bindings-limit",
     ),
     "many conditions": (WIDE, "for $v in /r where $v/i/j return <c/>", "bindings-limit"),

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! stream of a line ─┬─ join ── selection ── condition ─┐
-//!   (automaton)     │                                  ├─ bindings ─┐
+//!   (automaton)     │   (or where matching found it)   ├─ bindings ─┐
 //!                   ├──────────────────────────────────┘            ├─ outer-join-select → construct
-//!                   └─ join ── group ───────────────────────────────┘
+//!                   └─ group ───────────────────────────────────────┘
 //! ```
+//!
+//! Where the seed hashes, pairs are sorted here, which also brings them into order.
 //!
 //! An operator is told by its signature (`Shared`): what two transformations have in common is computed
 //! once a message. Operators are made when the first transformation that needs them matches.
@@ -55,13 +57,6 @@ pub struct Join {
     pub end: u32,
 }
 
-impl JoinPlan {
-    /// Whether pairs come ordered by the bound element.
-    pub fn is_ordered(&self) -> bool {
-        self.rest == 0 || self.ordered.is_some()
-    }
-}
-
 pub struct JoinPlan {
     /// How many steps the path from the bound element has.
     pub rest: usize,
@@ -69,8 +64,15 @@ pub struct JoinPlan {
     pub reach: Reach,
     /// What proves that no pair is found twice; without it duplicates are eliminated.
     pub distinct: Option<Claim>,
-    /// What proves that pairs come ordered by the bound element, to be merged; else they are hashed.
+    /// What proves that pairs come ordered by the bound element, to be merged; else they are sorted.
     pub ordered: Option<Claim>,
+}
+
+impl JoinPlan {
+    /// Whether pairs come ordered by the bound element.
+    pub fn is_ordered(&self) -> bool {
+        self.rest == 0 || self.ordered.is_some()
+    }
 }
 
 /// The values that one kind of comparison looks at, indexed: constants look themselves up.

@@ -52,7 +52,7 @@ impl Told<'_> {
                 let note = match plan.ordered {
                     _ if plan.rest == 0 => "each with itself".to_string(),
                     Some(claim) => format!("merged ({claim}), {distinct}"),
-                    None => format!("hashed, {distinct}"),
+                    None => format!("sorted, {distinct}"),
                 };
                 ("join", self.join(id), results.joins.at(id).len(), note)
             }
@@ -109,16 +109,28 @@ impl Told<'_> {
                         Some(claim) => format!("merged, no duplicates ({claim})"),
                         None => "merged, duplicates eliminated".to_string(),
                     };
-                    let end = self.network.joins.at(join).end;
-                    ("group", self.taken(join, leaf), results.streams.at(end).len(), note)
+                    ("group", self.taken(join, leaf), self.taken_by(id, results), note)
                 }
                 Group::Search { .. } => {
-                    let found = results.searched.places.iter().filter(|((group, _), _)| *group == id);
-                    let nodes: u32 = found.map(|(_, (start, end))| end - start).sum();
-                    ("group", "a return path".to_string(), nodes as usize, "searched for".to_string())
+                    let nodes = self.taken_by(id, results);
+                    ("group", "a return path".to_string(), nodes, "searched for".to_string())
                 }
             },
         }
+    }
+
+    /// How many nodes a group gave: the plan's blocks and groups took theirs one after the other.
+    fn taken_by(&self, group: u32, results: &Results) -> usize {
+        let mut stretches = results.taken.stretches.iter();
+        let mut nodes = 0;
+        for block in &self.plan.blocks {
+            for &of in &block.groups {
+                let own = stretches.by_ref().take(results.bindings.at(block.bindings).len());
+                let taken: u32 = own.map(|(start, end)| end - start).sum();
+                nodes += if of == group { taken as usize } else { 0 };
+            }
+        }
+        nodes
     }
 
     fn stream(&self, id: u32) -> String {

@@ -93,6 +93,13 @@ pub struct Taken {
 }
 
 impl Taken {
+    /// Ends the stretch of a bound element. Bound elements may lie in one another and take the same nodes,
+    /// so it is here that the nodes are counted.
+    pub fn end(&mut self, start: usize, limit: usize) -> Result<(), Over> {
+        self.stretches.push((start as u32, self.nodes.len() as u32));
+        if self.nodes.len() > limit { Err(Over) } else { Ok(()) }
+    }
+
     pub fn clear(&mut self) {
         self.nodes.clear();
         self.stretches.clear();

@@ -53,22 +53,25 @@ impl Run<'_> {
         }
         for &group in &plan.groups {
             let mut taken = std::mem::take(&mut self.results.taken);
-            match *self.network.groups.at(group) {
+            let outcome = match *self.network.groups.at(group) {
                 Group::Joined { join, leaf } => self.take(join, leaf, plan.bindings, &mut taken),
                 Group::Search { twig } => self.search(group, twig, plan.bindings, &mut taken),
-            }
-            let over = taken.nodes.len() > self.limit;
+            };
             self.results.taken = taken;
-            if over {
-                return Err(Over);
-            }
+            outcome?;
         }
         Ok(())
     }
 
     /// Takes a group's nodes for each bound element. What is bound and what is found both ascend, so one walk
     /// over each joins them: below a bound element lies a stretch of the stream.
-    fn take(&mut self, join: u32, leaf: Option<Subject>, bindings: u32, taken: &mut Taken) {
+    fn take(
+        &mut self,
+        join: u32,
+        leaf: Option<Subject>,
+        bindings: u32,
+        taken: &mut Taken,
+    ) -> Result<(), Over> {
         let (end, plan) = (self.network.joins.at(join).end, &self.network.join_plans[join as usize]);
         self.stream(end);
         let ground = self.ground();
@@ -98,12 +101,13 @@ impl Run<'_> {
             if leaf == Some(Subject::Text) && !group.is_sorted_by_key(order) {
                 group.sort_unstable_by_key(order);
             }
-            taken.stretches.push((start as u32, taken.nodes.len() as u32));
+            taken.end(start, self.limit)?;
         }
+        Ok(())
     }
 
     /// Searches for a return path from each bound element, unless that was done.
-    fn search(&mut self, group: u32, twig: u32, bindings: u32, taken: &mut Taken) {
+    fn search(&mut self, group: u32, twig: u32, bindings: u32, taken: &mut Taken) -> Result<(), Over> {
         for &bound in self.results.bindings.at(bindings) {
             let searched = &mut self.results.searched;
             let (start, end) = *searched.places.entry((group, bound)).or_insert_with(|| {
@@ -112,10 +116,11 @@ impl Run<'_> {
                 self.results.kept += searched.nodes.len() - start as usize;
                 (start, searched.nodes.len() as u32)
             });
-            let start_taken = taken.nodes.len() as u32;
+            let first = taken.nodes.len();
             taken.nodes.extend_from_slice(&searched.nodes[start as usize..end as usize]);
-            taken.stretches.push((start_taken, taken.nodes.len() as u32));
+            taken.end(first, self.limit)?;
         }
+        Ok(())
     }
 
     fn ground(&self) -> Ground<'_> {
@@ -217,6 +222,7 @@ impl Run<'_> {
         }
         once!(self, conditions, id, passing, {
             passing.clear();
+            let mut outcome = Ok(());
             match condition {
                 Condition::Exists { join, leaf } => {
                     for &(bound, end) in self.results.joins.at(*join) {
@@ -233,6 +239,10 @@ impl Run<'_> {
                     let join = self.network.selections.at(*selection).join;
                     for end in self.places.into_iter().flat_map(|places| places.of(*found)) {
                         self.each_bound(join, end, |bound| passing.push(bound));
+                        if passing.len() > self.limit {
+                            outcome = Err(Over);
+                            break;
+                        }
                     }
                     passing.sort_unstable();
                 }
@@ -253,7 +263,7 @@ impl Run<'_> {
             }
             passing.dedup();
             self.results.kept += passing.len();
-            Ok(())
+            outcome
         })
     }
 
