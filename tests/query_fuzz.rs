@@ -7,6 +7,7 @@ use tamis::document::{Document, Reader};
 use tamis::naive;
 use tamis::query::{self, DEPTH_LIMIT, LITERAL_LIMIT, NODES_LIMIT, Namespaces, TEXT_LIMIT};
 
+use support::mutation::{self, check_mutated};
 use support::random::Random;
 use support::{cases, message, namespaces};
 
@@ -132,41 +133,18 @@ fn mutated_queries_are_refused_or_keep_their_meaning() {
         cases::behaviour().into_iter().flat_map(|case| case.queries).map(|(query, _)| query).collect();
     queries.extend(cases::refused().into_iter().map(|(query, ..)| query));
     queries.extend(cases::same().into_iter().flat_map(|(_, queries)| queries));
-    let mut random = Random::new(7);
-    let (mut accepted, mut refused) = (0, 0);
-    for _ in 0..60_000 {
-        let mut text = random.pick(&queries).clone();
-        for _ in 0..=random.below(3) {
-            mutate(&mut text, &queries, &mut random);
-        }
-        if check(&text, &prefixes, &messages) {
-            accepted += 1;
-        } else {
-            refused += 1;
-        }
-    }
-    assert!(accepted > 5_000 && refused > 5_000, "{accepted} accepted, {refused} refused");
+    let mutate = |text: &mut String, random: &mut Random| mutate(text, &queries, random);
+    check_mutated(&queries, 7, 60_000, mutate, |text| check(text, &prefixes, &messages));
 }
 
-/// Takes a stretch out, puts a word in, or grafts a piece of another query.
+/// Breaks a query, puts a word in, or makes a condition of it.
 fn mutate(text: &mut String, queries: &[String], random: &mut Random) {
-    let start = boundary(text, random.below(text.len() + 1));
-    match random.below(6) {
-        0 => {
-            let end = boundary(text, (start + random.below(6)).min(text.len()));
-            text.replace_range(start.min(end)..end, "");
-        }
+    mutation::mutate(text, queries, 12, random, |text, start, random| match random.below(5) {
+        0 => *text = format!("{text}[{}]", random.pick(queries)),
         1 => {
-            let other = random.pick(queries);
-            let from = boundary(other, random.below(other.len() + 1));
-            let to = boundary(other, (from + random.below(12)).min(other.len()));
-            text.insert_str(start, &other[from.min(to)..to]);
-        }
-        2 => *text = format!("{text}[{}]", random.pick(queries)),
-        3 => {
             *text = format!("{}[{text}]", random.pick(&["//a", "//b[2]", "//*", "a[b]", "//@x", "//text()"]))
         }
-        4 => {
+        2 => {
             *text = format!(
                 "{}({text}) {} {}",
                 random.pick(&["", "not"]),
@@ -175,14 +153,7 @@ fn mutate(text: &mut String, queries: &[String], random: &mut Random) {
             )
         }
         _ => text.insert_str(start, random.pick::<&str>(&WORDS)),
-    }
-}
-
-fn boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
+    });
 }
 
 #[test]

@@ -7,6 +7,7 @@ use tamis::document::{Document, Limits, Reader};
 use tamis::naive;
 use tamis::query::{self, DEPTH_LIMIT, NODES_LIMIT, Namespaces, Query, TEXT_LIMIT};
 
+use support::mutation::{self, check_mutated};
 use support::random::Random;
 use support::{cases, message, namespaces};
 
@@ -88,54 +89,24 @@ fn seeds() -> Vec<String> {
 fn mutated_transformations_are_refused_or_keep_their_meaning() {
     let prefixes = namespaces([("p", "urn:p"), ("q", "urn:q"), ("r", "urn:p"), ("d", "urn:p")]);
     let (messages, seeds) = (messages(), seeds());
-    let mut random = Random::new(17);
-    let (mut accepted, mut refused) = (0, 0);
-    for _ in 0..40_000 {
-        let mut text = random.pick(&seeds).clone();
-        for _ in 0..=random.below(3) {
-            mutate(&mut text, &seeds, &mut random);
-        }
-        if check(&text, &prefixes, &messages) {
-            accepted += 1;
-        } else {
-            refused += 1;
-        }
-    }
-    assert!(accepted > 5_000 && refused > 5_000, "{accepted} accepted, {refused} refused");
+    let mutate = |text: &mut String, random: &mut Random| mutate(text, &seeds, random);
+    check_mutated(&seeds, 17, 40_000, mutate, |text| check(text, &prefixes, &messages));
 }
 
-/// Takes a stretch out, puts a word in, or grafts a piece of another transformation.
+/// Breaks a transformation, puts a word in, or wraps a part of it.
 fn mutate(text: &mut String, seeds: &[String], random: &mut Random) {
-    let start = boundary(text, random.below(text.len() + 1));
-    match random.below(8) {
-        0 => {
-            let end = boundary(text, (start + random.below(6)).min(text.len()));
-            text.replace_range(start.min(end)..end, "");
-        }
+    mutation::mutate(text, seeds, 20, random, |text, start, random| match random.below(6) {
+        0 if text.starts_with("for") => *text = format!("<w>{{ {text} }}</w>"),
         1 => {
-            let other = random.pick(seeds);
-            let from = boundary(other, random.below(other.len() + 1));
-            let to = boundary(other, (from + random.below(20)).min(other.len()));
-            text.insert_str(start, &other[from.min(to)..to]);
-        }
-        2 if text.starts_with("for") => *text = format!("<w>{{ {text} }}</w>"),
-        3 => {
             *text = text.replacen(
                 "<o>",
                 random.pick::<&str>(&["<o xmlns='urn:x'>", "<o><n>x</n>", "<o>{ $v/@* }", "<o i='{ $v }'>"]),
                 1,
             )
         }
-        4 => *text = text.replacen("return $v", "return <o>{ $v }</o>", 1),
+        2 => *text = text.replacen("return $v", "return <o>{ $v }</o>", 1),
         _ => text.insert_str(start, random.pick::<&str>(&WORDS)),
-    }
-}
-
-fn boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
+    });
 }
 
 #[test]
