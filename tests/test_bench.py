@@ -244,7 +244,7 @@ def test_saxon_confirms_outputs_and_would_notice_a_difference() -> None:
     assert refused == 0
     confirmed = saxon.confirm(index, documents, queries)
     assert (confirmed.pairs, confirmed.differences) == (2_000, ())
-    assert confirmed.results > 100
+    assert confirmed.matches > 100
     mistaken = ["for $v in /book return <book/>"] * len(queries)
     assert len(saxon.confirm(index, documents, mistaken).differences) == 2_000
 

@@ -1,27 +1,18 @@
 """lxml confirms a sample of the answers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lxml import etree
 
 import tamis
+from tamis.bench.checks import Confirmation
 from tamis.bench.measure import array
 
 T = TypeVar("T")
 
 QUERIES = 1_000
 DOCUMENTS = 50
-
-
-@dataclass(frozen=True)
-class Confirmation:
-    """How many pairs were compared, how many of them match, and where lxml disagrees."""
-
-    pairs: int
-    matches: int
-    differences: tuple[str, ...]
 
 
 def confirm(index: tamis.Index, documents: Sequence[bytes], queries: Sequence[str]) -> Confirmation:

@@ -1,12 +1,12 @@
 """Saxon's XQuery, one transformation after the other: what it takes, and what it makes of the messages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lxml import etree
 
 import tamis
+from tamis.bench.checks import Confirmation
 from tamis.bench.measure import array, timed
 from tamis.bench.oracle import QUERIES, spread
 
@@ -20,15 +20,6 @@ SERIALIZE = (
     "declare variable $messages external; string-join($messages ! serialize(({query}), "
     "map {{ 'method': 'xml', 'omit-xml-declaration': true() }}), '&#xE000;')"
 )
-
-
-@dataclass(frozen=True)
-class Confirmation:
-    """How many outputs were compared, how many there were, and where Saxon disagrees."""
-
-    pairs: int
-    results: int
-    differences: tuple[str, ...]
 
 
 class Saxon:

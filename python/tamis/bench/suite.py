@@ -12,9 +12,9 @@ from xml.parsers import expat
 
 import tamis
 from tamis.bench import CACHE_BYTES, growth, latency, sources, transform, upkeep
-from tamis.bench.checks import Check
+from tamis.bench.checks import Check, Confirmation, against, miscounted
 from tamis.bench.measure import Result, measure
-from tamis.bench.oracle import Confirmation, confirm
+from tamis.bench.oracle import confirm
 from tamis.progress import bar
 
 
@@ -98,26 +98,14 @@ def _checks(run: Mapping[str, Any], result: Result, earlier: Mapping[str, Result
         yield Check("index bytes a query", result.index_bytes / max(result.distinct, 1), bars["index_bytes"])
     if bars:
         yield Check("caches, MiB", result.cache_bytes / (1 << 20), CACHE_BYTES / (1 << 20))
-    against = run.get("against")
-    if against is not None and against["run"] in earlier:
-        other = earlier[against["run"]]
-        # As ratios to expat in the same run: the machine may have been busier in one of them.
-        yield Check(
-            f"warm, × “{against['run']}”", result.ratio("warm") / other.ratio("warm"), against["warm"]
-        )
+    yield from against(run, result, earlier)
 
 
 def _problems(run: Mapping[str, Any], result: Result, confirmation: Confirmation) -> Iterator[str]:
-    expected = run.get("matches")
-    if expected is None:
-        yield f"no match count is stated; it is {result.matches}"
-    elif result.matches != expected:
-        yield f"{result.matches} matches where {expected} are expected"
+    yield from miscounted(run, result.matches)
     if result.refused:
         yield f"{result.refused} queries were refused"
-    if confirmation.differences:
-        first = "; ".join(confirmation.differences[:3])
-        yield f"{len(confirmation.differences)} of {confirmation.pairs} answers differ from lxml: {first}"
+    yield from confirmation.problems("lxml")
 
 
 def machine() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,10 +10,10 @@ from xml.parsers import expat
 
 import tamis
 from tamis.bench import CACHE_BYTES, ROUNDS
-from tamis.bench.checks import Check
-from tamis.bench.measure import array, build, parse_with_expat, reopen, timed
+from tamis.bench.checks import Check, Confirmation, against, miscounted
+from tamis.bench.measure import Timed, array, build, parse_with_expat, reopen, timed
 from tamis.bench.saxon import DOCUMENTS as SAXON_DOCUMENTS
-from tamis.bench.saxon import Confirmation, Saxon, confirm
+from tamis.bench.saxon import Saxon, confirm
 from tamis.dtd import Dtd
 from tamis.dtd_file import read_dtd_file
 from tamis.engine import Schema, read_all
@@ -67,7 +67,7 @@ class TransformWorkload:
 
 
 @dataclass(frozen=True)
-class TransformResult:
+class TransformResult(Timed):
     """Times with `_us` are per document and include reading it and handing over outputs as Arrow."""
 
     queries: int
@@ -85,7 +85,6 @@ class TransformResult:
     match_us: float
     """Reading and matching: which transformations concern a document."""
     read_us: float
-    expat_us: float
     expat_version: str
     saxon_us: float | None
     """What Saxon takes to evaluate and serialize all transformations one by one, if it was asked."""
@@ -99,17 +98,6 @@ class TransformResult:
     index_bytes: int
     text_bytes: int
     cache_bytes: int
-
-    def ratio(self, field: str) -> float:
-        """A time as a multiple of expat's."""
-        return float(getattr(self, f"{field}_us") / self.expat_us)
-
-    def as_dict(self) -> dict[str, float | int | str | None]:
-        """For JSON: microseconds to three digits, seconds to six."""
-        return {
-            name: round(value, 3 if name.endswith("_us") else 6) if isinstance(value, float) else value
-            for name, value in asdict(self).items()
-        }
 
 
 def measure(
@@ -207,7 +195,7 @@ def run(
     confirmation = confirm(index, documents, transformations)
     figures = result.as_dict() | {
         "confirmed_pairs": confirmation.pairs,
-        "confirmed_results": confirmation.results,
+        "confirmed_results": confirmation.matches,
     }
     return result, figures, list(_checks(run, result, earlier)), list(_problems(run, result, confirmation))
 
@@ -223,26 +211,14 @@ def _checks(
         yield Check(
             "× faster than Saxon one by one", result.saxon_us / result.warm_us, bars["saxon"], at_least=True
         )
-    against = run.get("against")
-    if against is not None and against["run"] in earlier:
-        other = earlier[against["run"]]
-        # As ratios to expat in the same run: the machine may have been busier in one of them.
-        yield Check(
-            f"warm, × “{against['run']}”", result.ratio("warm") / other.ratio("warm"), against["warm"]
-        )
+    yield from against(run, result, earlier)
 
 
 def _problems(run: Mapping[str, Any], result: TransformResult, confirmation: Confirmation) -> Iterator[str]:
-    expected = run.get("matches")
-    if expected is None:
-        yield f"no match count is stated; it is {result.matches}"
-    elif result.matches != expected:
-        yield f"{result.matches} results where {expected} are expected"
+    yield from miscounted(run, result.matches)
     if result.refused or result.failures:
         yield f"{result.refused} transformations were refused, {result.failures} results failed"
-    if confirmation.differences:
-        first = "; ".join(confirmation.differences[:3])
-        yield f"{len(confirmation.differences)} of {confirmation.pairs} outputs differ from Saxon's: {first}"
+    yield from confirmation.problems("Saxon")
 
 
 def lines(result: TransformResult) -> list[str]:
