@@ -181,6 +181,24 @@ def test_a_replayed_message_enters_its_inbox_with_its_id(capsys: pytest.CaptureF
     assert set(marks.values()) == {None}
 
 
+def test_what_a_transformation_failed_on_names_the_subscription_and_can_be_replayed(
+    letters: DeadLetters, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = dict.fromkeys(("position", "line", "column"))
+    failed = [
+        letter(7, code="output-limit", raw=b"<a/>", subscription=name, **nowhere) for name in ("s1", "s2")
+    ]
+    bury(letters, Batch("c", 2), failed)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run("list", "--code", "output-limit") == 0
+    out = capsys.readouterr().out
+    assert "(for the subscription s1)" in out
+    assert "(for the subscription s2)" in out
+    # The message, once for both.
+    assert run("replay", "m7") == 0
+    assert entered() == {"m7": b"<a/>"}
+
+
 @pytest.mark.usefixtures("letters")
 def test_replaying_twice_needs_a_word(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("replay", "m0") == 0

@@ -24,9 +24,14 @@ def has_delivered(folder: Folder, message: str) -> bool:
 
 
 def test_messages_reach_those_who_want_them_and_subscriptions_change_meanwhile(tmp_path: Path) -> None:
-    folder = Folder(tmp_path, "[[source]]\nname = 'inbox'\npath = 'inbox'\ntenant = 't'\n")
+    source = "[[source]]\nname = 'inbox'\npath = 'inbox'\ntenant = 't'\nschema = 'a.dtd'\n"
+    folder = Folder(tmp_path, source)
+    (tmp_path / "a.dtd").write_text("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>")
     with Catalog(folder.catalog) as catalog:
         catalog.add(NewSubscription("ann", "//b", id="q1", tenant="t"))
+        # Of the messages that it transforms, l1 does not conform to the DTD.
+        query = "for $b in //b return <found>{ $b }</found>"
+        catalog.add(NewSubscription("cat", query, id="q3", tenant="t"))
         catalog.add(NewSubscription("eve", "//b", id="q1", tenant="other"))
         with running(folder) as job:
             until_running(job)
@@ -41,13 +46,23 @@ def test_messages_reach_those_who_want_them_and_subscriptions_change_meanwhile(t
             assert job.stop() == 0
     rows = folder.deliveries()
     found = sorted((row["message"], row["subscription"], row["subscriber"]) for row in rows)
-    assert found == [("l1", "q1", "ann"), ("m1.xml", "q1", "ann"), ("m2.xml", "q2", "bob")]
+    assert found == [
+        ("l1", "q1", "ann"),
+        ("l1", "q3", "cat"),
+        ("m1.xml", "q1", "ann"),
+        ("m1.xml", "q3", "cat"),
+        ("m2.xml", "q2", "bob"),
+        ("m2.xml", "q3", "cat"),
+    ]
+    transformed = {row["payload"] for row in rows if row["subscription"] == "q3"}
+    assert transformed == {b"<found><b/></found>"}
+    assert {row["payload"] for row in rows if row["subscription"] == "q2"} == {b"<a><b/></a>"}
     assert {row["tenant"] for row in rows} == {"t"}
     (letter,) = folder.letters()
     assert (letter["id"], letter["code"], letter["raw"]) == ("bad.xml", "mismatched-tag", b"<a><b></a>")
     status = folder.status()
     assert status is not None
-    assert (status.state, status.subscriptions) == ("stopped", 2)
+    assert (status.state, status.subscriptions) == ("stopped", 3)
     (source,) = status.sources
     totals = source.totals
     assert (totals.read, totals.matched, totals.unmatched, totals.dead) == (5, 3, 1, 1)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tamis.batches import Counts
 from tamis.catalog import Catalog
+from tamis.engine import Schema, read_dtd
 from tamis.envelope import ENVELOPE, VERSION
 from tamis.errors import FrameError
 from tamis.generations import Publisher
@@ -145,7 +146,8 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
     store = Store(tmp_path / "generations")
     with Publisher(catalog, store, tmp_path / "generations") as publisher:
         generation = Generation(str(tmp_path / "generations"), publisher.refresh())
-    sifted = sift(envelopes(spark), generation, TIME, "t", Limits(output=80))
+    schema = Schema(read_dtd(b"<!ELEMENT a (b?)> <!ELEMENT b EMPTY> <!ATTLIST b x CDATA #IMPLIED>"))
+    sifted = sift(envelopes(spark), generation, TIME, "t", Limits(output=80), schema)
     counts = count(sifted)
     assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 2)
 

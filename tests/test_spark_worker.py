@@ -77,6 +77,29 @@ def test_a_dense_result_is_cut(tmp_path: Path) -> None:
     assert rows.column("targets")[999].as_py() == list(range(5_000))
 
 
+def test_outputs_are_cut_by_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One output of a message crosses once, however many targets it is made for."""
+    index = tamis.Index()
+    for target in range(50):
+        index.insert(target, f"for $a in /a where $a/@n > {target % 5} return <copy>{{ $a }}</copy>")
+    index.insert(99, "/a")
+    messages: list[bytes | None] = [b"<a n='%d'>%s</a>" % (n % 7, b"x" * 100) for n in range(40)]
+    step = matching(index, tmp_path, transforms=True)
+    whole = run(step, batch(messages))
+    monkeypatch.setattr("tamis.spark.worker.MOST_BYTES", 1_000)
+    pieces = list(step.run(iter([batch(messages)])))
+    assert len(pieces) > 4
+    assert [row for piece in pieces for row in piece.to_pylist()] == whole
+    for row, message in zip(whole, messages, strict=True):
+        expected = {output.target: output.payload for output in index.transform(message or b"")}
+        outputs = {
+            target: message if made["output"] is None else row["outputs"][made["output"] - 1]
+            for target, made in zip(row["targets"], row["made"], strict=True)
+        }
+        assert outputs == expected
+        assert len(row["outputs"]) == (1 if len(expected) > 1 else 0)
+
+
 def test_many_queries_are_cut_too(tmp_path: Path) -> None:
     index = tamis.Index()
     names = [f"n{number}" for number in range(1_000)]
