@@ -9,11 +9,14 @@ from typing import Self
 from sqlalchemy import Connection, select, tuple_
 
 from tamis.catalog import changing, rows
+from tamis.catalog.accepted import Accepted
 from tamis.catalog.changes import Changes, changes_since
 from tamis.catalog.changing import Plan
 from tamis.catalog.database import Database, Writing, identity_and_version
 from tamis.catalog.importing import import_lines
+from tamis.catalog.mailbox import Mailbox
 from tamis.catalog.schema import prefix_maps, subscriptions
+from tamis.catalog.tokens import Tokens
 from tamis.errors import CatalogError
 from tamis.subscription import Imported, Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
 from tamis.subscription_lines import Line
@@ -31,6 +34,10 @@ class Catalog:
         It is made if there is none, and brought to this tamis's schema if it is older.
         """
         self._database = Database(url)
+        # What the service keeps beside the subscriptions; no generation depends on it.
+        self.tokens = Tokens(self._database)
+        self.accepted = Accepted(self._database)
+        self.mailbox = Mailbox(self._database)
 
     def close(self) -> None:
         """Close its connections."""
