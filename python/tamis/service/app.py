@@ -1,0 +1,31 @@
+"""The application: routers, the gate before them, and what runs beside them."""
+
+from fastapi import FastAPI
+
+import tamis
+from tamis.service import docs, errors, health, subscriptions
+from tamis.service.logs import RequestLog
+from tamis.service.security import Gate
+from tamis.service.service import Service
+
+
+def application(service: Service) -> FastAPI:
+    """The service as an ASGI application."""
+    app = FastAPI(
+        title="tamis",
+        description="Subscribe to XML messages by query, publish them, receive what matches.",
+        version=tamis.__version__,
+        responses=errors.ERRORS,
+        # Their pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    errors.install(app)
+    for router in (health.router, subscriptions.router, docs.router):
+        app.include_router(router)
+    # The last one added is the outermost.
+    app.add_middleware(Gate, tokens=service.catalog.tokens, settings=service.settings.serve)
+    app.add_middleware(RequestLog)
+    return app

@@ -1,0 +1,34 @@
+"""The HTTP server: uvicorn, with what a service needs of it."""
+
+import uvicorn
+from fastapi import FastAPI
+
+from tamis.settings import ServeSettings
+
+KEEP_ALIVE = 15
+"""Seconds that a connection may stay open between two requests."""
+
+GRACE = 10
+"""Seconds that running requests get when the service stops."""
+
+CONNECTIONS = 1_000
+"""So many at a time; more are told to come again."""
+
+
+class Server(uvicorn.Server):
+    """Serves an application until a signal."""
+
+    def __init__(self, app: FastAPI, settings: ServeSettings) -> None:
+        config = uvicorn.Config(
+            app,
+            host=settings.host,
+            port=settings.port,
+            # What there is to log is logged by `logs.py`.
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=GRACE,
+            limit_concurrency=CONNECTIONS,
+        )
+        super().__init__(config)
