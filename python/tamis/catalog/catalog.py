@@ -124,6 +124,18 @@ class Catalog:
         """A subscription; `CatalogError` if there is none."""
         return self._database.read(lambda connection: self._found(connection, (tenant, id)))
 
+    def query(self, id: str, revision: int, *, tenant: str = "") -> tuple[str, Mapping[str, str]]:
+        """The query of a revision and its prefixes, own or shared; `CatalogError` if it is gone."""
+
+        def work(connection: Connection) -> tuple[str, Mapping[str, str]]:
+            row = changing.found(connection, [(tenant, id)]).get((tenant, id))
+            if row is None or row["revision"] != revision:
+                raise rows.unknown(tenant, id)
+            shared = [] if row["prefix_map"] is None else [(tenant, row["prefix_map"])]
+            return row["query"], rows.prefixes_of(row, changing.maps_of(connection, shared))
+
+        return self._database.read(work)
+
     def _put(
         self, writing: Writing, row: rows.Row, state: State | None, present: Mapping[rows.Key, rows.Row]
     ) -> str:

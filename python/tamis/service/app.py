@@ -3,7 +3,7 @@
 from fastapi import FastAPI
 
 import tamis
-from tamis.service import docs, errors, health, subscriptions
+from tamis.service import docs, errors, health, matching, messages, subscriptions
 from tamis.service.logs import RequestLog
 from tamis.service.security import Gate
 from tamis.service.service import Service
@@ -23,8 +23,8 @@ def application(service: Service) -> FastAPI:
     )
     app.state.service = service
     errors.install(app)
-    for router in (health.router, subscriptions.router, docs.router):
-        app.include_router(router)
+    for module in (health, subscriptions, messages, matching, docs):
+        app.include_router(module.router)
     # The last one added is the outermost.
     app.add_middleware(Gate, tokens=service.catalog.tokens, settings=service.settings.serve)
     app.add_middleware(RequestLog)

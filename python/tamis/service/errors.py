@@ -20,6 +20,7 @@ STATUS: Mapping[str, int] = {
     "bad-request": 422,
     "not-found": 404,
     "method-not-allowed": 405,
+    "media-type": 415,
     "body-limit": 413,
     "message-limit": 413,
     "slow-request": 408,

@@ -5,6 +5,8 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from tamis.catalog import Catalog
+from tamis.service.newest import Newest
+from tamis.service.publishing import Publishing
 from tamis.settings import DirectorySink, Settings
 
 
@@ -14,6 +16,8 @@ class Service:
     def __init__(self, settings: Settings, catalog: Catalog) -> None:
         self.settings = settings
         self.catalog = catalog
+        self.publishing = Publishing(catalog.accepted, settings.sources, settings.serve.backlog)
+        self.newest = Newest(settings)
 
     @property
     def targets(self) -> frozenset[str]:
