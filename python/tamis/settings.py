@@ -125,6 +125,14 @@ class Settings:
         """The URL of the store."""
         return self.store or str(self.state / "generations")
 
+    @property
+    def whole_outbox(self) -> DirectorySink | None:
+        """An outbox that has all deliveries, as rows, if there is one."""
+        for sink in self.sinks:
+            if isinstance(sink, DirectorySink) and sink.targets is None and sink.form != "xml":
+                return sink
+        return None
+
     def checkpoint(self, source: str) -> Path:
         """Where Spark keeps how far a source was read."""
         return self.state / "checkpoints" / source

@@ -4,6 +4,8 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
@@ -14,6 +16,9 @@ from tamis.catalog.schema import mailbox, mailbox_head, tailed
 
 IDS = 5_000
 """So many are looked up by one statement."""
+
+PIECE = 1_000
+"""So many deliveries go in by one transaction, and are in memory together: payloads can be large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +60,16 @@ class Mailbox:
     def take(self, manifest: str, deliveries: Iterable[dict[str, Any]]) -> int:
         """Put the deliveries of a publication, rows of `DELIVERY`, into their mailboxes; how many were new.
 
-        All of them or none, and once: what is here already, by manifest or by delivery id, stays as it is.
+        What is here already, by manifest or by delivery id, stays as it is: who was interrupted begins again.
         """
-        given = [_row(delivery) for delivery in deliveries]
-
-        def work(connection: Connection) -> int:
-            raised = update(mailbox_head).values(number=mailbox_head.c.number + len(given))
-            end = connection.execute(raised.returning(mailbox_head.c.number)).scalar_one()
-            if connection.execute(select(tailed).where(tailed.c.manifest == manifest)).first() is not None:
-                return 0
-            known = _known(connection, [row["id"] for row in given])
-            fresh = {row["id"]: row for row in given if row["id"] not in known}
-            new = [
-                row | {"number": number} for number, row in enumerate(fresh.values(), end - len(given) + 1)
-            ]
-            if new:
-                connection.execute(insert(mailbox), new)
-            connection.execute(insert(tailed).values(manifest=manifest))
-            return len(new)
-
-        return self._database.write_aside(work)
+        if self._database.read(lambda connection: _is_tailed(connection, manifest)):
+            return 0
+        remaining = iter(deliveries)
+        count = 0
+        while some := [_row(delivery) for delivery in islice(remaining, PIECE)]:
+            count += self._database.write_aside(partial(_put, some))
+        self._database.write_aside(partial(_mark, manifest))
+        return count
 
     def waiting(
         self, tenant: str, subscriber: str, *, after: int = 0, limit: int = 100
@@ -128,6 +123,29 @@ class Mailbox:
         """Remove deliveries that were acknowledged before a time; how many."""
         old = delete(mailbox).where(mailbox.c.acknowledged < rows.microseconds_of(before))
         return self._database.write_aside(lambda connection: connection.execute(old).rowcount)
+
+
+def _is_tailed(connection: Connection, manifest: str) -> bool:
+    return connection.execute(select(tailed).where(tailed.c.manifest == manifest)).first() is not None
+
+
+def _mark(manifest: str, connection: Connection) -> None:
+    # Others who fill mailboxes wait; so nobody else marks it meanwhile.
+    connection.execute(update(mailbox_head).values(number=mailbox_head.c.number))
+    if not _is_tailed(connection, manifest):
+        connection.execute(insert(tailed).values(manifest=manifest))
+
+
+def _put(given: Sequence[dict[str, Any]], connection: Connection) -> int:
+    """Insert what is not there yet, with the next numbers."""
+    raised = update(mailbox_head).values(number=mailbox_head.c.number + len(given))
+    end = connection.execute(raised.returning(mailbox_head.c.number)).scalar_one()
+    known = _known(connection, [row["id"] for row in given])
+    fresh = {row["id"]: row for row in given if row["id"] not in known}
+    new = [row | {"number": number} for number, row in enumerate(fresh.values(), end - len(given) + 1)]
+    if new:
+        connection.execute(insert(mailbox), new)
+    return len(new)
 
 
 def _known(connection: Connection, ids: Sequence[str]) -> set[str]:

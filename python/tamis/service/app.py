@@ -1,12 +1,22 @@
 """The application: routers, the gate before them, and what runs beside them."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from fastapi import FastAPI
 
 import tamis
-from tamis.service import docs, errors, health, matching, messages, subscriptions
+from tamis.service import deliveries, docs, errors, health, letters, matching, messages, subscriptions
 from tamis.service.logs import RequestLog
 from tamis.service.security import Gate
 from tamis.service.service import Service
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    async with service.running():
+        yield
 
 
 def application(service: Service) -> FastAPI:
@@ -20,10 +30,11 @@ def application(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=_lifespan,
     )
     app.state.service = service
     errors.install(app)
-    for module in (health, subscriptions, messages, matching, docs):
+    for module in (health, subscriptions, messages, matching, deliveries, letters, docs):
         app.include_router(module.router)
     # The last one added is the outermost.
     app.add_middleware(Gate, tokens=service.catalog.tokens, settings=service.settings.serve)

@@ -58,7 +58,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in OPEN:
             try:
-                token = await self._token(Headers(scope=scope).get("authorization"))
+                token = await self._token(_secret(Headers(scope=scope)))
                 scope.setdefault("state", {})["caller"] = Caller(token)
                 self._slow_down(token)
                 receive = self._measured(scope, receive, token.body or self._settings.body)
@@ -67,12 +67,11 @@ class Gate:
                 return
         await self._app(scope, receive, send)
 
-    async def _token(self, header: str | None) -> Token:
-        scheme, _, secret = (header or "").partition(" ")
-        if scheme.lower() != "bearer" or not secret:
+    async def _token(self, secret: str) -> Token:
+        if not secret:
             reason = "send a token: `Authorization: Bearer TOKEN`; `tamis tokens create` makes one"
             raise ServiceError("no-token", reason)
-        token = await run_in_threadpool(self._tokens.find, secret.strip())
+        token = await run_in_threadpool(self._tokens.find, secret)
         if token is None:
             raise ServiceError("bad-token", "this is no token, or it was revoked")
         return token
@@ -109,6 +108,16 @@ class Gate:
             return message
 
         return measured
+
+
+def secret_of(request: Request) -> str:
+    """The secret that a request came with: to ask again, later, whether it is still good."""
+    return _secret(request.headers)
+
+
+def _secret(headers: Headers) -> str:
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
 
 
 def _too_long(size: int, limit: int) -> ServiceError:

@@ -1,8 +1,11 @@
 """The HTTP server: uvicorn, with what a service needs of it."""
 
+import socket
+
 import uvicorn
 from fastapi import FastAPI
 
+from tamis.service.service import Service
 from tamis.settings import ServeSettings
 
 KEEP_ALIVE = 15
@@ -32,3 +35,9 @@ class Server(uvicorn.Server):
             limit_concurrency=CONNECTIONS,
         )
         super().__init__(config)
+        self._service: Service = app.state.service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let those go first who would wait for ever."""
+        self._service.stop()
+        await super().shutdown(sockets)

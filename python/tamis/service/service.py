@@ -1,13 +1,18 @@
 """What the operations of the service stand on, in one place."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated
 
 from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Catalog
+from tamis.service.mailbox import Bell, Tail
 from tamis.service.newest import Newest
 from tamis.service.publishing import Publishing
-from tamis.settings import DirectorySink, Settings
+from tamis.settings import Settings
 
 
 class Service:
@@ -18,19 +23,27 @@ class Service:
         self.catalog = catalog
         self.publishing = Publishing(catalog.accepted, settings.sources, settings.serve.backlog)
         self.newest = Newest(settings)
+        self.tail = Tail.of(settings, catalog.mailbox)
+        self.bell = Bell()
+        self.stopping = False
 
-    @property
-    def targets(self) -> frozenset[str]:
-        """Delivery targets that a sink of their own is there for: what has another one waits in a mailbox."""
-        return frozenset(target for sink in self.settings.sinks for target in sink.targets or ())
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """What goes on beside requests."""
+        await run_in_threadpool(self.publishing.finish)
+        tailing = None if self.tail is None else asyncio.create_task(self.tail.run(self.bell))
+        try:
+            yield
+        finally:
+            if tailing is not None:
+                tailing.cancel()
+                with suppress(asyncio.CancelledError):
+                    await tailing
 
-    @property
-    def outbox(self) -> DirectorySink | None:
-        """Where the deliveries come from that go to mailboxes: an outbox that has all of them, as rows."""
-        for sink in self.settings.sinks:
-            if isinstance(sink, DirectorySink) and sink.targets is None and sink.form != "xml":
-                return sink
-        return None
+    def stop(self) -> None:
+        """Let go of those who wait; to be called on the event loop."""
+        self.stopping = True
+        self.bell.ring()
 
 
 def _service(request: Request) -> Service:
