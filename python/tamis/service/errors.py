@@ -42,6 +42,7 @@ STATUS: Mapping[str, int] = {
     "prefix-map-used": 409,
     "not-replayable": 409,
     # What is not for the asker to mend.
+    "not-ready": 503,
     "backlog": 503,
     "disk-full": 503,
     "not-stored": 503,

@@ -5,6 +5,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel
 
+from tamis.service.errors import ServiceError
 from tamis.service.service import Running
 
 router = APIRouter(tags=["health"])
@@ -24,6 +25,8 @@ async def health() -> Health:
 
 @router.get("/ready")
 def ready(service: Running) -> Health:
-    """Whether requests can be served: the catalog answers."""
+    """Whether requests can be served: the catalog answers, and mailboxes are filled."""
     _ = service.catalog.version
+    if service.tail is not None and service.tail.failure is not None:
+        raise ServiceError("not-ready", f"mailboxes are not filled: {service.tail.failure.code}")
     return Health()

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tamis.service.measures import Measures
+
 log = logging.getLogger("tamis.requests")
 
 HEADER = "x-request-id"
@@ -43,8 +45,9 @@ def log_as_json() -> None:
 class RequestLog:
     """Gives each request an id, which the answer has too, and logs what came of it."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, measures: Measures) -> None:
         self._app = app
+        self._measures = measures
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -62,13 +65,16 @@ class RequestLog:
         try:
             await self._app(scope, receive, noted)
         finally:
+            seconds = time.monotonic() - started
+            route = scope.get("route")
+            self._measures.answered(scope["method"], getattr(route, "path", ""), status, seconds)
             caller = scope.get("state", {}).get("caller")
             told = {
                 "request": id,
                 "method": scope["method"],
                 "path": scope["path"],
                 "status": status,
-                "seconds": round(time.monotonic() - started, 4),
+                "seconds": round(seconds, 4),
                 "token": None if caller is None else caller.token.id,
             }
             log.info("%s %s", scope["method"], scope["path"], extra=told)

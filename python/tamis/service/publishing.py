@@ -69,7 +69,7 @@ class Publishing:
 
     def __init__(self, accepted: Accepted, sources: Iterable[Source], backlog: int) -> None:
         self._accepted = accepted
-        self._sources = [source for source in sources if isinstance(source, DirectorySource)]
+        self.sources = [source for source in sources if isinstance(source, DirectorySource)]
         self._backlog = backlog
         self._waiting: list[_Request] = []
         self._queueing = threading.Lock()
@@ -77,12 +77,12 @@ class Publishing:
         self._entered: list[str] = []
         """Files that are known to have entered, and that the catalog need not remember any more."""
         self._counts: dict[str, tuple[float, int]] = {}
-        for source in self._sources:
+        for source in self.sources:
             source.path.mkdir(parents=True, exist_ok=True)
 
     def source(self, tenant: str, name: str | None = None) -> DirectorySource:
         """Where messages of a tenant go: to the source that is named, or to the first."""
-        for source in self._sources:
+        for source in self.sources:
             if source.tenant == tenant and name in (None, source.name):
                 return source
         named = "" if name is None else f" {name}"
@@ -118,7 +118,7 @@ class Publishing:
 
     def finish(self) -> None:
         """Let in, or drop, what a crash left behind; to be called before anything is published."""
-        self._resolve([draft for source in self._sources for draft in source.path.glob(f".{PREFIX}*")])
+        self._resolve([draft for source in self.sources for draft in source.path.glob(f".{PREFIX}*")])
 
     def _check(self, source: DirectorySource, messages: Sequence[NewMessage]) -> None:
         limit = source.limits.document

@@ -1,6 +1,7 @@
 """`tamis serve`: the service, until a signal."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def run(options: argparse.Namespace) -> int:
     from tamis.service.logs import log_as_json
     from tamis.service.server import Server
     from tamis.service.service import Service
+    from tamis.service.supervisor import Supervisor
 
     flags = {name: getattr(options, name) for name in ENVIRONMENT.values()}
     settings = load_settings(options.config, flags)
@@ -43,8 +45,21 @@ def run(options: argparse.Namespace) -> int:
                     "  tamis tokens create --role admin",
                     file=sys.stderr,
                 )
-            service = Service(settings, catalog)
+            supervisor = Supervisor(_job(options)) if settings.serve.job else None
+            service = Service(settings, catalog, supervisor)
             Server(application(service), settings.serve).run()
     finally:
         lock.release()
     return 0
+
+
+def _job(options: argparse.Namespace) -> list[str]:
+    """The command that runs the job with the same settings; the environment is the same anyway."""
+    command = [sys.executable, "-m", "tamis.service.child", str(os.getpid()), "run"]
+    if options.config is not None:
+        command += ["--config", str(options.config)]
+    for name in ENVIRONMENT.values():
+        value = getattr(options, name)
+        if value is not None and not name.startswith("serve."):
+            command += [f"--{name.replace('.', '-').replace('_', '-')}", value]
+    return command
