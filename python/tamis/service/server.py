@@ -1,6 +1,8 @@
 """The HTTP server: uvicorn, with what a service needs of it."""
 
+import signal
 import socket
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -36,6 +38,13 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self._service: Service = app.state.service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal ends it in good order; a second one takes its usual way."""
+        if self.should_exit:
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let those go first who would wait for ever."""
