@@ -7,13 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-
-import httpx
 
 from jobs import TAMIS, Folder
 from servers import free_port
 from tamis.catalog import Catalog
+from tamis.client import Client
 from waiting import until
 
 MORE = """
@@ -47,72 +47,73 @@ def serving(folder: Folder, port: int) -> Iterator["subprocess.Popen[bytes]"]:
                 process.wait(timeout=180)
 
 
+def token(folder: Folder, role: str, *more: str) -> str:
+    return told(folder, "tokens", "create", "--role", role, *more)
+
+
 def test_from_publishing_to_the_mailbox(tmp_path: Path) -> None:
     folder = Folder(tmp_path, MORE)
     port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    headers = {}
-    for role in ("admin", "publisher"):
-        secret = told(folder, "tokens", "create", "--role", role)
-        headers[role] = {"Authorization": f"Bearer {secret}"}
-    secret = told(folder, "tokens", "create", "--role", "subscriber", "--subscriber", "ann")
-    headers["ann"] = {"Authorization": f"Bearer {secret}"}
+    secrets = [
+        token(folder, "admin"),
+        token(folder, "publisher"),
+        token(folder, "subscriber", "--subscriber", "ann"),
+    ]
     assert "subscriber" in told(folder, "tokens", "list")
-    admin, publisher, ann = (
-        httpx.Client(base_url=url, headers=headers[name], timeout=60, trust_env=False)
-        for name in ("admin", "publisher", "ann")
-    )
-
-    def answers() -> bool:
-        try:
-            return ann.get("/ready").status_code == 200
-        except httpx.TransportError:
-            return False
+    admin, publisher, ann = (Client(f"http://127.0.0.1:{port}", secret) for secret in secrets)
 
     def publish(first: int) -> None:
-        many = [{"id": f"m{n}", "xml": f"<a><b>{n}</b></a>"} for n in range(first, first + 10)]
-        answer = publisher.post("/v1/messages", json=many)
-        assert answer.status_code == 202, answer.text
-
-    def arrived() -> list[str]:
-        page = ann.get("/v1/deliveries", params={"limit": 1000}).json()
-        return [one["message"] for one in page["deliveries"]]
+        messages = [(f"m{n}", f"<a><b>{n}</b></a>") for n in range(first, first + 10)]
+        assert len(publisher.publish_many(messages)) == 10
 
     with admin, publisher, ann:
+        events = ann.events()
         with serving(folder, port) as service:
-            until(answers, "the service")
-            query = "for $b in //b return <c>{ $b/text() }</c>"
-            assert ann.post("/v1/subscriptions", json={"query": query}).status_code == 201
+            ann.subscribe("for $b in //b return <c>{ $b/text() }</c>")
             publish(0)
-            assert publisher.post("/v1/messages", json={"id": "bad", "xml": "<a>"}).status_code == 202
-            until(lambda: len(arrived()) == 10, "the deliveries")
-            first = ann.get("/v1/deliveries").json()["deliveries"][0]
-            assert "<c>0</c>" in first["payload"]
-            until(lambda: admin.get("/v1/dead-letters").json()["letters"], "the dead letter")
-            tried = ann.post("/v1/match", json={"xml": "<b/>", "explain": True}).json()
-            assert len(tried["subscriptions"]) == 1
+            publisher.publish("<a>", id="bad")
+            arrived = list(islice(events, 10))
+            assert b"<c>0</c>" in arrived[0].payload
+            # A batch has its dead letters before it counts, and its deliveries before them.
+            until(admin.dead_letters, "the dead letter")
+            assert len(ann.match("<b/>", explain=True)["subscriptions"]) == 1
             # The job is killed, and looked after.
-            job = admin.get("/v1/status").json()["process"]
-            os.killpg(job["pid"], signal.SIGKILL)
+            os.killpg(admin.status()["process"]["pid"], signal.SIGKILL)
             publish(10)
-            until(lambda: len(arrived()) == 20, "deliveries of the next job")
-            assert admin.get("/v1/status").json()["process"]["starts"] == 2
+            arrived += islice(events, 10)
+            assert admin.status()["process"]["starts"] == 2
             # Then the service itself, hard, with accepted messages on their way.
             publish(20)
             service.kill()
             service.wait()
         with serving(folder, port) as service:
-            until(answers, "the service again")
             publish(30)
-            again = publisher.post("/v1/messages", json={"id": "m25", "xml": "<a><b>25</b></a>"})
-            assert again.status_code == 200
-            until(lambda: len(arrived()) == 40, "all deliveries")
+            assert publisher.publish("<a><b>25</b></a>", id="m25") == "m25"
+            arrived += islice(events, 20)
             service.send_signal(signal.SIGTERM)
             assert service.wait(timeout=180) == 0
+    expected = sorted(f"m{n}" for n in range(40))
+    assert sorted(one.message for one in arrived) == expected
     with Catalog(folder.catalog) as catalog:
-        found = catalog.mailbox.waiting("", "ann", limit=1000)
-    assert sorted(one.message for one in found) == sorted(f"m{n}" for n in range(40))
+        kept = catalog.mailbox.waiting("", "ann", limit=1000)
+    assert sorted(one.message for one in kept) == expected
     log = folder.log.read_text()
-    assert not any(header["Authorization"].removeprefix("Bearer ") in log for header in headers.values())
+    assert not any(secret in log for secret in secrets)
     lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
     assert {"tamis.requests", "tamis.job"} <= {line["logger"] for line in lines}
+
+
+def test_one_service_a_state_directory_and_how_to_begin(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, f"{MORE}\n[serve]\njob = false\n")
+    port = free_port()
+    with serving(folder, port):
+        until(lambda: "tamis tokens create --role admin" in folder.log.read_text(), "the hint")
+        second = subprocess.run(
+            [*TAMIS, "serve", "--port", str(free_port())],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert second.returncode == 1
+    assert "service-running" in second.stderr
