@@ -134,7 +134,7 @@ async def _events(
     mailbox = service.catalog.mailbox
     yield ": here\n\n"
     while not service.stopping:
-        ticket = service.bell.ticket()
+        ticket = service.bell.ticket((caller.tenant, subscriber))
         found = await run_in_threadpool(mailbox.waiting, caller.tenant, subscriber, after=after, limit=EVENTS)
         for one in found:
             data = ShownDelivery.of(one).model_dump_json(exclude_none=True)

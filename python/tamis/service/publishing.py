@@ -69,7 +69,10 @@ class Publishing:
 
     def __init__(self, accepted: Accepted, sources: Iterable[Source], backlog: int) -> None:
         self._accepted = accepted
-        self.sources = [source for source in sources if isinstance(source, DirectorySource)]
+        # Where files stay, nobody can tell how many wait.
+        self.sources = [
+            source for source in sources if isinstance(source, DirectorySource) and source.after != "keep"
+        ]
         self._backlog = backlog
         self._waiting: list[_Request] = []
         self._queueing = threading.Lock()

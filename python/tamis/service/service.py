@@ -52,7 +52,7 @@ class Service:
     def stop(self) -> None:
         """Let go of those who wait; to be called on the event loop."""
         self.stopping = True
-        self.bell.ring()
+        self.bell.ring_all()
 
 
 def _service(request: Request) -> Service:

@@ -87,8 +87,8 @@ def status(service: Running, caller: Anyone) -> ShownStatus:
         process=None if process is None else ShownProcess(**asdict(process)),
         waiting_messages={
             source.name: service.publishing.waiting(source)
-            for source in mine
-            if isinstance(source, DirectorySource)
+            for source in service.publishing.sources
+            if source in mine
         },
         waiting_deliveries=service.catalog.mailbox.count(caller.tenant, caller.subscriber),
     )
@@ -99,6 +99,7 @@ def sources(service: Running, caller: Publisher) -> list[ShownSource]:
     """The sources of the tenant."""
     mine = list(_visible(service.settings.sources, caller))
     job = _job(service, caller, {source.name for source in mine})
+    waiting = {one.name: service.publishing.waiting(one) for one in service.publishing.sources}
     states = {} if job is None else {source.name: source.state for source in job.sources}
     return [
         ShownSource(
@@ -106,7 +107,7 @@ def sources(service: Running, caller: Publisher) -> list[ShownSource]:
             kind="directory" if isinstance(source, DirectorySource) else "kafka",
             tenant=source.tenant,
             state=states.get(source.name),
-            waiting=service.publishing.waiting(source) if isinstance(source, DirectorySource) else None,
+            waiting=waiting.get(source.name),
         )
         for source in mine
     ]
