@@ -77,8 +77,10 @@ class Publishing:
         self._waiting: list[_Request] = []
         self._queueing = threading.Lock()
         self._writing = threading.Lock()
-        self._entered: list[str] = []
-        """Files that are known to have entered, and that the catalog need not remember any more."""
+        self._entered: dict[Path, list[str]] = {}
+        """Files that have entered an inbox: once it is synced, the catalog need not remember them."""
+        self._late: list[Path] = []
+        """Files that are accepted, and could not enter yet."""
         self._counts: dict[str, tuple[float, int]] = {}
         for source in self.sources:
             source.path.mkdir(parents=True, exist_ok=True)
@@ -153,6 +155,7 @@ class Publishing:
                 request.done = True
 
     def _accept(self, group: list[_Request]) -> None:
+        self._let_in()
         fresh = self._fresh(group)
         if not fresh:
             return
@@ -165,17 +168,18 @@ class Publishing:
                     _write(draft, some)
                 sync_folder(source.path)
             ids = [(source.name, message.id) for source, messages in fresh for message in messages]
-            entered = self._entered[:]
+            # Those are synced that entered before the drafts were written.
+            entered = [name for source, _ in fresh for name in self._entered.get(source.path, ())]
             self._accepted.accept(ids, [_name(draft) for draft in drafts], entered)
-            self._entered = self._entered[len(entered) :]
+            for source, _ in fresh:
+                self._entered.pop(source.path, None)
         except BaseException:
             with contextlib.suppress(TamisError, OSError):
                 self._resolve(drafts)
             raise
-        for draft in drafts:
-            self._enter(draft)
+        self._late += drafts
+        self._let_in()
         for source, messages in fresh:
-            sync_folder(source.path)
             at, count = self._counts.get(source.name, (0.0, 0))
             self._counts[source.name] = at, count + len(messages)
 
@@ -195,6 +199,16 @@ class Publishing:
                 found.append((source, list(new.values())))
         return found
 
+    def _let_in(self) -> None:
+        """What is accepted enters; if it cannot, it waits for the next publisher, or the next start."""
+        waiting, self._late = self._late, []
+        for draft in waiting:
+            try:
+                self._enter(draft)
+            except OSError as error:
+                log.error("%s is accepted and cannot enter its inbox: %s", draft, error)
+                self._late.append(draft)
+
     def _resolve(self, drafts: Sequence[Path]) -> None:
         """Let those files in that the catalog has, and drop the others."""
         if drafts:
@@ -207,8 +221,9 @@ class Publishing:
                     draft.unlink(missing_ok=True)
 
     def _enter(self, draft: Path) -> None:
+        """Let a file in. If the machine crashes before the disk knows it, the catalog still does."""
         draft.rename(draft.with_name(_name(draft)))
-        self._entered.append(_name(draft))
+        self._entered.setdefault(draft.parent, []).append(_name(draft))
 
 
 def _parted(messages: Sequence[NewMessage]) -> Iterator[tuple[str, list[NewMessage]]]:
