@@ -1,14 +1,17 @@
 """Trying messages and queries over HTTP, against the generations of a store."""
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hostile_messages import MESSAGES
 from served import Served, serving, settings_in
 from tamis.access import Role
 from tamis.generations import Publisher
+from tamis.model import Limits
 from tamis.store import Store
 from tamis.subscription import NewSubscription, PrefixMap
 
@@ -90,3 +93,16 @@ def test_what_cannot_be_tried(
     assert code in (None, told["code"])
     if position is not None:
         assert told["position"] == dict(zip(("offset", "line", "column"), position, strict=True))
+
+
+def test_hostile_messages_are_refused_and_nothing_breaks(served: Served) -> None:
+    """The limits are those that hold by default."""
+    client = served.client()
+    for name, attack in MESSAGES.items():
+        message = base64.b64encode(attack.make()).decode()
+        answer = client.post("/v1/match", json={"base64": message, "query": "//a"})
+        assert answer.status_code in (200, 413, 422), name
+        if answer.status_code == 422 and attack.limits == Limits():
+            assert answer.json()["error"]["code"] == attack.code, name
+        assert client.post("/v1/messages", json={"base64": message}).status_code in (202, 413), name
+    assert client.get("/v1/status").status_code == 200

@@ -18,6 +18,8 @@ from tamis.settings import load_settings
 if TYPE_CHECKING:
     from tamis.catalog import Catalog
 
+TITLES = ("id", "name", "role", "tenant", "subscriber", "rate", "body", "created", "revoked")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The commands below `tokens`."""
@@ -74,11 +76,14 @@ def list_(options: argparse.Namespace) -> int:
     """`tamis tokens list`."""
     with _catalog(options) as catalog:
         found = catalog.tokens.list()
+    rows = [_cells(token) for token in found]
+    # A column that has nothing to tell takes no room.
+    shown = [at for at, _ in enumerate(TITLES) if not rows or any(row[at] for row in rows)]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for title in ("id", "name", "role", "tenant", "subscriber", "rate", "body", "created", "revoked"):
-        table.add_column(title, overflow="fold", min_width=len(title))
-    for token in found:
-        table.add_row(*(Text(printable(cell)) for cell in _cells(token)))
+    for at in shown:
+        table.add_column(TITLES[at], overflow="fold", no_wrap=at == 0, min_width=len(TITLES[at]))
+    for row in rows:
+        table.add_row(*(Text(printable(row[at])) for at in shown))
     Console().print(table)
     return 0
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tamis.files import Lock
-from tamis.settings import ENVIRONMENT, load_settings
+from tamis.settings import ENVIRONMENT, SettingsError, load_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,13 +22,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the service. The first signal lets requests and the running batch finish."""
     # Only this command needs them; other commands do without.
-    from tamis.catalog import Catalog
-    from tamis.service.app import application
-    from tamis.service.errors import ServiceError
-    from tamis.service.logs import log_as_json
-    from tamis.service.server import Server
-    from tamis.service.service import Service
-    from tamis.service.supervisor import Supervisor
+    try:
+        from tamis.catalog import Catalog
+        from tamis.service.app import application
+        from tamis.service.errors import ServiceError
+        from tamis.service.logs import log_as_json
+        from tamis.service.server import Server
+        from tamis.service.service import Service
+        from tamis.service.supervisor import Supervisor
+    except ModuleNotFoundError as error:
+        reason = f"the service needs {error.name}: install tamis with its extra, pip install 'tamis[serve]'"
+        raise SettingsError("no-service", reason) from error
 
     flags = {name: getattr(options, name) for name in ENVIRONMENT.values()}
     settings = load_settings(options.config, flags)
