@@ -58,6 +58,7 @@ test-python: build java
 
 bench: build java
 	@$(BIN)/python -m tamis.bench suite benches
+	@$(BIN)/python benches/path_sharing
 
 # Any number of pairs, any seed and any number of kills for each source by hand: make soak PAIRS=1000000 SEED=7 KILLS=5
 soak: build java

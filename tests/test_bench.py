@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from tamis import cli
-from tamis.bench import sources
+from tamis.bench import growth, saxon, sources
 from tamis.bench.checks import Check
 from tamis.bench.measure import build, measure
 from tamis.bench.oracle import confirm
 from tamis.bench.report import BEGIN, END, print_table, write_page
 from tamis.bench.suite import Outcome, run_suite
+from tamis.bench.transform import TransformWorkload
 from tamis.workload import StockOptions, stock_messages, stock_subscriptions
+
+BENCHES = Path(__file__).parent.parent / "benches"
 
 CONTRACT = re.findall(
     r"\w+",
@@ -149,27 +152,40 @@ def test_a_suite_reports_wrong_counts_and_missing_data(
         against = { run = "small", warm = 1e9 }
 
         [[run]]
+        name = "forms"
+        transform = { dtd = "list.dtd", documents = 10, number = 20, values = 3 }
+        matches = -1
+        bars = { warm = 1e9, saxon = 0.0 }
+
+        [[run]]
         name = "absent"
         documents = "there/is/none"
         queries = "nor/these"
         """,
         "utf-8",
     )
-    small, large, absent = run_suite(tmp_path, rounds=1)
+    (tmp_path / "list.dtd").write_text(
+        "<!ELEMENT list (item*)><!ELEMENT item (name, price)><!ELEMENT name (#PCDATA)>"
+        "<!ELEMENT price (#PCDATA)>"
+    )
+    small, large, forms, absent = run_suite(tmp_path, rounds=1)
     assert [check.met for check in small.checks] == [True, True, True]
     assert len(small.problems) == 1
     assert "-1 are expected" in small.problems[0]
     assert [check.met for check in large.checks] == [True]
+    assert [check.met for check in forms.checks] == [True, True]
+    assert len(forms.problems) == 1
     assert absent.skipped is not None
 
     page = tmp_path / "performance.md"
     page.write_text(f"before\n{BEGIN}\nstale\n{END}\nafter\n", "utf-8")
-    write_page(page, [small, large, absent], "2001-01-01")
+    write_page(page, [small, large, forms, absent], "2001-01-01")
     text = page.read_text("utf-8")
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "stale" not in text
     assert "| small |" in text
+    assert text.count("| forms |") == 4
 
 
 def test_tables_are_for_terminals_too() -> None:
@@ -183,15 +199,14 @@ def test_tables_are_for_terminals_too() -> None:
 
 
 def test_the_workloads_of_the_project_say_what_they_need() -> None:
-    folder = Path(__file__).parent.parent / "benches"
     names = set()
-    for path in folder.glob("*.toml"):
+    for path in BENCHES.glob("*.toml"):
         for run in tomllib.loads(path.read_text("utf-8"))["run"]:
             names.add(run["name"])
             if not {"growth", "upkeep", "latency"} & run.keys():
                 assert "matches" in run, run["name"]
                 assert (
-                    {"stock", "spark"} & run.keys()
+                    {"stock", "spark", "transform"} & run.keys()
                     or {"documents", "queries"} <= run.keys()
                     or "generate" in run
                 )
@@ -205,3 +220,46 @@ def test_query_files_may_be_zipped_and_have_blank_lines(tmp_path: Path) -> None:
 
     (tmp_path / "q.txt.gz").write_bytes(gzip.compress(b"/a\r\n\n/b\n"))
     assert sources.read_queries(tmp_path / "q.txt.gz") == ("/a", "/b")
+
+
+def test_bench_transform_ends_with_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shared = ["--dtd", str(BENCHES / "book.dtd"), "--values", "5", "--even"]
+    documents, queries = str(tmp_path / "docs"), str(tmp_path / "queries.txt")
+    assert cli.main(["generate", "docs", *shared, "-Q", "10", "-D", "5", "--output", documents]) == 0
+    made = ["generate", "transformations", *shared, "-Q", "50", "-D1", "3", "--output", queries]
+    assert cli.main(made) == 0
+    options = ["--docs", documents, "--queries", queries, "--dtd", str(BENCHES / "book.dtd"), "--rounds", "1"]
+    assert cli.main(["bench", "transform", *options, "--saxon"]) == 0
+    result = last_line(capsys)
+    assert (result["queries"], result["distinct"], result["refused"]) == (50, 50, 0)
+    assert result["matches"] >= result["outputs"] > 0
+    for name in ("cold_us", "warm_us", "schema_us", "match_us", "read_us", "expat_us", "saxon_us"):
+        assert result[name] > 0
+
+
+def test_saxon_confirms_outputs_and_would_notice_a_difference() -> None:
+    parameters = {"dtd": "book.dtd", "documents": 20, "number": 100, "binding_depth": 3}
+    documents, queries = TransformWorkload.of(parameters, BENCHES).generate()
+    index, _, refused = build(queries, documents)
+    assert refused == 0
+    confirmed = saxon.confirm(index, documents, queries)
+    assert (confirmed.pairs, confirmed.differences) == (2_000, ())
+    assert confirmed.results > 100
+    mistaken = ["for $v in /book return <book/>"] * len(queries)
+    assert len(saxon.confirm(index, documents, mistaken).differences) == 2_000
+
+
+def test_transformations_have_workloads() -> None:
+    runs = tomllib.loads((BENCHES / "transform.toml").read_text("utf-8"))["run"]
+    for run in runs:
+        workload = TransformWorkload.of(run["transform"], BENCHES)
+        assert workload.number in (1_000, 10_000, 100_000)
+        results = 10 if run["name"].endswith("ten results") else 100
+        assert run["matches"] / workload.documents == pytest.approx(results, rel=0.1)
+
+
+def test_transformations_have_a_place_in_the_growth_plot() -> None:
+    family = {"name": "lists", "transform": {"dtd": "book.dtd", "documents": 5, "number": 40, "values": 8}}
+    points = growth.run({"sizes": [20, 40, 80], "family": [family]}, BENCHES, rounds=1)["lists"]
+    assert [point["subscriptions"] for point in points] == [20, 40]
+    assert all(point["warm_us"] > 0 for point in points)

@@ -93,10 +93,10 @@ def test_xml_is_one_document_a_subscriber(tmp_path: Path) -> None:
     strange = [
         b"<a",
         b"<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>",
-        b"",
         b"\xff\xff",
         b"<a>&e;</a>",
         b"</delivery>",
+        b"</content><delivery/><content>",
     ]
     payloads = [*messages, *strange]
     outbox = Outbox(tmp_path, "xml")
@@ -303,6 +303,7 @@ def test_a_damaged_manifest_is_told(tmp_path: Path) -> None:
 
 def test_what_a_message_is_embedded_as() -> None:
     assert embedded([b"<?xml version='1.0'?><a/>", b"<a"]) == [b"<a/>", None]
+    assert embedded([b"<a/>text<b/>", b""]) == [b"<a/>text<b/>", b""]
 
 
 @pytest.mark.parametrize("kind", ["outbox", "replay"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
+import tamis
 from tamis.workload import (
     DocumentOptions,
     Dtd,
@@ -16,12 +17,14 @@ from tamis.workload import (
     Profile,
     QueryOptions,
     StockOptions,
+    TransformationOptions,
     generate_documents,
     generate_queries,
+    generate_transformations,
     stock_messages,
     stock_subscriptions,
 )
-from tamis.workload.queries import _rewrite, _Step
+from tamis.workload.paths import Step, rewrite
 
 STEP = re.compile(r"(//?)([^/\[]+)")
 
@@ -115,7 +118,7 @@ def test_wildcards_and_descendants_come_as_often_as_asked() -> None:
 
 def test_redundant_descendant_wildcards_are_rewritten() -> None:
     def rewritten(path: str) -> str:
-        return "".join(map(str, _rewrite([_Step(axis, test, 0) for axis, test in STEP.findall(path)])))
+        return "".join(map(str, rewrite([Step(axis, test, 0) for axis, test in STEP.findall(path)])))
 
     assert rewritten("/a//*/b//*//*/c") == "/a/*//b/*//c"
     assert rewritten("//*//a") == "/*//a"
@@ -216,3 +219,47 @@ def test_stock_gives_about_as_many_notifications_as_asked_for() -> None:
     assert list(islice(stock_subscriptions(options, seed=3), 10)) == subscriptions[:10]
     with pytest.raises(ValueError, match="at most"):
         next(stock_subscriptions(StockOptions(100, 100, 1_000), seed=1))
+
+
+def transformations(number: int = 300, *, seed: str = "s", **parameters: Any) -> list[str]:
+    profile = Profile.even(BOOKS, values=5)
+    options = TransformationOptions(number=number, **({"binding_depth": 3} | parameters))
+    return list(generate_transformations(BOOKS, profile, options, seed=seed))
+
+
+def test_transformations_are_distinct_and_accepted() -> None:
+    made = transformations(predicates=2)
+    assert made == transformations(predicates=2)
+    assert made != transformations(predicates=2, seed="t")
+    assert len({tamis.check(query).id for query in made}) == len(made)
+    for query in made:
+        paths = re.findall(r"{ (\S+) }", query)
+        conditions = re.findall(r'\$v\S+ = "[1-5]"', query)
+        assert (len(paths), len(conditions)) == (2, 2), query
+        assert (paths, conditions) == (sorted(set(paths)), sorted(set(conditions)))
+    with pytest.raises(ValueError, match="no more than"):
+        transformations(5_000, descendant=0)
+
+
+def test_transformations_go_as_deep_as_asked() -> None:
+    flat = transformations(2, descendant=0, predicates=0, returns=1, depth=1, binding_depth=2)
+    assert sorted(flat) == [
+        "for $v in /shop/shelf return <result>{ $v/book }</result>",
+        "for $v in /shop/shelf return <result>{ $v/shelf }</result>",
+    ]
+    assert any("//" in query for query in transformations(50, descendant=0.5))
+
+
+def test_an_even_profile_has_every_value_everywhere() -> None:
+    profile = Profile.even(BOOKS, values=3)
+    assert profile.texts["author"] == profile.attributes["shelf"]["room"]
+    assert profile.texts["author"].values == ("1", "2", "3")
+    documents = generate_documents(BOOKS, profile, DocumentOptions(50), seed="s")
+    rooms = {shelf.get("room") for one in documents for shelf in etree.fromstring(one).iter("shelf")}
+    assert rooms == {"1", "2", "3"}
+
+
+def test_single_elements_may_be_repeated_more_often() -> None:
+    shops = documents(repeats=2, repeats_of={"shelf": 9}, depth=4)
+    assert max(len(shop.findall("shelf")) for shop in shops) == 9
+    assert max(len(book.findall("author")) for shop in shops for book in shop.iter("book")) == 2

@@ -23,12 +23,12 @@ pub mod network;
 mod program;
 pub mod report;
 mod reproduce;
-mod results;
-mod rewrite;
-mod run;
+pub mod results;
+pub mod rewrite;
+pub mod run;
 pub mod schema;
 pub mod shared;
-mod streams;
+pub mod streams;
 #[cfg(test)]
 mod tests;
 pub mod transformer;

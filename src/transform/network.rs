@@ -14,10 +14,13 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::index::builder::{SUBJECT_TEXT, SUBJECT_VALUE};
 use crate::index::columns::View;
+use crate::index::trie::NONE;
 use crate::index::twig::Twigs;
 use crate::matching::names::Names;
 use crate::query::ast::{Axis, Expr, Literal, NameTest, Operator, Path, Predicate, Test};
+use crate::query::decompose::Reach;
 use crate::query::line::{Leaf, Line, LineStep, skeleton, streamed};
 use crate::query::transformation::{Block, Transformation};
 use crate::transform::Program;
@@ -62,8 +65,8 @@ impl JoinPlan {
 pub struct JoinPlan {
     /// How many steps the path from the bound element has.
     pub rest: usize,
-    /// Whether it has no `//`: then the bound element is so many levels up.
-    pub direct: bool,
+    /// How far below the bound element it leads.
+    pub reach: Reach,
     /// What proves that no pair is found twice; without it duplicates are eliminated.
     pub distinct: Option<Claim>,
     /// What proves that pairs come ordered by the bound element, to be merged; else they are hashed.
@@ -93,8 +96,9 @@ pub enum Subject {
 pub enum Condition {
     /// A path leads somewhere.
     Exists { join: u32, leaf: Option<Subject> },
-    /// A value compares with a constant.
-    Compare { selection: u32, operator: Operator, constant: Constant },
+    /// A value compares with a constant. If the index has this as a condition of its own, matching has
+    /// found where it holds, and nothing is left to compare.
+    Compare { selection: u32, operator: Operator, constant: Constant, found: Option<u32> },
     /// Anything else, decided on the message: the twig of a predicate, and the stream it filters.
     Search { stream: u32, twig: u32 },
 }
@@ -154,6 +158,8 @@ pub struct Plan {
     pub blocks: Vec<BlockPlan>,
     /// All that it runs, in the order of planning.
     pub operators: Vec<OperatorId>,
+    /// The conditions of the index that it asks for the places of.
+    pub found: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -187,6 +193,33 @@ pub struct Ground<'a> {
     pub root: u32,
 }
 
+impl Ground<'_> {
+    /// The trie node that a line leads to.
+    fn node(self, line: &[LineStep]) -> Option<u32> {
+        line.iter().try_fold(self.root, |node, step| {
+            self.view.child(node, step.axis, self.names.label_of(&step.test))
+        })
+    }
+
+    /// The condition that a value at the end of a line equals a constant, if the index has it.
+    fn condition(self, line: &[LineStep], subject: Subject, constant: &Constant) -> Option<u32> {
+        let (node, view) = (self.node(line)?, self.view);
+        let subject = match subject {
+            Subject::Value => SUBJECT_VALUE,
+            Subject::Text => SUBJECT_TEXT,
+            Subject::Attribute(label) => label,
+        };
+        let entry = view.entries(node).find(|&entry| view.entry_subject[entry] == subject)?;
+        let constant = match constant {
+            Constant::Text(text) => view.text_constant(text),
+            Constant::Number(bits) => view.number_constant(f64::from_bits(*bits)),
+        };
+        let condition =
+            if constant == NONE { NONE } else { view.equal_condition(node, entry as u32, constant) };
+        (condition != NONE).then_some(condition)
+    }
+}
+
 impl Network {
     pub fn new(schema: Option<Arc<Schema>>) -> Network {
         Network { schema, ..Network::default() }
@@ -213,7 +246,15 @@ impl Network {
         let mut seen = FxHashSet::default();
         operators.retain(|operator| seen.insert(*operator));
         operators.iter().for_each(|operator| *self.uses.entry(*operator).or_default() += 1);
-        Plan { construction, blocks, operators }
+        let found = |operator: &OperatorId| match operator {
+            OperatorId::Condition(id) => match self.conditions.at(*id) {
+                Condition::Compare { found, .. } => *found,
+                _ => None,
+            },
+            _ => None,
+        };
+        let found = operators.iter().filter_map(found).collect();
+        Plan { construction, blocks, operators, found }
     }
 
     /// How many transformations use an operator.
@@ -263,14 +304,11 @@ impl Network {
         if line.len() > MOST_STEPS {
             return None;
         }
-        let label = |step: &LineStep| ground.names.label_of(&step.test);
-        let mut node = ground.root;
-        for step in written {
-            node = ground.view.child(node, step.axis, label(step))?;
-        }
+        let node = ground.node(written)?;
         let stream = Stream { root: ground.root, line };
         let id = self.streams.get(stream);
         if id as usize == self.stream_plans.len() {
+            let label = |step: &LineStep| ground.names.label_of(&step.test);
             let steps = self.streams.at(id).line.iter().map(|step| (step.axis, label(step))).collect();
             self.stream_plans.push(StreamPlan { node, steps });
         }
@@ -297,12 +335,11 @@ impl Network {
             let schema = self.schema.as_deref();
             self.join_plans.push(JoinPlan {
                 rest: rest_line.len(),
-                direct: rest_line.iter().all(|step| step.axis == Axis::Child),
+                reach: reach(&rest_line),
                 distinct: claims::distinct_pairs(bound, &rest_line, schema),
                 ordered: claims::ordered(bound, schema),
             });
         }
-        self.planned.push(OperatorId::Join(id));
         Some(id)
     }
 
@@ -366,6 +403,7 @@ impl Network {
         match test {
             Test::Exists => {
                 let join = self.join(ground, bound, &rest)?;
+                self.planned.push(OperatorId::Join(join));
                 Some(Condition::Exists { join, leaf: subject })
             }
             Test::Compare(operator, literal) => {
@@ -377,8 +415,15 @@ impl Network {
                 };
                 let subject = subject.unwrap_or(Subject::Value);
                 let selection = self.selections.get(Selection { join, subject, numeric });
-                self.planned.push(OperatorId::Selection(selection));
-                Some(Condition::Compare { selection, operator: *operator, constant })
+                let line = [bound.0, &rest].concat();
+                let found = match operator {
+                    Operator::Equal => ground.condition(&line, subject, &constant),
+                    _ => None,
+                };
+                if found.is_none() {
+                    self.planned.extend([OperatorId::Join(join), OperatorId::Selection(selection)]);
+                }
+                Some(Condition::Compare { selection, operator: *operator, constant, found })
             }
             Test::Contains(_) | Test::StartsWith(_) => None,
         }
@@ -386,6 +431,16 @@ impl Network {
 
     fn twig(&mut self, ground: Ground<'_>, expr: &Expr) -> u32 {
         self.twigs.compile(expr, &mut |test: &NameTest| ground.names.label_of(test))
+    }
+}
+
+/// How far below its start a line leads.
+fn reach(line: &[LineStep]) -> Reach {
+    let deep = |step: &LineStep| step.axis == Axis::Descendant;
+    match line.split_first() {
+        Some((_, others)) if others.iter().any(deep) => Reach::Unclear,
+        Some((first, _)) if deep(first) => Reach::AtLeast(line.len() as u32),
+        _ => Reach::Exactly(line.len() as u32),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::index::columns::View;
 use crate::index::trie::ANY;
 use crate::query::ast::{Axis, Name, NameTest, Operator};
+use crate::query::decompose::Reach;
 use crate::query::line::LineStep;
 use crate::transform::network::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
 use crate::transform::results::Results;
@@ -67,14 +68,15 @@ impl Told<'_> {
                 let condition = self.network.conditions.at(id);
                 let (text, note) = match condition {
                     Condition::Exists { join, leaf } => (self.taken(*join, *leaf), "semijoin"),
-                    Condition::Compare { selection, operator, constant } => {
+                    Condition::Compare { selection, operator, constant, found } => {
                         let selection = self.network.selections.at(*selection);
                         let taken = self.taken(selection.join, Some(selection.subject));
                         let constant = match constant {
                             Constant::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
                             Constant::Number(bits) => f64::from_bits(*bits).to_string(),
                         };
-                        (format!("{taken} {} {constant}", Operator::symbol(*operator)), "semijoin")
+                        let note = if found.is_some() { "found by matching, semijoin" } else { "semijoin" };
+                        (format!("{taken} {} {constant}", Operator::symbol(*operator)), note)
                     }
                     Condition::Search { stream, .. } => (self.stream(*stream), "searched for"),
                 };
@@ -102,12 +104,13 @@ impl Told<'_> {
             OperatorId::Group(id) => match *self.network.groups.at(id) {
                 Group::Joined { join, leaf } => {
                     let plan = &self.network.join_plans[join as usize];
-                    let note = match plan.ordered {
-                        _ if plan.rest == 0 => "scanned".to_string(),
-                        Some(claim) => format!("scanned ({claim})"),
-                        None => "hashed".to_string(),
+                    let note = match plan.distinct {
+                        _ if plan.reach != Reach::Unclear => "merged by depth".to_string(),
+                        Some(claim) => format!("merged, no duplicates ({claim})"),
+                        None => "merged, duplicates eliminated".to_string(),
                     };
-                    ("group", self.taken(join, leaf), results.joins.at(join).len(), note)
+                    let end = self.network.joins.at(join).end;
+                    ("group", self.taken(join, leaf), results.streams.at(end).len(), note)
                 }
                 Group::Search { .. } => {
                     let found = results.searched.places.iter().filter(|((group, _), _)| *group == id);

@@ -3,8 +3,10 @@
 use crate::document::{Document, NodeRef, Span};
 use crate::ids::ElementId;
 use crate::matching::names::Names;
+use crate::matching::places::Places;
 use crate::matching::verify::Verifier;
 use crate::query::ast::Axis;
+use crate::query::decompose::Reach;
 use crate::transform::climb::{self, Ground, Steps};
 use crate::transform::network::{Bindings, BlockPlan, Condition, Constant, Group, Network, Subject};
 use crate::transform::results::{Begun, Over, Results, Taken};
@@ -19,6 +21,8 @@ pub struct Run<'a> {
     pub verifier: Verifier<'a>,
     /// Whether the streams were filled by the automaton; else they are searched for.
     pub filled: bool,
+    /// Where conditions of the index were found, if that is known.
+    pub places: Option<&'a Places>,
     /// The most pairs or bindings that an operator may give.
     pub limit: usize,
 }
@@ -49,22 +53,12 @@ impl Run<'_> {
         }
         for &group in &plan.groups {
             let mut taken = std::mem::take(&mut self.results.taken);
-            let outcome = match *self.network.groups.at(group) {
-                Group::Joined { join, leaf } => {
-                    let joined = self.join(join);
-                    if joined.is_ok() {
-                        self.take(join, leaf, plan.bindings, &mut taken);
-                    }
-                    joined
-                }
-                Group::Search { twig } => {
-                    self.search(group, twig, plan.bindings, &mut taken);
-                    Ok(())
-                }
-            };
+            match *self.network.groups.at(group) {
+                Group::Joined { join, leaf } => self.take(join, leaf, plan.bindings, &mut taken),
+                Group::Search { twig } => self.search(group, twig, plan.bindings, &mut taken),
+            }
             let over = taken.nodes.len() > self.limit;
             self.results.taken = taken;
-            outcome?;
             if over {
                 return Err(Over);
             }
@@ -72,14 +66,28 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes a group's nodes for each bound element. Both sides ascend, so one walk over each joins them.
-    fn take(&self, join: u32, leaf: Option<Subject>, bindings: u32, taken: &mut Taken) {
-        let mut pairs = self.results.joins.at(join).as_slice();
+    /// Takes a group's nodes for each bound element. What is bound and what is found both ascend, so one walk
+    /// over each joins them: below a bound element lies a stretch of the stream.
+    fn take(&mut self, join: u32, leaf: Option<Subject>, bindings: u32, taken: &mut Taken) {
+        let (end, plan) = (self.network.joins.at(join).end, &self.network.join_plans[join as usize]);
+        self.stream(end);
+        let ground = self.ground();
+        let steps = &self.network.stream_plans[end as usize].steps;
+        let rest: Steps<'_> = &steps[steps.len() - plan.rest..];
+        let mut ends = self.results.streams.at(end).as_slice();
         for &bound in self.results.bindings.at(bindings) {
-            pairs = &pairs[pairs.partition_point(|pair| pair.0 < bound)..];
+            let element = self.document.element(bound);
+            ends = &ends[ends.partition_point(|end| *end < bound)..];
             let start = taken.nodes.len();
-            for &(_, end) in pairs.iter().take_while(|pair| pair.0 == bound) {
+            for &end in ends.iter().take_while(|end| **end < element.end) {
+                let levels = self.document.element(end).depth - element.depth;
+                let leads = match plan.reach {
+                    Reach::Exactly(reach) => levels == reach,
+                    Reach::AtLeast(reach) => levels >= reach,
+                    Reach::Unclear => climb::leads(ground, rest, bound, end),
+                };
                 match leaf {
+                    _ if !leads => {}
                     None => taken.nodes.push(NodeRef::Element(end)),
                     Some(subject) => self.leaves(subject, end, |leaf| taken.nodes.push(leaf)),
                 }
@@ -135,22 +143,9 @@ impl Run<'_> {
         self.stream(join.binding);
         once!(self, joins, id, pairs, {
             pairs.clear();
-            let ground = self.ground();
-            let bound = self.results.streams.at(join.binding);
-            let steps = &self.network.stream_plans[join.end as usize].steps;
-            let rest: Steps<'_> = &steps[steps.len() - plan.rest..];
             let mut outcome = Ok(());
             for &end in self.results.streams.at(join.end) {
-                let mut push = |element: ElementId| {
-                    if bound.binary_search(&element).is_ok() {
-                        pairs.push((element, end));
-                    }
-                };
-                match plan.distinct {
-                    _ if plan.direct => pairs.push((ground.above(end, plan.rest), end)),
-                    Some(_) => climb::follow(ground, rest, end, &mut push),
-                    None => climb::climb(ground, rest, end, push),
-                }
+                self.each_bound(id, end, |bound| pairs.push((bound, end)));
                 if pairs.len() > self.limit {
                     outcome = Err(Over);
                     break;
@@ -162,6 +157,28 @@ impl Run<'_> {
             self.results.kept += pairs.len();
             outcome
         })
+    }
+
+    /// Calls `found` with the elements that are bound where a join has an element at its end. Its streams
+    /// are there.
+    fn each_bound(&self, join: u32, end: ElementId, mut found: impl FnMut(ElementId)) {
+        let (join, plan) = (self.network.joins.at(join), &self.network.join_plans[join as usize]);
+        let ground = self.ground();
+        if let Reach::Exactly(levels) = plan.reach {
+            return found(ground.above(end, levels as usize));
+        }
+        let steps = &self.network.stream_plans[join.end as usize].steps;
+        let rest: Steps<'_> = &steps[steps.len() - plan.rest..];
+        let bound = self.results.streams.at(join.binding);
+        let mut push = |element: ElementId| {
+            if bound.binary_search(&element).is_ok() {
+                found(element);
+            }
+        };
+        match plan.distinct {
+            Some(_) => climb::follow(ground, rest, end, &mut push),
+            None => climb::climb(ground, rest, end, push),
+        }
     }
 
     /// The values that comparisons of this signature look at, indexed.
@@ -192,6 +209,9 @@ impl Run<'_> {
         let condition = self.network.conditions.at(id);
         match condition {
             Condition::Exists { join, .. } => self.join(*join)?,
+            Condition::Compare { selection, found: Some(_), .. } if self.places.is_some() => {
+                self.stream(self.network.joins.at(self.network.selections.at(*selection).join).binding);
+            }
             Condition::Compare { selection, .. } => self.selection(*selection)?,
             Condition::Search { stream, .. } => self.stream(*stream),
         }
@@ -209,7 +229,14 @@ impl Run<'_> {
                         }
                     }
                 }
-                Condition::Compare { selection, operator, constant } => {
+                Condition::Compare { selection, found: Some(found), .. } if self.places.is_some() => {
+                    let join = self.network.selections.at(*selection).join;
+                    for end in self.places.into_iter().flat_map(|places| places.of(*found)) {
+                        self.each_bound(join, end, |bound| passing.push(bound));
+                    }
+                    passing.sort_unstable();
+                }
+                Condition::Compare { selection, operator, constant, .. } => {
                     let (texts, numbers) = self.results.selections.at(*selection);
                     match constant {
                         Constant::Text(text) => texts.select(self.document, *operator, text, &mut passing),

@@ -11,6 +11,7 @@ use crate::index::segment::Segment;
 use crate::matching::by_name::ByName;
 use crate::matching::dfa::Dfa;
 use crate::matching::names::Names;
+use crate::matching::places::Places;
 use crate::matching::verify::{Memo, Verifier};
 use crate::query::{Namespaces, parse};
 use crate::transform::network::{BlockPlan, Ground, Network, Plan};
@@ -65,6 +66,9 @@ struct Side {
     plans: FxHashMap<u32, Option<Plan>>,
     results: Results,
     streams: Streams,
+    /// Where conditions of the index were found, once there is a plan that asks.
+    places: Option<Places>,
+    placed: bool,
     /// Outputs by construction and bound elements.
     same: FxHashMap<Box<[u32]>, u32>,
 }
@@ -83,11 +87,17 @@ pub struct Matched<'a> {
 }
 
 impl Matched<'_> {
-    fn run<'r>(&'r mut self, network: &'r Network, results: &'r mut Results, limits: &Limits) -> Run<'r> {
+    fn run<'r>(
+        &'r mut self,
+        network: &'r Network,
+        results: &'r mut Results,
+        places: Option<&'r Places>,
+        limits: &Limits,
+    ) -> Run<'r> {
         let Matched { document, names, .. } = *self;
         let verifier = Verifier::new(network.twigs.words(), document, names, self.by_name, self.memo);
         let (filled, limit) = (self.dfa.is_some(), limits.bindings);
-        Run { network, results, document, names, verifier, filled, limit }
+        Run { network, results, document, names, verifier, filled, places, limit }
     }
 }
 
@@ -112,15 +122,16 @@ impl Transformer {
         if !any {
             return;
         }
-        side.begin(&mut message);
+        side.begin(&mut message, queries.clone());
         let copyist = Copyist::new(message.document, message.vocabulary);
         for query in queries {
-            let Side { network, plans, results, same, .. } = side;
+            let Side { network, plans, results, places, placed, same, .. } = side;
             let Some(plan) = &plans[&query] else { continue };
             if results.is_full() {
                 results.forget();
             }
-            let run = message.run(network, results, limits);
+            let places = places.as_ref().filter(|_| *placed);
+            let run = message.run(network, results, places, limits);
             let outcome = output(plan, run, &copyist, same, limits, outputs);
             outputs.outcomes.push((query + base, outcome));
         }
@@ -142,10 +153,11 @@ impl Transformer {
                 side.prepare(message.segment, ground, other);
             }
         }
-        side.begin(&mut message);
-        let Side { network, plans, results, .. } = &mut side;
+        side.begin(&mut message, std::iter::once(query));
+        let Side { network, plans, results, places, placed, .. } = &mut side;
         let Some(Some(plan)) = plans.get(&query) else { return Vec::new() };
-        let mut run = message.run(network, results, limits);
+        let places = places.as_ref().filter(|_| *placed);
+        let mut run = message.run(network, results, places, limits);
         // What passes a limit is not there to be reported, and all else is.
         let _ = plan.blocks.iter().try_for_each(|block| run.bind(block).and_then(|()| run.select(block)));
         report(network, view, plan, results)
@@ -188,13 +200,25 @@ impl Side {
         plan.as_ref()
     }
 
-    fn begin(&mut self, message: &mut Matched<'_>) {
+    /// Goes over to a message that some of the queries match.
+    fn begin(&mut self, message: &mut Matched<'_>, queries: impl Iterator<Item = u32>) {
         message.memo.clear();
         self.same.clear();
         self.results.reset();
         self.results.fit(&self.network);
         if let Some(dfa) = message.dfa {
             self.streams.fill(&self.network, dfa, message.document, &mut self.results);
+        }
+        self.placed = false;
+        let mut found =
+            queries.filter_map(|query| self.plans.get(&query)?.as_ref()).flat_map(|plan| &plan.found);
+        if let (Some(dfa), Some(&first)) = (message.dfa, found.next()) {
+            let conditions = message.segment.view().conditions();
+            let places = self.places.get_or_insert_with(|| Places::new(conditions));
+            places.reset();
+            places.expect(first);
+            found.for_each(|&condition| places.expect(condition));
+            self.placed = places.fill(dfa.values_found());
         }
     }
 }

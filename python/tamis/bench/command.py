@@ -1,4 +1,4 @@
-"""`tamis bench filter`, `stock`, `spark` and `latency`."""
+"""`tamis bench filter`, `transform`, `stock`, `spark` and `latency`."""
 
 import argparse
 import json
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tamis.bench import CACHE_BYTES, ROUNDS
 from tamis.bench.sources import NoDataError, read_documents, read_queries
+from tamis.dtd_file import read_dtd_file
 from tamis.progress import bar
 from tamis.workload import StockOptions, stock_messages, stock_subscriptions
 from tamis.workload.command import add_stock_arguments
@@ -31,6 +32,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--queries", required=True, type=Path, metavar="FILE", help="one query a line")
     _add_shared(command)
     command.set_defaults(run=run_filter)
+
+    command = commands.add_parser(
+        "transform", help="documents of a directory against the transformations of a file"
+    )
+    command.add_argument(
+        "--docs", required=True, type=Path, metavar="DIR", help="its files *.xml, in name order"
+    )
+    command.add_argument(
+        "--queries", required=True, type=Path, metavar="FILE", help="one transformation a line"
+    )
+    command.add_argument("--dtd", type=Path, metavar="FILE", help="plans also by this DTD")
+    command.add_argument("--saxon", action="store_true", help="beside Saxon, one by one; it takes a while")
+    _add_shared(command)
+    command.set_defaults(run=run_transform)
 
     command = commands.add_parser(
         "stock", help="stock quotes against subscriptions with one symbol and four bounds"
@@ -78,6 +93,31 @@ def _add_shared(command: argparse.ArgumentParser) -> None:
 def run_filter(options: argparse.Namespace) -> int:
     """`tamis bench filter --docs DIR --queries FILE`."""
     return _run(read_documents(options.docs), read_queries(options.queries), options, {})
+
+
+def run_transform(options: argparse.Namespace) -> int:
+    """`tamis bench transform --docs DIR --queries FILE`."""
+    documents, queries = read_documents(options.docs), read_queries(options.queries)
+    dtd = None if options.dtd is None else read_dtd_file(options.dtd)
+    try:
+        from tamis.bench import transform
+
+        with bar("rounds") as report:
+            result, _ = transform.measure(
+                documents,
+                queries,
+                dtd=dtd,
+                with_saxon=options.saxon,
+                rounds=options.rounds,
+                cache_bytes=options.cache_bytes,
+                report=report,
+            )
+    except ImportError as error:
+        advice = f"measuring needs {error.name}: pip install 'tamis[bench]'"
+        raise WorkloadError("no-bench", advice) from error
+    print("\n".join(transform.lines(result)))
+    print(json.dumps(result.as_dict()))
+    return 0
 
 
 def run_stock(options: argparse.Namespace) -> int:

@@ -31,12 +31,12 @@ def confirm(index: tamis.Index, documents: Sequence[bytes], queries: Sequence[st
     there are so many, because at random hardly any would; the others are spread evenly.
     The index has the queries under their line numbers, as `measure.build` gives them.
     """
-    chosen = _spread(documents, DOCUMENTS)
+    chosen = spread(documents, DOCUMENTS)
     matched: Any = index.targets(index.match_batch(array(chosen)))
     found = [set(targets) for targets in matched.to_pylist()]
-    lines = set(_spread(sorted(set().union(*found)), QUERIES // 2))
+    lines = set(spread(sorted(set().union(*found)), QUERIES // 2))
     others = [line for line in range(1, len(queries) + 1) if line not in lines]
-    lines.update(_spread(others, QUERIES - len(lines)))
+    lines.update(spread(others, QUERIES - len(lines)))
     compiled = [(line, etree.XPath(queries[line - 1])) for line in sorted(lines)]
     pairs = matches = 0
     differences: list[str] = []
@@ -51,7 +51,7 @@ def confirm(index: tamis.Index, documents: Sequence[bytes], queries: Sequence[st
     return Confirmation(pairs, matches, tuple(differences))
 
 
-def _spread(items: Sequence[T], count: int) -> Sequence[T]:
+def spread(items: Sequence[T], count: int) -> Sequence[T]:
     """So many of the items, or all of them, evenly spaced."""
     step = max(1.0, len(items) / max(count, 1))
     return [items[int(at * step)] for at in range(min(count, len(items)))]

@@ -11,7 +11,7 @@ from typing import Any
 from xml.parsers import expat
 
 import tamis
-from tamis.bench import CACHE_BYTES, growth, latency, sources, upkeep
+from tamis.bench import CACHE_BYTES, growth, latency, sources, transform, upkeep
 from tamis.bench.checks import Check
 from tamis.bench.measure import Result, measure
 from tamis.bench.oracle import Confirmation, confirm
@@ -38,11 +38,16 @@ def run_suite(folder: Path, *, only: Sequence[str] = (), rounds: int) -> Iterato
             continue
         runs = tomllib.loads(path.read_text("utf-8"))["run"]
         results: dict[str, Result] = {}
+        transformed: dict[str, transform.TransformResult] = {}
         for run in runs:
             outcome = Outcome(path.stem, run["name"])
             try:
                 if "growth" in run:
-                    outcome.figures = growth.run(run["growth"], rounds=rounds)
+                    outcome.figures = growth.run(run["growth"], folder, rounds=rounds)
+                elif "transform" in run:
+                    transformed[run["name"]], outcome.figures, outcome.checks, outcome.problems = (
+                        transform.run(run, folder, transformed, rounds=rounds)
+                    )
                 elif "spark" in run:
                     _spark(run, outcome, rounds)
                 elif "latency" in run:

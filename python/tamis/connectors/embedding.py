@@ -1,4 +1,4 @@
-"""Messages as they can stand inside another document."""
+"""Messages, and what is made of them, as they can stand inside another document."""
 
 import re
 from collections.abc import Sequence
@@ -28,9 +28,11 @@ _NO_LIMITS = Limits(
 
 
 def embedded(messages: Sequence[bytes]) -> list[bytes | None]:
-    """Messages in UTF-8 without XML declaration and DOCTYPE; None for what is no whole element then."""
+    """Messages and outputs in UTF-8 without XML declaration and DOCTYPE; None for what is no content then."""
     stripped = [_stripped(message) for message in messages]
-    read = read_batch(pa.array(stripped, pa.large_binary()), _NO_LIMITS)
+    # What a transformation makes may be several elements, or text.
+    content = [None if part is None else b"<content>%s</content>" % part for part in stripped]
+    read = read_batch(pa.array(content, pa.large_binary()), _NO_LIMITS)
     refused: list[Any] = read.errors.column("message").to_pylist()
     for at in refused:
         stripped[at] = None

@@ -9,7 +9,8 @@ from tamis.batches import Counts
 def count(sifted: DataFrame) -> Counts:
     """What became of the messages of a batch."""
     wanted = F.size("wanted")
-    failed = F.size(F.filter("wanted", lambda one: one["code"].isNotNull()))
+    # In SQL's words: Python's would name the one anew each time, and Spark compile the program anew.
+    failed = F.expr("size(filter(wanted, one -> one.code IS NOT NULL))")
     row = sifted.agg(
         F.count("*").alias("read"),
         F.count_if(wanted > 0).alias("matched"),

@@ -5,6 +5,7 @@ from tamis.workload.documents import DocumentOptions, generate_documents
 from tamis.workload.profile import Profile
 from tamis.workload.queries import Mix, QueryOptions, generate_queries
 from tamis.workload.stock import StockOptions, stock_messages, stock_subscriptions
+from tamis.workload.transformations import TransformationOptions, generate_transformations
 
 __all__ = [
     "DocumentOptions",
@@ -13,8 +14,10 @@ __all__ = [
     "Profile",
     "QueryOptions",
     "StockOptions",
+    "TransformationOptions",
     "generate_documents",
     "generate_queries",
+    "generate_transformations",
     "stock_messages",
     "stock_subscriptions",
 ]

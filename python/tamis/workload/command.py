@@ -1,4 +1,4 @@
-"""`tamis generate docs|queries|stock`."""
+"""`tamis generate docs|queries|transformations|stock`."""
 
 import argparse
 import sys
@@ -16,8 +16,10 @@ from tamis.workload import (
     Profile,
     QueryOptions,
     StockOptions,
+    TransformationOptions,
     generate_documents,
     generate_queries,
+    generate_transformations,
     stock_messages,
     stock_subscriptions,
 )
@@ -31,18 +33,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="WHAT")
 
     command = commands.add_parser("docs", help="documents that follow a DTD, one file each")
-    _add_shared(command, number=200)
+    _add_shared(command, number=200, depth=6)
+    _add_repeats(command)
+    command.add_argument(
+        "--repeats-of",
+        action="append",
+        default=[],
+        type=_repeats_of,
+        metavar="NAME=N",
+        help="the same for one element",
+    )
     command.add_argument("--output", required=True, type=Path, metavar="DIR")
     command.set_defaults(run=docs)
 
     command = commands.add_parser("queries", help="path queries that follow a DTD, one a line")
-    _add_shared(command, number=1_000)
+    _add_shared(command, number=1_000, depth=6)
+    _add_repeats(command)
     command.add_argument(
         "--wildcard", "-W", type=_probability, default=0.2, metavar="P", help="of `*` at a step"
     )
-    command.add_argument(
-        "--descendant", "-DS", type=_probability, default=0.2, metavar="P", help="of `//` before a step"
-    )
+    _add_descendant(command)
     command.add_argument("--duplicates", action="store_true", help="queries need not be distinct")
     command.add_argument("--predicates", "-P", type=int, default=0, metavar="N", help="tests per query")
     command.add_argument("--nested", "-NP", type=int, default=0, metavar="N", help="nested paths per query")
@@ -55,8 +65,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "equality; of equalities, the share that is quoted. Unless given: "
         "attribute=0.75,text=0.2,position=0.05,equality=0.9,quoted=0.5",
     )
-    command.add_argument("--output", type=Path, metavar="FILE", help="standard output unless given")
+    _add_output(command)
     command.set_defaults(run=queries)
+
+    command = commands.add_parser(
+        "transformations", help="for-where-return transformations that follow a DTD, one a line"
+    )
+    _add_shared(command, number=1_000, depth=2)
+    command.add_argument(
+        "--binding-depth", "-D1", type=int, default=2, metavar="N", help="of what is bound; 2 unless given"
+    )
+    command.add_argument("--predicates", "-PP", type=int, default=1, metavar="N", help="1 unless given")
+    command.add_argument("--returns", "-RP", type=int, default=2, metavar="N", help="2 unless given")
+    _add_descendant(command)
+    _add_output(command)
+    command.set_defaults(run=transformations)
 
     command = commands.add_parser(
         "stock", help="stock quotes and subscriptions with one equality and four bounds"
@@ -66,26 +89,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.set_defaults(run=stock)
 
 
-def _add_shared(command: argparse.ArgumentParser, *, number: int) -> None:
+def _add_shared(command: argparse.ArgumentParser, *, number: int, depth: int) -> None:
     command.add_argument("--dtd", required=True, type=Path, metavar="FILE")
     command.add_argument(
         "--number", "-Q", type=int, default=number, metavar="N", help=f"{number} unless given"
     )
-    command.add_argument("--depth", "-D", type=int, default=6, metavar="N", help="6 unless given")
-    command.add_argument(
-        "--repeats",
-        "-RP",
-        type=int,
-        default=3,
-        metavar="N",
-        help="of an element under one parent; 3 unless given",
-    )
+    command.add_argument("--depth", "-D", type=int, default=depth, metavar="N", help=f"{depth} unless given")
     command.add_argument(
         "--values",
         type=int,
         default=20,
         metavar="N",
         help="the most values an attribute takes; 20 unless given",
+    )
+    command.add_argument(
+        "--even", action="store_true", help="every attribute is there, and takes all of those values"
     )
     command.add_argument(
         "--values-from",
@@ -103,6 +121,27 @@ def _add_shared(command: argparse.ArgumentParser, *, number: int) -> None:
     )
 
 
+def _add_repeats(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--repeats",
+        "-RP",
+        type=int,
+        default=3,
+        metavar="N",
+        help="of an element under one parent; 3 unless given",
+    )
+
+
+def _add_descendant(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--descendant", "-DS", type=_probability, default=0.2, metavar="P", help="of `//` before a step"
+    )
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--output", type=Path, metavar="FILE", help="standard output unless given")
+
+
 def add_stock_arguments(command: argparse.ArgumentParser) -> None:
     """The size of the flat workload; `tamis bench stock` has the same."""
     command.add_argument("--subscriptions", type=int, default=1_000_000, metavar="N")
@@ -114,7 +153,9 @@ def add_stock_arguments(command: argparse.ArgumentParser) -> None:
 def docs(options: argparse.Namespace) -> int:
     """`tamis generate docs`."""
     dtd = read_dtd_file(options.dtd)
-    wanted = DocumentOptions(options.number, options.depth, options.repeats, tuple(options.root))
+    wanted = DocumentOptions(
+        options.number, options.depth, options.repeats, dict(options.repeats_of), tuple(options.root)
+    )
     options.output.mkdir(parents=True, exist_ok=True)
     width = len(str(options.number))
     with bar("documents") as progress:
@@ -148,6 +189,24 @@ def queries(options: argparse.Namespace) -> int:
     return 0
 
 
+def transformations(options: argparse.Namespace) -> int:
+    """`tamis generate transformations`."""
+    dtd = read_dtd_file(options.dtd)
+    wanted = TransformationOptions(
+        number=options.number,
+        binding_depth=options.binding_depth,
+        predicates=options.predicates,
+        returns=options.returns,
+        depth=options.depth,
+        descendant=options.descendant,
+        roots=tuple(options.root),
+    )
+    with bar("transformations") as progress, _output(options.output) as file:
+        profile = _profile(dtd, options)
+        _write(file, generate_transformations(dtd, profile, wanted, seed=options.seed, progress=progress))
+    return 0
+
+
 def stock(options: argparse.Namespace) -> int:
     """`tamis generate stock`."""
     wanted = StockOptions(options.subscriptions, options.messages, options.notifications)
@@ -168,6 +227,8 @@ def sample(directory: Path) -> list[bytes]:
 def _profile(dtd: Dtd, options: argparse.Namespace) -> Profile:
     if options.values_from is not None:
         return Profile.observed(sample(options.values_from))
+    if options.even:
+        return Profile.even(dtd, values=options.values)
     return Profile.drawn(dtd, seed=options.seed, values=options.values)
 
 
@@ -189,6 +250,14 @@ def _probability(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text} is no probability")
     return value
+
+
+def _repeats_of(text: str) -> tuple[str, int]:
+    name, _, times = text.partition("=")
+    try:
+        return name, int(times)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"`{text}` is not NAME=N") from error
 
 
 def _mix(text: str) -> Mix:

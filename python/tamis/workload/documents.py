@@ -1,8 +1,8 @@
 """Documents that follow a DTD's content models, with the attributes and values of a profile."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from random import Random
 from xml.sax.saxutils import escape, quoteattr
 
@@ -21,6 +21,8 @@ class DocumentOptions:
     """D: elements below this depth are there only if a content model demands them."""
     repeats: int = 3
     """RP: the most an element is repeated under one parent, unless a content model demands more."""
+    repeats_of: Mapping[str, int] = field(default_factory=dict)
+    """The same for single elements."""
     roots: tuple[str, ...] = ()
     """What documents begin with; the DTD's roots unless given."""
 
@@ -74,18 +76,19 @@ class _Generator:
             names = self.random.choices(tuple(self.dtd.elements), k=count)
         return names
 
+    def repeats(self, name: str) -> int:
+        return self.options.repeats_of.get(name, self.options.repeats)
+
     def expand(self, particle: Particle, names: list[str], counts: Counter[str], least: bool) -> None:
         """Append what a particle yields: something at random, or the `least` that it demands."""
-        at_least, at_most = {
-            "": (1, 1),
-            "?": (0, 1),
-            "*": (0, self.options.repeats),
-            "+": (1, self.options.repeats),
-        }[particle.occurrence]
+        repeats = self.repeats(particle.name)
+        at_least, at_most = {"": (1, 1), "?": (0, 1), "*": (0, repeats), "+": (1, repeats)}[
+            particle.occurrence
+        ]
         times = at_least if least else self.random.randint(at_least, max(at_least, at_most))
         for time in range(times):
             if particle.kind == "name":
-                if time >= at_least and counts[particle.name] >= self.options.repeats:
+                if time >= at_least and counts[particle.name] >= repeats:
                     return
                 counts[particle.name] += 1
                 names.append(particle.name)
@@ -108,7 +111,7 @@ class _Generator:
             self.expand(min(parts, key=self.height_of), names, counts, least)
             return
         part = self.random.choice(parts)
-        if demanded or part.kind != "name" or counts[part.name] < self.options.repeats:
+        if demanded or part.kind != "name" or counts[part.name] < self.repeats(part.name):
             self.expand(part, names, counts, least)
 
     def height_of(self, particle: Particle) -> float:

@@ -58,6 +58,20 @@ class Profile:
         return cls(attributes, texts)
 
     @classmethod
+    def even(cls, dtd: Dtd, *, values: int) -> "Profile":
+        """Without chance, as seed 001 §6.7.1 does it: MaxValue is `values`.
+
+        Every attribute is there; it, and every element's text, takes all numbers from 1 to `values`.
+        """
+        numbers = tuple(map(str, range(1, values + 1)))
+        everywhere = Values(1.0, numbers)
+        attributes = {
+            name: dict.fromkeys(element.attributes, everywhere) for name, element in dtd.elements.items()
+        }
+        texts = {name: everywhere for name, element in dtd.elements.items() if element.has_text}
+        return cls(attributes, texts)
+
+    @classmethod
     def observed(cls, documents: Iterable[bytes]) -> "Profile":
         """Counted in documents: what occurs there, in the form it has there."""
         sample = _Sample()

@@ -1,0 +1,176 @@
+//! The product on the same documents: which transformations match, and then their shared network, up to the
+//! lists of nodes. Nothing is constructed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tamis::document::{Document, Limits, Reader};
+use tamis::index::Index;
+use tamis::index::generation::Generation;
+use tamis::matching::by_name::ByName;
+use tamis::matching::dfa::Dfa;
+use tamis::matching::findings::{Findings, Ranks};
+use tamis::matching::names::Names;
+use tamis::matching::places::Places;
+use tamis::matching::verify::{Memo, Verifier};
+use tamis::matching::{CAPACITY, Matcher};
+use tamis::query::{Namespaces, parse};
+use tamis::transform::network::{Ground, Network, Plan};
+use tamis::transform::results::Results;
+use tamis::transform::run::Run;
+use tamis::transform::schema::Schema;
+use tamis::transform::streams::Streams;
+
+use crate::clock::{Clock, NoClock, Operator, Profile};
+use crate::plan::Counts;
+use crate::{Documents, Given, Setting};
+
+pub struct Shared {
+    generation: Arc<Generation>,
+    matcher: Matcher,
+    reader: Reader,
+    document: Document,
+    root: u32,
+    names: Names,
+    dfa: Dfa,
+    findings: Findings,
+    ranks: Ranks,
+    by_name: ByName,
+    memo: Memo,
+    network: Network,
+    plans: Vec<Plan>,
+    results: Results,
+    streams: Streams,
+    places: Places,
+}
+
+impl Shared {
+    pub fn new(texts: &[&str], schema: Arc<Schema>, documents: &Documents) -> Shared {
+        let mut index = Index::new();
+        let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", *text));
+        assert!(index.load(rows, &Namespaces::default()).is_empty(), "transformations are accepted");
+        let generation = index.commit();
+        let [part] = generation.parts() else { panic!("one segment") };
+        let (root, segment) = (part.tenant("").expect("the tenant"), part.segment.clone());
+        let view = segment.view();
+        let mut names = Names::new(view);
+        names.update(documents.reader.vocabulary());
+        let mut network = Network::new(Some(schema));
+        let plans = (0..view.queries() as u32)
+            .map(|query| {
+                let parsed = parse(segment.text(query), &Namespaces::default()).expect("a canonical text");
+                let transformation = parsed.transformation.expect("a transformation");
+                network.plan(Ground { view, names: &names, root }, &transformation)
+            })
+            .collect();
+        let (dfa, findings) = (Dfa::new(view), Findings::new(view));
+        Shared {
+            generation: generation.clone(),
+            matcher: Matcher::new(CAPACITY),
+            reader: Reader::new(),
+            document: Document::default(),
+            root,
+            names,
+            dfa,
+            findings,
+            ranks: Ranks::default(),
+            by_name: ByName::default(),
+            memo: Memo::default(),
+            network,
+            plans,
+            results: Results::default(),
+            streams: Streams::default(),
+            places: Places::new(view.conditions()),
+        }
+    }
+
+    /// The transformations that match a message, and the time that matching takes without reading.
+    fn matches(&mut self, message: &[u8]) -> (Duration, Vec<u32>) {
+        let limits = Limits::default();
+        let start = Instant::now();
+        self.reader.read(message, &limits, &mut self.document).expect("well-formed");
+        let reading = start.elapsed();
+        let mut found = Vec::new();
+        let start = Instant::now();
+        self.matcher.match_batch(&self.generation, "", std::iter::once(message), &limits, |matches| {
+            found.extend_from_slice(&matches.expect("well-formed").queries);
+        });
+        (start.elapsed().saturating_sub(reading), found)
+    }
+
+    /// Matching has left the automaton's states where the product finds them; here they are found again.
+    fn find_states(&mut self, document: &Document) {
+        let view = self.generation.parts()[0].segment.view();
+        let Shared { root, names, dfa, findings, ranks, .. } = self;
+        ranks.reset();
+        let found = dfa.find(view, *root, document, names, ranks, findings, CAPACITY);
+        assert!(found.is_ok(), "the cache is large enough");
+        findings.clear();
+    }
+
+    /// Binds and takes nodes, by the network.
+    fn run(&mut self, document: &Document, queries: &[u32], given: &mut Given, clock: &mut impl Clock) {
+        clock.time(Operator::Engine, || {
+            self.by_name.reset();
+            self.results.reset();
+            self.results.fit(&self.network);
+            self.streams.fill(&self.network, &self.dfa, document, &mut self.results);
+            self.places.reset();
+            for &query in queries {
+                self.plans[query as usize].found.iter().for_each(|&condition| self.places.expect(condition));
+            }
+            assert!(self.places.fill(self.dfa.values_found()), "few places");
+        });
+        let Shared { network, names, results, by_name, memo, places, .. } = self;
+        let places = Some(&*places);
+        let verifier = Verifier::new(network.twigs.words(), document, names, by_name, memo);
+        let limit = Limits::default().bindings;
+        let mut run = Run { network, results, document, names, verifier, filled: true, places, limit };
+        for &query in queries {
+            run.results.taken.clear();
+            if run.results.is_full() {
+                run.results.forget();
+            }
+            for block in &self.plans[query as usize].blocks {
+                // Joins and selections are made by what binds.
+                clock.time(Operator::Semijoin, || run.bind(block)).expect("within the limit");
+                clock.time(Operator::OuterJoin, || run.select(block)).expect("within the limit");
+                given.matches += 1;
+                given.bindings += run.results.bindings.at(block.bindings).len();
+            }
+            given.nodes += run.results.taken.nodes.len();
+        }
+    }
+}
+
+impl Setting for Shared {
+    fn pass(&mut self, documents: &Documents) -> (Vec<Duration>, Given) {
+        let mut given = Given::default();
+        let mut time = |(document, message): (&Document, &Vec<u8>)| {
+            let (matching, queries) = self.matches(message);
+            self.find_states(document);
+            let start = Instant::now();
+            self.run(document, &queries, &mut given, &mut NoClock);
+            matching + start.elapsed()
+        };
+        (documents.read.iter().zip(&documents.messages).map(&mut time).collect(), given)
+    }
+
+    fn profile(&mut self, documents: &Documents) -> Profile {
+        let mut profile = Profile::default();
+        for (document, message) in documents.read.iter().zip(&documents.messages) {
+            let (matching, queries) = self.matches(message);
+            profile.add(Operator::Engine, matching);
+            self.find_states(document);
+            self.run(document, &queries, &mut Given::default(), &mut profile);
+        }
+        profile
+    }
+
+    fn counts(&self) -> Counts {
+        let blocks = self.plans.iter().flat_map(|plan| &plan.blocks);
+        let different: HashSet<_> = blocks.map(|block| (block.bindings, &block.groups)).collect();
+        Counts { plans: different.len(), ..Counts::default() }
+    }
+}

@@ -1,0 +1,27 @@
+"""Values as literals of the query language."""
+
+from collections.abc import Mapping, Sequence
+
+from tamis.workload.profile import NUMBER, Values
+
+
+class Literals:
+    """Values as literals of XPath: quoted, if they go on one line; and bare, if they are numbers."""
+
+    def __init__(self, values: Sequence[str]) -> None:
+        self.pairs: list[tuple[str | None, str | None]] = []
+        for value in values:
+            quoted = number = None
+            if value.isprintable() and not ('"' in value and "'" in value):
+                quoted = f"'{value}'" if '"' in value else f'"{value}"'
+            if NUMBER.fullmatch(value.strip()):
+                number = value.strip()
+            if quoted is not None or number is not None:
+                self.pairs.append((quoted, number))
+        self.numbers = [number for _, number in self.pairs if number is not None]
+
+
+def literals(values: Mapping[str, Values]) -> dict[str, Literals]:
+    """By name, those of which there are any."""
+    literals = {name: Literals(found.values) for name, found in values.items()}
+    return {name: found for name, found in literals.items() if found.pairs}

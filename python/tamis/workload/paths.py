@@ -1,0 +1,84 @@
+"""Paths down a DTD's element graph: what queries are made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from tamis.dtd import Dtd
+
+
+@dataclass(slots=True)
+class Step:
+    """A step of a path, and what hangs on it."""
+
+    axis: str
+    test: str
+    at: int
+    """Where on the walk the element stands that the step is meant for."""
+    predicates: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.axis}{self.test}{''.join(self.predicates)}"
+
+
+class Walker:
+    """One walk down the DTD's element graph makes one path; steps name it, skip it or leave it open."""
+
+    def __init__(self, dtd: Dtd, random: Random, *, wildcard: float = 0.0, descendant: float) -> None:
+        self.random = random.random
+        self.wildcard = wildcard
+        self.descendant = descendant
+        self.children = {name: tuple(element.children) for name, element in dtd.elements.items()}
+
+    def path(self, first: Sequence[str], depth: int) -> tuple[list[str], list[Step]]:
+        """A walk from one of `first` down to a leaf or `depth` levels, and steps along it."""
+        random = self.random
+        wildcard, descendant = self.wildcard, self.descendant
+        walk: list[str] = []
+        steps: list[Step] = []
+        candidates = first
+        axis = "/"
+        while candidates and len(walk) < depth:
+            walk.append(self.pick(candidates))
+            candidates = self.children.get(walk[-1], ())
+            if axis == "/" and random() < descendant:
+                axis = "//"
+            # A path ends with the name its walk ends at. Before that, `//` may pass over elements, each
+            # more half as likely, and `*` may stand for them.
+            last = not candidates or len(walk) == depth
+            if axis == "//" and not last and random() < 0.5:
+                continue
+            open_name = not last and random() < wildcard
+            steps.append(Step(axis, "*" if open_name else walk[-1], len(walk) - 1))
+            axis = "/"
+        return walk, rewrite(steps)
+
+    def pick(self, names: Sequence[str]) -> str:
+        """One of them."""
+        return names[int(self.random() * len(names))]
+
+
+def rewrite(steps: list[Step]) -> list[Step]:
+    """Take out the redundancy of `//*`, by the rules of seed 001 §4.4.2.
+
+    `//*` becomes `/*//`, and of several in a row one is kept. (The third rule, for `//*` at the end of a
+    path, has nothing to do: paths end with a name.)
+
+    Before: `/a//*/b//*//*/c`. After: `/a/*//b/*//c`.
+    """
+    rewritten: list[Step] = []
+    pending = False
+    for step in steps:
+        if pending:
+            step.axis = "//"
+        if step.axis == "//" and step.test == "*":
+            if not pending:
+                # The step now stands for the very next element of the walk.
+                step.axis = "/"
+                step.at = rewritten[-1].at + 1 if rewritten else 0
+                rewritten.append(step)
+            pending = True
+        else:
+            rewritten.append(step)
+            pending = False
+    return rewritten
