@@ -13,6 +13,7 @@ from served import Served, serving, settings_in
 from tamis.access import Role
 from tamis.service import security
 from tamis.service.logs import JsonLines
+from waiting import until
 
 
 @pytest.fixture
@@ -103,7 +104,12 @@ def test_requests_are_logged_without_their_secrets(served: Served, caplog: pytes
     secret = served.secret(Role.ADMIN)
     with caplog.at_level(logging.INFO):
         answer = served.client().get("/v1/subscriptions?text=private")
-    (record,) = [record for record in caplog.records if record.name == "tamis.requests"]
+
+        def logged() -> list[logging.LogRecord]:
+            return [record for record in caplog.records if record.name == "tamis.requests"]
+
+        # It is said when all is done: the client may be quicker.
+        (record,) = until(logged, "the line")
     line = JsonLines().format(record)
     told = json.loads(line)
     assert told["request"] == answer.headers["x-request-id"]
