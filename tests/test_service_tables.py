@@ -94,6 +94,17 @@ def test_what_is_acknowledged_waits_no_more(catalog: Catalog) -> None:
     assert mailbox.take("c-0.json", [delivery(3)]) == 1
 
 
+def test_large_payloads_come_a_few_at_a_time(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.catalog.mailbox.PIECE_BYTES", 100)
+    catalog.mailbox.take("a-0.json", [delivery(n, payload=b"x" * (60 if n < 4 else 500)) for n in range(6)])
+    seen: list[list[str]] = []
+    after = 0
+    while found := catalog.mailbox.waiting("", "bob", after=after):
+        seen.append([one.id for one in found])
+        after = found[-1].number
+    assert seen == [["d0", "d1"], ["d2", "d3"], ["d4"], ["d5"]]
+
+
 def test_two_that_fill_mailboxes_at_once_wait_for_each_other(catalog_url: str) -> None:
     """Whoever has seen a number has seen all below it; and each delivery is there once."""
 

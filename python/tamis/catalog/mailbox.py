@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
@@ -17,8 +16,16 @@ from tamis.catalog.schema import mailbox, mailbox_head, tailed
 IDS = 5_000
 """So many are looked up by one statement."""
 
+FETCHED = 10
+"""So many are fetched at a time from a database that is elsewhere."""
+
 PIECE = 1_000
-"""So many deliveries go in by one transaction, and are in memory together: payloads can be large."""
+PIECE_BYTES = 16 << 20
+"""So many deliveries, and about so many bytes of payload, go in or out together: they are in memory then."""
+
+
+Payloaded = TypeVar("Payloaded", dict[str, Any], RowMapping)
+"""A row with a payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +71,9 @@ class Mailbox:
         """
         if self._database.read(lambda connection: _is_tailed(connection, manifest)):
             return 0
-        remaining = iter(deliveries)
+        remaining = map(_row, deliveries)
         count = 0
-        while some := [_row(delivery) for delivery in islice(remaining, PIECE)]:
+        while some := _piece(remaining, PIECE):
             count += self._database.write_aside(partial(_put, some))
         self._database.write_aside(partial(_mark, manifest))
         return count
@@ -74,7 +81,10 @@ class Mailbox:
     def waiting(
         self, tenant: str, subscriber: str, *, after: int = 0, limit: int = 100
     ) -> Sequence[Delivery]:
-        """Deliveries that a subscriber has not acknowledged, those after a number, in their order."""
+        """Deliveries that a subscriber has not acknowledged, those after a number, in their order.
+
+        There may be fewer than `limit` though more wait, if they are large; there is one at least.
+        """
         table = mailbox.c
         page = (
             select(*(table[name] for name in _COLUMNS))
@@ -87,9 +97,12 @@ class Mailbox:
             .order_by(table.number)
             .limit(limit)
         )
-        return self._database.read(
-            lambda connection: [_delivery(row) for row in connection.execute(page).mappings()]
-        )
+
+        def work(connection: Connection) -> Sequence[Delivery]:
+            with connection.execution_options(stream_results=True).execute(page) as streamed:
+                return [_delivery(row) for row in _piece(streamed.yield_per(FETCHED).mappings(), limit)]
+
+        return self._database.read(work)
 
     def acknowledge(
         self, tenant: str, subscriber: str, *, ids: Collection[str] = (), until: int | None = None
@@ -123,6 +136,18 @@ class Mailbox:
         """Remove deliveries that were acknowledged before a time; how many."""
         old = delete(mailbox).where(mailbox.c.acknowledged < rows.microseconds_of(before))
         return self._database.write_aside(lambda connection: connection.execute(old).rowcount)
+
+
+def _piece(rows: Iterable[Payloaded], limit: int) -> list[Payloaded]:
+    """The next rows: so many, and not many bytes more than are allowed."""
+    piece: list[Payloaded] = []
+    size = 0
+    for row in rows:
+        piece.append(row)
+        size += len(row["payload"])
+        if len(piece) >= limit or size >= PIECE_BYTES:
+            break
+    return piece
 
 
 def _is_tailed(connection: Connection, manifest: str) -> bool:
