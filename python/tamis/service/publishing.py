@@ -61,7 +61,7 @@ class _Request:
     fresh: set[str] = field(default_factory=set)
     """The messages that were not known."""
     done: bool = False
-    error: TamisError | None = None
+    error: Exception | None = None
 
 
 class Publishing:
@@ -141,17 +141,19 @@ class Publishing:
 
     def _store(self, group: list[_Request]) -> None:
         """Accept what a group of publishers brings; an error is theirs together."""
+        error: Exception | None = ServiceError("not-stored", "nothing was accepted; try again later")
         try:
             self._accept(group)
-        except TamisError as error:
+            error = None
+        except TamisError as known:
+            error = known
+        except OSError as failed:
+            code = "disk-full" if failed.errno in _FULL else "not-stored"
+            error = ServiceError(code, f"nothing was accepted: {failed.strerror}; try again later")
+        finally:
+            # Whatever happened, nobody may take silence for an answer.
             for request in group:
                 request.error = error
-        except OSError as error:
-            code = "disk-full" if error.errno in _FULL else "not-stored"
-            for request in group:
-                request.error = ServiceError(code, f"nothing was accepted: {error.strerror}; try again later")
-        finally:
-            for request in group:
                 request.done = True
 
     def _accept(self, group: list[_Request]) -> None:
