@@ -19,6 +19,8 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 ids = [page.name for page in PAGES]
 SPARK = "spark.md"
 """Its examples have a Spark at hand, and a folder."""
+SERVICE = "service.md"
+"""Its examples have a service at hand: `test_service_page.py`."""
 
 
 def run_examples(page: Path, given: dict[str, Any]) -> None:
@@ -29,7 +31,9 @@ def run_examples(page: Path, given: dict[str, Any]) -> None:
     assert runner.summarize().failed == 0
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != SPARK], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name not in (SPARK, SERVICE)], ids=lambda page: page.name
+)
 def test_python_examples(page: Path) -> None:
     run_examples(page, {})
 

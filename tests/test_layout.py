@@ -36,6 +36,11 @@ def test_only_the_spark_folder_imports_pyspark() -> None:
     assert {path for path in named if not path.startswith(allowed)} == set()
 
 
+def test_only_the_service_imports_its_web_framework() -> None:
+    named = naming("python", ".py", r"(?m)^\s*(import|from) (fastapi|starlette|uvicorn|pydantic)\b")
+    assert {path for path in named if not path.startswith("python/tamis/service/")} == set()
+
+
 def test_only_the_python_face_names_pyo3() -> None:
     named = naming("src", ".rs", r"\bpyo3\b|\bpyo3_arrow\b|\barrow_array\b")
     assert {path for path in named if not path.startswith("src/python/")} == set()

@@ -115,6 +115,9 @@ def test_without_a_file_it_is_the_embedded_job(tmp_path: Path, monkeypatch: pyte
         ("[[sink]]\ntargets = ['x']", "no-sink", "targets"),
         ("[[sink]]\nkind = 'kafka'\nservers = 'x'\ntopic = '{id}'", "bad-topic", "id"),
         ("[metrics]\nport = true", "bad-setting", "port"),
+        ("[serve]\njob = 'no'", "bad-setting", "job"),
+        ("[serve]\nrate = 0", "bad-setting", "rate"),
+        ("[serve]\nwebhooks = 1", "unknown-setting", "backlog"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(text: str, code: str, said: str, tmp_path: Path) -> None:

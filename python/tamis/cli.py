@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 import tamis
-from tamis import dead_letters, run, status_command, subscriptions
+from tamis import dead_letters, run, status_command, subscriptions, tokens_command
 from tamis.bench import command as bench
 from tamis.dtd_file import read_schema
 from tamis.errors import marked
 from tamis.namespaces import read_namespaces
 from tamis.progress import bar
+from tamis.service import serve
 from tamis.workload import command as workload
 
 BATCH_BYTES = 16 << 20
@@ -77,6 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     dead_letters.add_arguments(
         commands.add_parser("dead-letters", help="which messages were refused, and why? try them again")
     )
+    serve.add_arguments(commands.add_parser("serve", help="run the service: subscribe, publish, receive"))
+    tokens_command.add_arguments(commands.add_parser("tokens", help="who may use the service?"))
     workload.add_arguments(
         commands.add_parser("generate", help="documents and queries to try and measure with")
     )

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from rich.text import Text
 from tamis.connectors.bytestream import StreamError
 from tamis.connectors.dead_letters import DeadLetters, Letter, Wanted
 from tamis.connectors.directory import DirectorySource
-from tamis.connectors.replay import Mark, Replays
+from tamis.connectors.replay import Mark, Replays, choose
 from tamis.connectors.transcode import HEAD_BYTES, encoding_of
 from tamis.errors import marked
 from tamis.printable import printable
@@ -188,42 +188,14 @@ def replay(options: argparse.Namespace) -> int:
     replays = Replays(letters)
     with replays.locked():
         replays.finish()
-        chosen, refused = _chosen(letters.letters(wanted), replays.marks(), options, inboxes)
-        # One file for an inbox; in it, letters as they came.
-        for inbox, some in groupby(sorted(chosen, key=lambda one: str(one[0])), key=lambda one: one[0]):
-            replays.replay([letter for _, letter in some], inbox)
+        chosen, refused = choose(
+            letters.letters(wanted),
+            replays.marks(),
+            lambda letter: options.to or inboxes.get(letter.source),
+            again=options.again,
+        )
+        replays.replay_all(chosen)
     for reason in refused:
         print(f"tamis: {printable(reason)}", file=sys.stderr)
     print(f"{len(chosen)} replayed, {len(refused)} not")
     return 1 if refused or not chosen else 0
-
-
-def _chosen(
-    letters: Iterable[Letter],
-    marks: dict[str, Mark],
-    options: argparse.Namespace,
-    inboxes: dict[str, Path],
-) -> tuple[list[tuple[Path, Letter]], list[str]]:
-    """Letters with the inboxes that they go to, the oldest first; and why others are left out.
-
-    A message that has died more than once is replayed once.
-    """
-    chosen: list[tuple[Path, Letter]] = []
-    refused: list[str] = []
-    seen: set[tuple[str, str]] = set()
-    for letter in letters:
-        message = (letter.source, letter.id)
-        inbox: Path | None = options.to or inboxes.get(letter.source)
-        if message in seen:
-            continue
-        seen.add(message)
-        if letter.key in marks and not options.again:
-            refused.append(f"{letter.key} was replayed at {marks[letter.key].time}: see --again")
-        elif letter.line is None and letter.subscription is None:
-            reason = f"{letter.key} is no message ({letter.code}): let its source have {letter.offset} again"
-            refused.append(reason)
-        elif inbox is None:
-            refused.append(f"{letter.key} is of {letter.source}, which has no inbox: name one by --to")
-        else:
-            chosen.append((inbox, letter))
-    return chosen[::-1], refused[::-1]

@@ -17,6 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags: one for each setting that the environment can give."""
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings; tamis.toml if it is there")
     for variable, name in ENVIRONMENT.items():
+        if name.startswith("serve."):
+            continue
         flag = f"--{name.replace('.', '-').replace('_', '-')}"
         parser.add_argument(flag, dest=name, metavar="VALUE", help=f"or {variable}")
     parser.set_defaults(run=run)
@@ -28,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     from tamis.metrics import serve_metrics
     from tamis.spark.job import Job
 
-    flags = {name: getattr(options, name) for name in ENVIRONMENT.values()}
+    flags = {name: getattr(options, name, None) for name in ENVIRONMENT.values()}
     settings = load_settings(options.config, flags)
     board = StatusBoard(settings.state, [source.name for source in settings.sources])
     stop = _Stop()

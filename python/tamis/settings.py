@@ -78,6 +78,29 @@ class MetricsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """The service, `tamis serve`."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    job: bool = True
+    """Whether it runs the job too; not where that runs elsewhere."""
+    rate: int = 200
+    """Requests a second with one token, unless the token says otherwise."""
+    body: int = 16 << 20
+    """Bytes of one request, likewise."""
+    backlog: int = 100_000
+    """Messages that may wait in an inbox; then no more are accepted."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.job, bool):
+            raise SettingsError("bad-setting", f"[serve]: job is true or false, not {self.job!r}")
+        for name in ("rate", "body", "backlog"):
+            if getattr(self, name) < 1:
+                raise SettingsError("bad-setting", f"[serve]: {name} is at least 1")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of it. Defaults are the embedded job: local Spark, an inbox, an outbox, SQLite."""
 
@@ -93,6 +116,7 @@ class Settings:
     """Seconds from the start of a batch to that of the next, at least."""
     spark: SparkSettings = field(default_factory=SparkSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
     sources: tuple[Source, ...] = (DirectorySource(name="inbox", tenant="", path=Path("inbox")),)
     sinks: tuple[Sink, ...] = (DirectorySink(),)
 
@@ -100,6 +124,14 @@ class Settings:
     def generations(self) -> str:
         """The URL of the store."""
         return self.store or str(self.state / "generations")
+
+    @property
+    def whole_outbox(self) -> DirectorySink | None:
+        """An outbox that has all deliveries, as rows, if there is one."""
+        for sink in self.sinks:
+            if isinstance(sink, DirectorySink) and sink.targets is None and sink.form != "xml":
+                return sink
+        return None
 
     def checkpoint(self, source: str) -> Path:
         """Where Spark keeps how far a source was read."""
@@ -116,6 +148,8 @@ ENVIRONMENT = {
     "TAMIS_SPARK_MASTER": "spark.master",
     "TAMIS_METRICS_HOST": "metrics.host",
     "TAMIS_METRICS_PORT": "metrics.port",
+    "TAMIS_SERVE_HOST": "serve.host",
+    "TAMIS_SERVE_PORT": "serve.port",
 }
 """The variables, and the settings they stand for; flags have the same names."""
 
@@ -160,6 +194,8 @@ def _settings(told: Mapping[str, Any], folder: Path) -> Settings:
         made["spark"] = _value(SparkSettings, values.pop("spark"), "[spark]")
     if "metrics" in values:
         made["metrics"] = _value(MetricsSettings, values.pop("metrics"), "[metrics]")
+    if "serve" in values:
+        made["serve"] = _value(ServeSettings, values.pop("serve"), "[serve]")
     if "source" in values:
         tables = enumerate(_tables(values.pop("source"), "source"), 1)
         made["sources"] = tuple(_source(table, folder, f"[[source]] {place}") for place, table in tables)

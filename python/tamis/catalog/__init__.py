@@ -2,5 +2,6 @@
 
 from tamis.catalog.catalog import Catalog
 from tamis.catalog.changes import Changes
+from tamis.catalog.mailbox import Delivery
 
-__all__ = ["Catalog", "Changes"]
+__all__ = ["Catalog", "Changes", "Delivery"]

@@ -9,11 +9,14 @@ from typing import Self
 from sqlalchemy import Connection, select, tuple_
 
 from tamis.catalog import changing, rows
+from tamis.catalog.accepted import Accepted
 from tamis.catalog.changes import Changes, changes_since
 from tamis.catalog.changing import Plan
 from tamis.catalog.database import Database, Writing, identity_and_version
 from tamis.catalog.importing import import_lines
+from tamis.catalog.mailbox import Mailbox
 from tamis.catalog.schema import prefix_maps, subscriptions
+from tamis.catalog.tokens import Tokens
 from tamis.errors import CatalogError
 from tamis.subscription import Imported, Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
 from tamis.subscription_lines import Line
@@ -31,6 +34,10 @@ class Catalog:
         It is made if there is none, and brought to this tamis's schema if it is older.
         """
         self._database = Database(url)
+        # What the service keeps beside the subscriptions; no generation depends on it.
+        self.tokens = Tokens(self._database)
+        self.accepted = Accepted(self._database)
+        self.mailbox = Mailbox(self._database)
 
     def close(self) -> None:
         """Close its connections."""
@@ -116,6 +123,18 @@ class Catalog:
     def get(self, id: str, *, tenant: str = "") -> Subscription:
         """A subscription; `CatalogError` if there is none."""
         return self._database.read(lambda connection: self._found(connection, (tenant, id)))
+
+    def query(self, id: str, revision: int, *, tenant: str = "") -> tuple[str, Mapping[str, str]]:
+        """The query of a revision and its prefixes, own or shared; `CatalogError` if it is gone."""
+
+        def work(connection: Connection) -> tuple[str, Mapping[str, str]]:
+            row = changing.found(connection, [(tenant, id)]).get((tenant, id))
+            if row is None or row["revision"] != revision:
+                raise rows.unknown(tenant, id)
+            shared = [] if row["prefix_map"] is None else [(tenant, row["prefix_map"])]
+            return row["query"], rows.prefixes_of(row, changing.maps_of(connection, shared))
+
+        return self._database.read(work)
 
     def _put(
         self, writing: Writing, row: rows.Row, state: State | None, present: Mapping[rows.Key, rows.Row]

@@ -90,6 +90,18 @@ class Database:
 
         return self._retried(attempt)
 
+    def write_aside(self, work: Callable[[Connection], Result]) -> Result:
+        """Do work in a transaction that makes no version: no generation has to know of it.
+
+        Other writers need not wait, where the database can do without. It may be done again, as in `write`.
+        """
+
+        def attempt() -> Result:
+            with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+                return work(connection)
+
+        return self._retried(attempt)
+
     def read(self, work: Callable[[Connection], Result]) -> Result:
         """Do work on one state of the catalog."""
 
@@ -109,15 +121,14 @@ class Database:
     def compact(self, version: int) -> None:
         """Forget removals up to a version."""
 
-        def attempt() -> None:
-            with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
-                row = schema.catalog.c
-                older = update(schema.catalog).where(row.compacted < version, row.version >= version)
-                if connection.execute(older.values(compacted=version)).rowcount:
-                    removals = schema.removals
-                    connection.execute(removals.delete().where(removals.c.version <= version))
+        def work(connection: Connection) -> None:
+            row = schema.catalog.c
+            older = update(schema.catalog).where(row.compacted < version, row.version >= version)
+            if connection.execute(older.values(compacted=version)).rowcount:
+                removals = schema.removals
+                connection.execute(removals.delete().where(removals.c.version <= version))
 
-        self._retried(attempt)
+        self.write_aside(work)
 
     def _retried(self, work: Callable[[], Result]) -> Result:
         with self._told():

@@ -29,6 +29,16 @@ ID_BYTES = 12
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def time_of(microseconds: int) -> datetime:
+    """A time as it stands in tables: microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def microseconds_of(time: datetime) -> int:
+    """The same, the other way."""
+    return (time - _EPOCH) // timedelta(microseconds=1)
+
+
 def row_of(asked: NewSubscription) -> Row:
     """The columns that a request determines; `CatalogError` if a value cannot be stored."""
     shared = asked.namespaces if isinstance(asked.namespaces, str) else None
@@ -85,8 +95,8 @@ def subscription_of(row: RowMapping) -> Subscription:
         namespaces=json.loads(row["prefixes"]) if row["prefix_map"] is None else row["prefix_map"],
         delivery_target=row["delivery_target"],
         state=State(row["state"]),
-        created=_EPOCH + timedelta(microseconds=row["created"]),
-        changed=_EPOCH + timedelta(microseconds=row["changed"]),
+        created=time_of(row["created"]),
+        changed=time_of(row["changed"]),
     )
 
 

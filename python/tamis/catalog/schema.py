@@ -6,6 +6,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -13,7 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-NEWEST = "0001"
+NEWEST = "0002"
 """The migration that makes this schema; a test compares both."""
 
 LONGEST_NAME = 255
@@ -86,3 +87,77 @@ retired = Table(
     Column("id", Name, primary_key=True),
     Column("revision", BigInteger, nullable=False),
 )
+
+# Who may ask the service. A secret has 256 random bits, so that its plain hash tells nothing.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("name", Name, nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("tenant", Name, nullable=False),
+    Column("subscriber", Name, nullable=True),
+    Column("rate", Integer, nullable=True),
+    Column("body", BigInteger, nullable=True),
+    Column("created", BigInteger, nullable=False),
+    Column("revoked", BigInteger, nullable=True),
+)
+
+# Messages that the service has accepted: who sends one again is told so, and it is not stored twice.
+accepted = Table(
+    "accepted",
+    metadata,
+    Column("source", Name, primary_key=True),
+    Column("id", Name, primary_key=True),
+    Column("received", BigInteger, nullable=False),
+)
+
+# Files whose messages count as accepted and that may not have entered their inbox yet.
+entering = Table("entering", metadata, Column("file", Name, primary_key=True))
+
+# Who fills the mailbox updates this one row first: numbers become visible in their order.
+mailbox_head = Table(
+    "mailbox_head",
+    metadata,
+    Column("row", Integer, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, nullable=False),
+)
+
+mailbox = Table(
+    "mailbox",
+    metadata,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("tenant", Name, nullable=False),
+    Column("subscriber", Name, nullable=False),
+    Column("id", Name, nullable=False, unique=True),  # of the delivery
+    Column("message", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("subscription", Name, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("received", BigInteger, nullable=False),
+    Column("matched", BigInteger, nullable=False),
+    Column("encoding", Text, nullable=True),
+    Column("payload", LargeBinary, nullable=False),
+    Column("acknowledged", BigInteger, nullable=True),
+)
+
+# Only what is still to be fetched: what a subscriber has acknowledged costs nothing when it asks for more.
+Index(
+    "mailbox_waiting",
+    mailbox.c.tenant,
+    mailbox.c.subscriber,
+    mailbox.c.number,
+    sqlite_where=mailbox.c.acknowledged.is_(None),
+    postgresql_where=mailbox.c.acknowledged.is_(None),
+)
+Index(
+    "mailbox_acknowledged",
+    mailbox.c.acknowledged,
+    sqlite_where=mailbox.c.acknowledged.is_not(None),
+    postgresql_where=mailbox.c.acknowledged.is_not(None),
+)
+
+# The publications of an outbox whose deliveries are in the mailbox, by the names of their manifests.
+tailed = Table("tailed", metadata, Column("manifest", Name, primary_key=True))

@@ -139,9 +139,17 @@ class PublishedDirectory:
         """All batches, the last one first."""
         return self._read(name for _, name in reversed(list(self._in_order())))
 
+    def manifests(self) -> list[str]:
+        """The names of all manifests, in the order of `published`: who follows has seen most of them."""
+        return [name for _, name in self._in_order()]
+
+    def named(self, manifest: str) -> Publication | None:
+        """The batch that a manifest tells of."""
+        return self._parsed(f"{MANIFESTS}/{manifest}")
+
     def _read(self, names: Iterable[str]) -> Iterator[Publication]:
         for name in names:
-            found = self._parsed(f"{MANIFESTS}/{name}")
+            found = self.named(name)
             if found is not None:
                 yield found
 

@@ -10,10 +10,11 @@ time.
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -95,11 +96,49 @@ class Replays:
                 raise
             _enter(mark)
 
+    def replay_all(self, chosen: Sequence[tuple[Path, Letter]]) -> None:
+        """Put letters into the inboxes beside them: one file for an inbox, and in it letters as they came."""
+        for inbox, some in groupby(sorted(chosen, key=lambda one: str(one[0])), key=lambda one: one[0]):
+            self.replay([letter for _, letter in some], inbox)
+
     def finish(self) -> None:
         """Let in what a crash kept waiting."""
         for mark in self._marks():
             with told(mark.inbox):
                 _enter(mark)
+
+
+def choose(
+    letters: Iterable[Letter],
+    marks: Mapping[str, Mark],
+    inbox_of: Callable[[Letter], Path | None],
+    *,
+    again: bool,
+) -> tuple[list[tuple[Path, Letter]], list[str]]:
+    """Letters with the inboxes that they go to, the oldest first; and why others are left out.
+
+    They come the newest first. A message that has died more than once is replayed once; `again` also takes
+    what was replayed before.
+    """
+    chosen: list[tuple[Path, Letter]] = []
+    refused: list[str] = []
+    seen: set[tuple[str, str]] = set()
+    for letter in letters:
+        message = (letter.source, letter.id)
+        inbox = inbox_of(letter)
+        if message in seen:
+            continue
+        seen.add(message)
+        if letter.key in marks and not again:
+            refused.append(f"{letter.key} was replayed at {marks[letter.key].time}: see --again")
+        elif letter.line is None and letter.subscription is None:
+            reason = f"{letter.key} is no message ({letter.code}): let its source have {letter.offset} again"
+            refused.append(reason)
+        elif inbox is None:
+            refused.append(f"{letter.key} is of {letter.source}, which has no inbox: name one by --to")
+        else:
+            chosen.append((inbox, letter))
+    return chosen[::-1], refused[::-1]
 
 
 def _enter(mark: Mark) -> None:

@@ -1,0 +1,215 @@
+"""The client that waits."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from tamis.client import calls
+from tamis.client.calls import (
+    TIMEOUT,
+    Call,
+    ClientError,
+    Delivery,
+    EventReader,
+    Json,
+    Patience,
+    checked,
+)
+
+T = TypeVar("T")
+
+
+class Client:
+    """The service.
+
+    What the service cannot do at the moment is tried again for a while; no call does anything twice.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        """A client of the service at a URL, with a token's secret."""
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Subscriptions.
+
+    def subscribe(
+        self,
+        query: str,
+        *,
+        id: str | None = None,
+        subscriber: str | None = None,
+        namespaces: Mapping[str, str] | str | None = None,
+        delivery_target: str | None = None,
+    ) -> Json:
+        """Subscribe; `ClientError` with a position if the query is refused."""
+        prefixes = dict(namespaces) if isinstance(namespaces, Mapping) else namespaces
+        call = calls.subscribe(
+            query, id=id, subscriber=subscriber, namespaces=prefixes, delivery_target=delivery_target
+        )
+        return self._send(call)
+
+    def subscriptions(
+        self, *, subscriber: str | None = None, state: str | None = None, text: str | None = None
+    ) -> Iterator[Json]:
+        """All subscriptions, or those that are all of what is given."""
+        after = None
+        while True:
+            call = calls.subscriptions(subscriber=subscriber, state=state, text=text, after=after)
+            page = self._send(call)
+            yield from page["subscriptions"]
+            after = page["next"]
+            if after is None:
+                return
+
+    def subscription(self, id: str) -> Json:
+        """One subscription."""
+        return self._send(calls.subscription(id))
+
+    def change(self, id: str, **changed: Any) -> Json:
+        """Change what is given of a subscription: query, subscriber, namespaces, delivery_target."""
+        return self._send(calls.change(id, **changed))
+
+    def pause(self, id: str) -> Json:
+        """Match no more messages against a subscription, until it is resumed."""
+        return self._send(calls.change(id, state="paused"))
+
+    def resume(self, id: str) -> Json:
+        """Match messages against a subscription again."""
+        return self._send(calls.change(id, state="active"))
+
+    def unsubscribe(self, id: str) -> None:
+        """Remove a subscription; it is no error if it is gone already."""
+        try:
+            self._send(calls.unsubscribe(id))
+        except ClientError as error:
+            if error.status != 404:
+                raise
+
+    def import_subscriptions(self, lines: Iterable[str]) -> Json:
+        """Have subscriptions be as lines of JSON say; how many changed, and which lines were refused."""
+        return self._send(calls.import_subscriptions(lines))
+
+    def export_subscriptions(self) -> list[str]:
+        """All subscriptions of the tenant, as lines that an import takes."""
+        return self._send(calls.export_subscriptions())
+
+    # Messages.
+
+    def publish(self, xml: str | bytes, *, id: str | None = None, source: str | None = None) -> str:
+        """Publish a message; its id. When this returns it is stored."""
+        [accepted] = self._send(calls.publish([(id, xml)], source))
+        return accepted
+
+    def publish_many(
+        self, messages: Iterable[tuple[str | None, str | bytes]], *, source: str | None = None
+    ) -> list[str]:
+        """Publish messages, each with its id or None; their ids."""
+        return self._send(calls.publish(messages, source))
+
+    def match(
+        self,
+        xml: str | bytes,
+        *,
+        query: str | None = None,
+        namespaces: Mapping[str, str] | None = None,
+        explain: bool = False,
+    ) -> Json:
+        """Try a message: which subscriptions match, and does this query?"""
+        prefixes = None if namespaces is None else dict(namespaces)
+        return self._send(calls.match(xml, query=query, namespaces=prefixes, explain=explain))
+
+    # Deliveries.
+
+    def deliveries(
+        self, *, after: int = 0, limit: int = 100, subscriber: str | None = None
+    ) -> list[Delivery]:
+        """Deliveries that were not acknowledged, those after a cursor, the oldest first."""
+        return self._send(calls.deliveries(after=after, limit=limit, subscriber=subscriber))
+
+    def events(self, *, after: int = 0, subscriber: str | None = None) -> Iterator[Delivery]:
+        """Deliveries as they come, for ever; after a break it goes on where it was."""
+        patience = Patience()
+        while True:
+            try:
+                request = calls.events(after, subscriber).request(self._http)
+                response = self._http.send(request, stream=True)
+                try:
+                    if not response.is_success:
+                        response.read()
+                    pause = patience.after(response)
+                    if pause is None:
+                        checked(response)
+                        reader = EventReader()
+                        for line in response.iter_lines():
+                            patience = Patience()
+                            delivery = reader.take(line)
+                            if delivery is not None:
+                                after = delivery.cursor
+                                yield delivery
+                finally:
+                    response.close()
+            except httpx.TransportError as error:
+                pause = patience.after(error)
+            time.sleep(pause or calls.FIRST_PAUSE)
+
+    def acknowledge(
+        self, ids: Iterable[str] = (), *, until: int | None = None, subscriber: str | None = None
+    ) -> int:
+        """Say what has arrived, deliveries by id or all up to a cursor; how many wait no more."""
+        return self._send(calls.acknowledge(ids, until, subscriber))
+
+    # Looking after it.
+
+    def dead_letters(
+        self, *, source: str | None = None, code: str | None = None, limit: int = 100
+    ) -> list[Json]:
+        """The newest dead letters."""
+        return self._send(calls.dead_letters(source=source, code=code, limit=limit))
+
+    def dead_letter(self, key: str) -> Json:
+        """One dead letter, with the bytes of its message in base64."""
+        return self._send(calls.dead_letter(key))
+
+    def replay(
+        self,
+        letters: Iterable[str] = (),
+        *,
+        source: str | None = None,
+        code: str | None = None,
+        again: bool = False,
+    ) -> Json:
+        """Put messages of dead letters back into the inbox of their source."""
+        call = calls.replay(letters=list(letters), source=source, code=code, again=again)
+        return self._send(call)
+
+    def status(self) -> Json:
+        """The job, and what waits."""
+        return self._send(calls.status())
+
+    def _send(self, call: Call[T]) -> T:
+        patience = Patience()
+        while True:
+            outcome: httpx.Response | httpx.TransportError
+            try:
+                outcome = self._http.send(call.request(self._http))
+            except httpx.TransportError as error:
+                outcome = error
+            pause = patience.after(outcome)
+            if pause is None and isinstance(outcome, httpx.Response):
+                return call.take(checked(outcome))
+            time.sleep(pause or calls.FIRST_PAUSE)

@@ -1,0 +1,1 @@
+"""The service, `tamis serve`: the only importer of FastAPI and uvicorn."""

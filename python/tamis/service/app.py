@@ -1,0 +1,42 @@
+"""The application: routers, the gate before them, and what runs beside them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+import tamis
+from tamis.service import deliveries, docs, errors, health, letters, matching, messages, state, subscriptions
+from tamis.service.logs import RequestLog
+from tamis.service.security import Gate
+from tamis.service.service import Service
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    async with service.running():
+        yield
+
+
+def application(service: Service) -> FastAPI:
+    """The service as an ASGI application."""
+    app = FastAPI(
+        title="tamis",
+        description="Subscribe to XML messages by query, publish them, receive what matches.",
+        version=tamis.__version__,
+        responses=errors.ERRORS,
+        # Their pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.service = service
+    errors.install(app)
+    for module in (health, subscriptions, messages, matching, deliveries, letters, state, docs):
+        app.include_router(module.router)
+    # The last one added is the outermost.
+    app.add_middleware(Gate, tokens=service.catalog.tokens, settings=service.settings.serve)
+    app.add_middleware(RequestLog, measures=service.measures)
+    return app

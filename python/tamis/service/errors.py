@@ -1,0 +1,177 @@
+"""Errors as the API tells them: one form for all, and one table of status codes."""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from tamis.errors import PositionedError, TamisError
+
+log = logging.getLogger(__name__)
+
+STATUS: Mapping[str, int] = {
+    # The request.
+    "bad-request": 422,
+    "not-found": 404,
+    "method-not-allowed": 405,
+    "media-type": 415,
+    "body-limit": 413,
+    "message-limit": 413,
+    "slow-request": 408,
+    "rate-limit": 429,
+    # Who asks.
+    "no-token": 401,
+    "bad-token": 401,
+    "forbidden": 403,
+    # What is asked for.
+    "bad-value": 422,
+    "name-limit": 422,
+    "unknown-prefix-map": 422,
+    "no-source": 422,
+    "no-mailbox": 422,
+    "unknown-subscription": 404,
+    "no-letter": 404,
+    "no-job": 404,
+    "subscription-exists": 409,
+    "prefix-map-used": 409,
+    "not-replayable": 409,
+    # What is not for the asker to mend.
+    "not-ready": 503,
+    "backlog": 503,
+    "disk-full": 503,
+    "not-stored": 503,
+    "catalog-locked": 503,
+    "catalog-unreachable": 503,
+    "store-unreachable": 503,
+    "sink-unreachable": 503,
+    "sink-full": 503,
+    "no-generation": 503,
+}
+"""By code. A query or a message that is refused is 422, with its position; whatever else is wrong is 500."""
+
+RETRY_SECONDS = 5
+"""When to try again what failed with 503, unless an error knows better."""
+
+
+class ServiceError(TamisError):
+    """A request that is refused."""
+
+    def __init__(
+        self,
+        code: str,
+        reason: str,
+        *,
+        value: int | None = None,
+        limit: int | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(code, reason)
+        self.value = value
+        self.limit = limit
+        self.retry_after = retry_after
+
+
+class Position(BaseModel):
+    """A spot in a query or a message: byte from 0, line and column from 1."""
+
+    offset: int
+    line: int
+    column: int
+
+
+class ErrorDetail(BaseModel):
+    """What is wrong: a code that stays, and a reason for people."""
+
+    code: str
+    reason: str
+    position: Position | None = None
+    value: int | None = None
+    limit: int | None = None
+
+
+class ErrorBody(BaseModel):
+    """The form of every error."""
+
+    error: ErrorDetail
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorBody, "description": "Refused: the request has to change."},
+    "5XX": {"model": ErrorBody, "description": "Not possible now."},
+}
+"""For the description of every operation."""
+
+
+def status_of(error: TamisError) -> int:
+    """The status code of an error."""
+    return STATUS.get(error.code) or (422 if isinstance(error, PositionedError) else 500)
+
+
+def response(error: TamisError) -> JSONResponse:
+    """An error as an answer."""
+    status = status_of(error)
+    detail = ErrorDetail(code=error.code, reason=error.reason)
+    headers: dict[str, str] = {}
+    if isinstance(error, PositionedError):
+        detail.position = Position(offset=error.offset, line=error.line, column=error.column)
+    if isinstance(error, PositionedError | ServiceError):
+        detail.value, detail.limit = error.value, error.limit
+    if status in (429, 503):
+        given = error.retry_after if isinstance(error, ServiceError) else None
+        headers["Retry-After"] = str(given or RETRY_SECONDS)
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return _answer(status, detail, headers)
+
+
+def raised(error: ServiceError) -> HTTPException:
+    """An error for where FastAPI takes no other: while it reads a body."""
+    return _Raised(error)
+
+
+class _Raised(HTTPException):
+    def __init__(self, error: ServiceError) -> None:
+        super().__init__(status_of(error), error.reason)
+        self.error = error
+
+
+def install(app: FastAPI) -> None:
+    """Have all errors of an application told in the one form."""
+
+    @app.exception_handler(TamisError)
+    async def ours(request: Request, error: TamisError) -> JSONResponse:
+        if status_of(error) >= 500:
+            log.error("%s", error, exc_info=error if status_of(error) == 500 else None)
+        return response(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        return response(ServiceError("bad-request", f"{place}: {first['msg']}"))
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
+        if isinstance(error, _Raised):
+            return response(error.error)
+        status = HTTPStatus(error.status_code)
+        code = {400: "bad-request"}.get(status.value) or status.phrase.lower().replace(" ", "-")
+        return _answer(
+            status.value, ErrorDetail(code=code, reason=str(error.detail)), dict(error.headers or {})
+        )
+
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, error: Exception) -> JSONResponse:
+        reason = "something is wrong here; the log has it under the request id"
+        return _answer(500, ErrorDetail(code="internal", reason=reason), {})
+
+
+def _answer(status: int, detail: ErrorDetail, headers: Mapping[str, str]) -> JSONResponse:
+    body = ErrorBody(error=detail).model_dump(exclude_none=True)
+    return JSONResponse(body, status_code=status, headers=headers)

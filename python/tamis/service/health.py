@@ -1,0 +1,32 @@
+"""`/health` and `/ready`: for those who look after processes; no token is asked for."""
+
+from typing import Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from tamis.service.errors import ServiceError
+from tamis.service.service import Running
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """That it answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+@router.get("/health")
+async def health() -> Health:
+    """Whether the process answers."""
+    return Health()
+
+
+@router.get("/ready")
+def ready(service: Running) -> Health:
+    """Whether requests can be served: the catalog answers, and mailboxes are filled."""
+    _ = service.catalog.version
+    if service.tail is not None and service.tail.failure is not None:
+        raise ServiceError("not-ready", f"mailboxes are not filled: {service.tail.failure.code}")
+    return Health()

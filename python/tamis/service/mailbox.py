@@ -1,0 +1,144 @@
+"""The outbox → mailboxes: each publication once, and those who wait are told."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from tamis.catalog.mailbox import Mailbox
+from tamis.connectors.outbox import Outbox
+from tamis.connectors.published import Publication
+from tamis.errors import TamisError
+from tamis.settings import Settings
+
+log = logging.getLogger(__name__)
+
+LOOK = 0.1
+"""Seconds between two looks at the outbox."""
+
+LISTING = 5.0
+"""Seconds between two looks at the whole outbox: it grows, and a listing of it takes its time."""
+
+AHEAD = 20
+"""So many batches of a checkpoint are looked for meanwhile; a batch that delivers nothing leaves a gap."""
+
+PAUSE = 5.0
+"""Seconds before the next try, when something fails."""
+
+KEPT = timedelta(days=7)
+"""So long are acknowledged deliveries remembered, so that none comes twice."""
+
+SWEEP = 3600.0
+"""Seconds between two looks at what can be forgotten."""
+
+
+Key = tuple[str, str]
+"""A mailbox: tenant and subscriber."""
+
+
+class Bell:
+    """Rings for a mailbox when there may be something new; only to be used on the event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Key, asyncio.Event] = {}
+
+    def ticket(self, key: Key) -> asyncio.Event:
+        """The next ringing for a mailbox: take it before looking, then nothing is missed."""
+        return self._waiting.setdefault(key, asyncio.Event())
+
+    def ring(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            ticket = self._waiting.pop(key, None)
+            if ticket is not None:
+                ticket.set()
+
+    def ring_all(self) -> None:
+        self.ring(list(self._waiting))
+
+
+class Tail:
+    """Follows an outbox."""
+
+    def __init__(self, outbox: Outbox, mailbox: Mailbox, elsewhere: frozenset[str]) -> None:
+        """`elsewhere`: delivery targets that have a sink of their own, and wait in no mailbox."""
+        self._outbox = outbox
+        self._mailbox = mailbox
+        self._elsewhere = elsewhere
+        self._seen = mailbox.tailed()
+        self._last: dict[str, int] = {}
+        """The last batch that was seen of each checkpoint."""
+        for name in self._seen:
+            self._note(name)
+        self._listed = -LISTING
+        self.failure: TamisError | None = None
+        """Why mailboxes are not up to date."""
+
+    @classmethod
+    def of(cls, settings: Settings, mailbox: Mailbox) -> "Tail | None":
+        """That of the outbox which has all deliveries as rows; none if there is no such outbox."""
+        sink = settings.whole_outbox
+        if sink is None:
+            return None
+        elsewhere = frozenset(target for sink in settings.sinks for target in sink.targets or ())
+        return cls(Outbox(sink.path, sink.form), mailbox, elsewhere)
+
+    def follow(self) -> set[Key]:
+        """Take what is new; the mailboxes that got something."""
+        heard: set[Key] = set()
+        for name in self._new():
+            publication = self._outbox.named(name)
+            if publication is None:
+                continue
+            if publication.form == "xml":
+                log.warning("%s was published as XML: its deliveries are in the outbox only", name)
+            else:
+                rows = self._rows(publication, heard)
+                self._mailbox.take(name, rows)
+                # Who waits is told also where another service was quicker, and left the rows to us.
+                deque(rows, maxlen=0)
+            self._seen.add(name)
+            self._note(name)
+        return heard
+
+    def _rows(self, publication: Publication, heard: set[Key]) -> Iterator[dict[str, Any]]:
+        for batch in self._outbox.read(publication):
+            for row in batch.to_pylist():
+                if row["delivery_target"] not in self._elsewhere:
+                    heard.add((row["tenant"], row["subscriber"]))
+                    yield row
+
+    def _new(self) -> Iterator[str]:
+        """Manifests to look at: the next ones of known checkpoints, and now and then all unseen ones."""
+        now = time.monotonic()
+        if not self._last or now - self._listed >= LISTING:
+            self._listed = now
+            yield from [name for name in self._outbox.manifests() if name not in self._seen]
+        for checkpoint, last in list(self._last.items()):
+            for number in range(last + 1, last + 1 + AHEAD):
+                yield f"{checkpoint}-{number}.json"
+
+    def _note(self, name: str) -> None:
+        checkpoint, _, number = name.removesuffix(".json").rpartition("-")
+        self._last[checkpoint] = max(int(number), self._last.get(checkpoint, -1))
+
+    async def run(self, bell: Bell) -> None:
+        """Follow for ever."""
+        swept = -SWEEP
+        while True:
+            try:
+                bell.ring(await run_in_threadpool(self.follow))
+                now = asyncio.get_running_loop().time()
+                if now - swept >= SWEEP:
+                    await run_in_threadpool(self._mailbox.forget, datetime.now(UTC) - KEPT)
+                    swept = now
+                self.failure = None
+            except TamisError as error:
+                if self.failure is None:
+                    log.error("mailboxes are not up to date: %s", error)
+                self.failure = error
+            await asyncio.sleep(PAUSE if self.failure else LOOK)

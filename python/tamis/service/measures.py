@@ -1,0 +1,63 @@
+"""What Prometheus is told: the job's figures and the service's own."""
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tamis.metrics import metrics
+from tamis.service.publishing import Publishing
+from tamis.service.supervisor import Supervisor
+from tamis.settings import Settings
+from tamis.status import StatusError, read_status
+
+
+class Measures:
+    """The figures of a service."""
+
+    def __init__(self, settings: Settings, publishing: Publishing, supervisor: Supervisor | None) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(_Collected(settings, publishing, supervisor))
+        self._requests = Counter(
+            "tamis_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "tamis_request_seconds", "How long answers took", ["route"], registry=self._registry
+        )
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request was answered; `route` is the pattern of its path."""
+        self._requests.labels(method, route, status).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self) -> bytes:
+        """All figures, in Prometheus's form."""
+        return generate_latest(self._registry)
+
+
+class _Collected(Collector):
+    """What is asked for at the moment."""
+
+    def __init__(self, settings: Settings, publishing: Publishing, supervisor: Supervisor | None) -> None:
+        self._settings = settings
+        self._publishing = publishing
+        self._supervisor = supervisor
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing, without asking anybody."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        waiting = GaugeMetricFamily("tamis_waiting", "Messages that wait in an inbox", labels=["source"])
+        for source in self._publishing.sources:
+            waiting.add_metric([source.name], self._publishing.waiting(source))
+        yield waiting
+        if self._supervisor is not None:
+            text = "How often the job was started"
+            yield GaugeMetricFamily("tamis_job_starts", text, self._supervisor.state.starts)
+        try:
+            yield from metrics(read_status(self._settings.state))
+        except StatusError:
+            # No job has run yet.
+            return

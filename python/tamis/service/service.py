@@ -1,0 +1,63 @@
+"""What the operations of the service stand on, in one place."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
+
+from tamis.catalog import Catalog
+from tamis.service.mailbox import Bell, Tail
+from tamis.service.measures import Measures
+from tamis.service.newest import Newest
+from tamis.service.publishing import Publishing
+from tamis.service.supervisor import Supervisor
+from tamis.settings import Settings
+
+
+class Service:
+    """A running service: the catalog, and what is kept beside it."""
+
+    def __init__(self, settings: Settings, catalog: Catalog, supervisor: Supervisor | None = None) -> None:
+        """`supervisor` looks after the job, where it is ours to run."""
+        self.settings = settings
+        self.catalog = catalog
+        self.publishing = Publishing(catalog.accepted, settings.sources, settings.serve.backlog)
+        self.newest = Newest(settings)
+        self.supervisor = supervisor
+        self.measures = Measures(settings, self.publishing, supervisor)
+        self.tail = Tail.of(settings, catalog.mailbox)
+        self.bell = Bell()
+        self.stopping = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """What goes on beside requests."""
+        await run_in_threadpool(self.publishing.finish)
+        if self.supervisor is not None:
+            self.supervisor.start()
+        tailing = None if self.tail is None else asyncio.create_task(self.tail.run(self.bell))
+        try:
+            yield
+        finally:
+            if self.supervisor is not None:
+                await run_in_threadpool(self.supervisor.stop)
+            if tailing is not None:
+                tailing.cancel()
+                with suppress(asyncio.CancelledError):
+                    await tailing
+
+    def stop(self) -> None:
+        """Let go of those who wait; to be called on the event loop."""
+        self.stopping = True
+        self.bell.ring_all()
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+Running = Annotated[Service, Depends(_service)]
