@@ -92,7 +92,7 @@ class Job:
             self._stop()
 
     def _started(self, until: Callable[[], bool]) -> bool:
-        """Start, and wait for the catalog if it cannot be reached; false if that took too long for `until`."""
+        """Start, and wait for the catalog while it cannot be reached; false if `until` came first."""
         pause = FIRST_PAUSE
         while not until():
             try:
