@@ -203,7 +203,7 @@ def test_the_workloads_of_the_project_say_what_they_need() -> None:
     for path in BENCHES.glob("*.toml"):
         for run in tomllib.loads(path.read_text("utf-8"))["run"]:
             names.add(run["name"])
-            if not {"growth", "upkeep", "latency"} & run.keys():
+            if not {"growth", "upkeep", "latency", "serve"} & run.keys():
                 assert "matches" in run, run["name"]
                 assert (
                     {"stock", "spark", "transform"} & run.keys()

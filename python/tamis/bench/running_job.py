@@ -46,7 +46,7 @@ class JobFolder:
         with Catalog(str(self.path / "tamis.db")) as catalog:
             catalog.add(EVERYTHING)
             lines = (NewSubscription("trader", query, id=f"s{n}") for n, query in enumerate(subscriptions))
-            catalog.import_(enumerate(lines), _unexpected)
+            catalog.import_(enumerate(lines), unexpected)
 
     def publish(self, name: str, message: bytes) -> float:
         """Let a message enter; when it did."""
@@ -76,21 +76,28 @@ class JobFolder:
     @contextmanager
     def running(self) -> Iterator["RunningJob"]:
         """The job, stopped afterwards."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
-        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-        with (self.path / "log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tamis.cli", "run", "--config", str(self.path / "tamis.toml")],
-                stdout=log, stderr=log, cwd=self.path, env=environment, start_new_session=True,
-            )  # fmt: skip
-            try:
-                yield RunningJob(self, process)
-                process.terminate()
-                process.wait(PATIENCE_S)
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+        with launched(self.path, "run") as process:
+            yield RunningJob(self, process)
+            process.terminate()
+            process.wait(PATIENCE_S)
+
+
+@contextmanager
+def launched(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A command with the settings of a folder, in a process group of its own, which is gone afterwards."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
+    environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-m", "tamis.cli", *arguments, "--config", str(folder / "tamis.toml")]
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(
+            command, stdout=log, stderr=log, cwd=folder, env=environment, start_new_session=True
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 @dataclass(frozen=True)
@@ -118,5 +125,6 @@ class RunningJob:
             time.sleep(0.02)
 
 
-def _unexpected(refusal: object) -> None:
+def unexpected(refusal: object) -> None:
+    """What comes of a subscription that should not have been refused."""
     raise JobBenchError("refused", f"a generated subscription was refused: {refusal}")
