@@ -83,9 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--subscribers", type=int, default=20, metavar="N", help="who share them; 20")
     command.add_argument("--seconds", type=int, default=60, metavar="N", help="60 unless given")
     command.add_argument("--rate", type=int, metavar="N", help="messages a second, instead of the highest")
-    command.add_argument(
-        "--kill", action="store_true", help="then kill it hard, at half the rate"
-    )
+    command.add_argument("--kill", action="store_true", help="then kill it hard, at half the rate")
     command.set_defaults(run=run_serve)
 
 

@@ -50,13 +50,13 @@ class Stretch:
     @property
     def is_held(self) -> bool:
         """Whether messages went in as they came, and those at the end waited no longer than those before."""
-        due = [due for due, _ in self.waits]
-        if not due:
+        if not self.waits:
             return False
-        third = (max(due) - min(due)) / 3
-        middle = [wait for at, wait in self.waits if min(due) + third <= at < max(due) - third]
-        last = [wait for at, wait in self.waits if at >= max(due) - third]
-        grows = float(np.median(last)) > GROWTH * float(np.median(middle or last)) + SLACK_S
+        first, last = min(self.waits)[0], max(self.waits)[0]
+        third = (last - first) / 3
+        middle = [wait for due, wait in self.waits if first + third <= due < last - third]
+        ending = [wait for due, wait in self.waits if due >= last - third]
+        grows = float(np.median(ending)) > GROWTH * float(np.median(middle or ending)) + SLACK_S
         return not grows and self.late_s < LATE_S
 
 
@@ -154,9 +154,7 @@ class Load:
         while self.missing and time.monotonic() < self.last + PATIENCE_S / 5:
             await asyncio.sleep(0.05)
         if self.missing:
-            reason = (
-                f"{self.missing} deliveries never came, such as {next(iter(self._stretches))}"
-            )
+            reason = f"{self.missing} deliveries never came, such as {next(iter(self._stretches))}"
             raise JobBenchError("lost", reason)
 
     async def _receive(self, at: int) -> None:
