@@ -1,9 +1,6 @@
 """`tamis run` in a process of its own, as people run it, to be timed from outside."""
 
-import os
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +10,7 @@ from pathlib import Path
 from tamis.catalog import Catalog
 from tamis.connectors.outbox import Outbox
 from tamis.errors import TamisError
+from tamis.launched import LOG, launched
 from tamis.status import StatusError, read_status
 from tamis.subscription import NewSubscription
 
@@ -82,24 +80,6 @@ class JobFolder:
             process.wait(PATIENCE_S)
 
 
-@contextmanager
-def launched(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A command with the settings of a folder, in a process group of its own, which is gone afterwards."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
-    environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [sys.executable, "-m", "tamis.cli", *arguments, "--config", str(folder / "tamis.toml")]
-    with (folder / "log").open("ab") as log:
-        process = subprocess.Popen(
-            command, stdout=log, stderr=log, cwd=folder, env=environment, start_new_session=True
-        )
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-
 @dataclass(frozen=True)
 class RunningJob:
     """A job that runs."""
@@ -120,7 +100,7 @@ class RunningJob:
         end = time.monotonic() + PATIENCE_S
         while not condition():
             if self.process.poll() is not None or time.monotonic() > end:
-                last = (self.folder.path / "log").read_text(errors="replace")[-2000:]
+                last = (self.folder.path / LOG).read_text(errors="replace")[-2000:]
                 raise JobBenchError("no-progress", f"the job got nowhere; the end of its log:\n{last}")
             time.sleep(0.02)
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -11,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tamis.access import NewToken, Role
-from tamis.bench.running_job import PATIENCE_S, SETTINGS, JobBenchError, launched, unexpected
+from tamis.bench.running_job import PATIENCE_S, SETTINGS, JobBenchError, unexpected
 from tamis.catalog import Catalog
 from tamis.client import Client, ClientError
+from tamis.launched import LOG, free_port, launched
 from tamis.status import StatusError, read_status
 from tamis.subscription import NewSubscription
 
@@ -36,7 +36,7 @@ class ServiceFolder:
     def make(cls, path: Path, queries: Sequence[str], subscribers: int) -> "ServiceFolder":
         """A catalog with these queries as `s1`, `s2` and so on, the subscribers in turns."""
         path.mkdir(parents=True)
-        port = _free_port()
+        port = free_port()
         (path / "tamis.toml").write_text(f"{SETTINGS}\n[serve]\nport = {port}\n")
         names = [f"trader {number}" for number in range(1, subscribers + 1)]
         with Catalog(str(path / "tamis.db")) as catalog:
@@ -84,7 +84,7 @@ class RunningService:
         end = time.monotonic() + PATIENCE_S
         while not self._job_runs():
             if self.process.poll() is not None or time.monotonic() > end:
-                last = (self.folder.path / "log").read_text(errors="replace")[-2000:]
+                last = (self.folder.path / LOG).read_text(errors="replace")[-2000:]
                 raise JobBenchError("no-progress", f"the service got nowhere; the end of its log:\n{last}")
             time.sleep(0.05)
 
@@ -112,10 +112,3 @@ class RunningService:
         except ClientError:
             return None
         return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
