@@ -111,7 +111,8 @@ class ServeResult:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return _rounded(asdict(self))
+        told: dict[str, Any] = _rounded(asdict(self))
+        return told
 
 
 def measure(workload: ServeWorkload, *, report: Report | None = None, say: Say | None = None) -> ServeResult:
@@ -129,7 +130,8 @@ def measure(workload: ServeWorkload, *, report: Report | None = None, say: Say |
             async with Load(folder, index, workload.messages()) as load:
                 await load.publish(min(WARM_UP_RATE, workload.rate or WARM_UP_RATE), WARM_UP_S, show)
                 stretch = await _hold(load, workload, show, told)
-                kill, wrong = None, []
+                kill: KillResult | None = None
+                wrong: list[str] = []
                 if workload.kill:
                     kill, wrong = await _kill(load, workload, stretch.rate, services, service, show)
                 if load.strange:

@@ -110,8 +110,9 @@ class Demo:
 
         async def done() -> bool:
             totals = await self._totals()
-            read = totals.get("read", 0) >= self._party.published
-            return read and len(self._party.arrivals) >= totals["deliveries"]
+            if not totals or totals["read"] < self._party.published:
+                return False
+            return bool(len(self._party.arrivals) >= totals["deliveries"])
 
         await _until(done)
 
