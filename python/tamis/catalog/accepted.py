@@ -4,8 +4,9 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select
 
 from tamis.catalog import rows
 from tamis.catalog.database import Database
@@ -81,12 +82,12 @@ class Accepted:
         )
 
 
-def _fetch(wanted: Select[tuple[str, str]], connection: Connection) -> Sequence[Row[tuple[str, str]]]:
-    return connection.execute(wanted).all()
+def _fetch(wanted: Select[Any], connection: Connection) -> list[dict[str, str]]:
+    return [{"of_source": row.source, "of_id": row.id} for row in connection.execute(wanted)]
 
 
-def _remove(some: Sequence[Row[tuple[str, str]]], connection: Connection) -> None:
+def _remove(some: Sequence[dict[str, str]], connection: Connection) -> None:
     one = delete(accepted).where(
         accepted.c.source == bindparam("of_source"), accepted.c.id == bindparam("of_id")
     )
-    connection.execute(one, [{"of_source": source, "of_id": id} for source, id in some])
+    connection.execute(one, some)
