@@ -32,6 +32,7 @@ endif
 
 build: $(VENV)/.built
 
+# Ends by itself; with KEEP=1, at Ctrl-C.
 demo: build java
 	@$(BIN)/python -m tamis.demo
 

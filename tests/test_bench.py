@@ -106,6 +106,19 @@ def test_bench_latency_ends_with_json() -> None:
     assert result["start_ratio"] == pytest.approx(result["start_s"] / result["empty_start_s"], rel=1e-3)
 
 
+@pytest.mark.soak
+def test_bench_serve_ends_with_json() -> None:
+    sizes = {"rate": 50, "seconds": 6, "subscriptions": 2_000, "subscribers": 3}
+    options = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "tamis.cli", "bench", "serve", "--kill", *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert (result["wrong"], result["messages"], result["distinct"]) == ([], 300, 2_000)
+    assert 0 < result["median_s"] <= result["p90_s"] <= result["p99_s"] <= result["most_s"]
+    assert result["kill"]["messages"] == 150
+    assert result["kill"]["again"] >= result["kill"]["deliveries"] > 0
+
+
 def test_lxml_confirms_and_would_notice_a_difference() -> None:
     options = StockOptions(5_000, 200, 100)
     messages, subscriptions = (
@@ -203,7 +216,7 @@ def test_the_workloads_of_the_project_say_what_they_need() -> None:
     for path in BENCHES.glob("*.toml"):
         for run in tomllib.loads(path.read_text("utf-8"))["run"]:
             names.add(run["name"])
-            if not {"growth", "upkeep", "latency"} & run.keys():
+            if not {"growth", "upkeep", "latency", "serve"} & run.keys():
                 assert "matches" in run, run["name"]
                 assert (
                     {"stock", "spark", "transform"} & run.keys()

@@ -179,6 +179,9 @@ def test_the_demo_shows_whom_messages_reach() -> None:
         "refused: `AND`",
         "is a dead letter",
         "+ second reader",
-        "5 messages",
+        "The page: http://127.0.0.1:",
+        "Log in with tamis_",
+        "1 dead;",
+        "all received",
     ):
         assert told in done.stdout

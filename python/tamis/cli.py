@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 import tamis
-from tamis import dead_letters, run, status_command, subscriptions, tokens_command
+from tamis import dead_letters, exchange, run, status_command, subscriptions, tokens_command
 from tamis.bench import command as bench
 from tamis.dtd_file import read_schema
 from tamis.errors import marked
@@ -79,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser("dead-letters", help="which messages were refused, and why? try them again")
     )
     serve.add_arguments(commands.add_parser("serve", help="run the service: subscribe, publish, receive"))
+    exchange.add_publish_arguments(commands.add_parser("publish", help="send messages to a service"))
+    exchange.add_receive_arguments(commands.add_parser("receive", help="deliveries of a service"))
     tokens_command.add_arguments(commands.add_parser("tokens", help="who may use the service?"))
     workload.add_arguments(
         commands.add_parser("generate", help="documents and queries to try and measure with")

@@ -4,7 +4,8 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -23,6 +24,8 @@ from tamis.connectors.replay import Mark, Replays, choose
 from tamis.connectors.transcode import HEAD_BYTES, encoding_of
 from tamis.errors import marked
 from tamis.printable import printable
+from tamis.remote import RemoteError, add_url, client_of, url_of
+from tamis.remote_letters import RemoteLetters
 from tamis.settings import Settings, load_settings
 
 TITLES = ("letter", "received", "tenant", "source", "message", "reason", "replayed")
@@ -66,6 +69,7 @@ def _command(commands: Any, name: str, run: Any, text: str) -> Any:
     command.add_argument(
         "--dead-letters", metavar="URL", help="where they are, if not where the settings say"
     )
+    add_url(command)
     command.set_defaults(run=run)
     return command
 
@@ -89,8 +93,55 @@ def _since(text: str) -> datetime:
     return time if time.tzinfo else time.astimezone()
 
 
-def _settings(options: argparse.Namespace) -> Settings:
-    return load_settings(options.config, {"dead_letters": options.dead_letters})
+class LocalLetters:
+    """The dead letters of a job, where its settings say."""
+
+    def __init__(self, settings: Settings, inbox: Path | None = None) -> None:
+        """`inbox` is where letters are put back, whatever their source."""
+        self._letters = DeadLetters(settings.dead_letters)
+        self._replays = Replays(self._letters)
+        self._inboxes = {one.name: one.path for one in settings.sources if isinstance(one, DirectorySource)}
+        self._inbox = inbox
+
+    def newest(self, wanted: Wanted, limit: int) -> list[dict[str, Any]]:
+        """So many rows at most, the newest first."""
+        marks = self._replays.marks()
+        found = islice(self._letters.letters(wanted), limit)
+        return [_row(letter, marks.get(letter.key)) for letter in found]
+
+    def one(self, key: str) -> tuple[dict[str, Any], bytes]:
+        """A letter, by its key or the id of its message, and the bytes of its message."""
+        letter = self._letters.one(key)
+        return _row(letter, self._replays.marks().get(letter.key)), self._letters.raw(letter)
+
+    def replay(self, wanted: Wanted, *, again: bool) -> tuple[int, Iterable[str]]:
+        """How many were put back into their inboxes, and why others were not."""
+        with self._replays.locked():
+            self._replays.finish()
+            chosen, refused = choose(
+                self._letters.letters(wanted),
+                self._replays.marks(),
+                lambda letter: self._inbox or self._inboxes.get(letter.source),
+                again=again,
+            )
+            self._replays.replay_all(chosen)
+        return len(chosen), refused
+
+
+@contextmanager
+def _letters(
+    options: argparse.Namespace, inbox: Path | None = None
+) -> Iterator[LocalLetters | RemoteLetters]:
+    """Those of a service where one is meant, else those of a job: both have the same verbs."""
+    local = options.config is not None or options.dead_letters is not None
+    if local or url_of(options) is None:
+        settings = load_settings(options.config, {"dead_letters": options.dead_letters})
+        yield LocalLetters(settings, inbox)
+    elif inbox is not None:
+        raise RemoteError("no-inbox", "a service puts letters back where they came from: leave --to out")
+    else:
+        with RemoteLetters(client_of(options)) as letters:
+            yield letters
 
 
 def _wanted(options: argparse.Namespace, keys: Iterable[str] = ()) -> Wanted:
@@ -99,29 +150,28 @@ def _wanted(options: argparse.Namespace, keys: Iterable[str] = ()) -> Wanted:
 
 def list_(options: argparse.Namespace) -> int:
     """`tamis dead-letters list`."""
-    letters = DeadLetters(_settings(options).dead_letters)
-    found = list(islice(letters.letters(_wanted(options)), options.limit + 1))
+    with _letters(options) as letters:
+        found = letters.newest(_wanted(options), options.limit + 1)
     shown = found[: options.limit][::-1]
-    marks = Replays(letters).marks()
     if options.json:
-        for letter in shown:
-            print(json.dumps(_plain(letter, marks.get(letter.key)), ensure_ascii=False))
+        for row in shown:
+            print(json.dumps(row, ensure_ascii=False))
     else:
-        Console().print(_table(shown, marks))
+        Console().print(_table(shown))
     if len(found) > len(shown):
         print("There are older ones: narrow the list down, or raise --limit.", file=sys.stderr)
     return 0
 
 
-def _plain(letter: Letter, mark: Mark | None) -> dict[str, Any]:
+def _row(letter: Letter, mark: Mark | None) -> dict[str, Any]:
     value = {"letter": letter.key, **asdict(letter), "received": letter.received.isoformat()}
     del value["part"], value["row"]
     return {**value, "replayed": mark.time if mark else None}
 
 
-def _table(letters: Sequence[Letter], marks: Mapping[str, Mark]) -> Table:
+def _table(letters: Sequence[Mapping[str, Any]]) -> Table:
     """A column that has nothing to tell takes no room."""
-    rows = [_cells(letter, marks.get(letter.key)) for letter in letters]
+    rows = [_cells(letter) for letter in letters]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     shown = [name for name in TITLES if not rows or any(row[name] for row in rows)]
     for name in shown:
@@ -135,35 +185,31 @@ def _table(letters: Sequence[Letter], marks: Mapping[str, Mark]) -> Table:
     return table
 
 
-def _cells(letter: Letter, mark: Mark | None) -> dict[str, str]:
-    place = f" (line {letter.line}, column {letter.column})" if letter.line is not None else ""
-    if letter.subscription is not None:
-        place = f" (for the subscription {letter.subscription})"
-    replayed = "yes" if mark else ""
-    values = (letter.key, _time(letter.received), letter.tenant, letter.source, letter.id)
-    return dict(zip(TITLES, (*values, f"{letter.code}: {letter.reason}{place}", replayed), strict=True))
-
-
-def _time(time: datetime) -> str:
-    return f"{time.astimezone(UTC):%m-%d %H:%M}"
+def _cells(letter: Mapping[str, Any]) -> dict[str, str]:
+    place = f" (line {letter['line']}, column {letter['column']})" if letter["line"] is not None else ""
+    if letter["subscription"] is not None:
+        place = f" (for the subscription {letter['subscription']})"
+    replayed = "yes" if letter["replayed"] else ""
+    received = datetime.fromisoformat(letter["received"]).astimezone(UTC)
+    values = (letter["letter"], f"{received:%m-%d %H:%M}", letter["tenant"], letter["source"], letter["id"])
+    reason = f"{letter['code']}: {letter['reason']}{place}"
+    return dict(zip(TITLES, (*values, reason, replayed), strict=True))
 
 
 def show(options: argparse.Namespace) -> int:
     """`tamis dead-letters show LETTER`."""
-    letters = DeadLetters(_settings(options).dead_letters)
-    letter = letters.one(options.key)
-    raw = letters.raw(letter)
+    with _letters(options) as letters:
+        letter, raw = letters.one(options.key)
     if options.raw:
         sys.stdout.buffer.write(raw)
         sys.stdout.buffer.flush()
         return 0
-    value = _plain(letter, Replays(letters).marks().get(letter.key))
-    for name, told in value.items():
+    for name, told in letter.items():
         if told is not None:
             print(f"{name:9} {printable(str(told))}")
     print(f"{'bytes':9} {len(raw)}")
-    if letter.line is not None and letter.column is not None:
-        print("\n".join(map(printable, marked(_text(raw), letter.line, letter.column).split("\n"))))
+    if letter["line"] is not None and letter["column"] is not None:
+        print("\n".join(map(printable, marked(_text(raw), letter["line"], letter["column"]).split("\n"))))
     return 0
 
 
@@ -178,24 +224,14 @@ def _text(raw: bytes) -> str:
 
 def replay(options: argparse.Namespace) -> int:
     """`tamis dead-letters replay LETTER…`."""
-    settings = _settings(options)
     wanted = _wanted(options, options.keys)
     if wanted == Wanted() and not options.all:
         print("tamis: name letters, narrow them down, or say --all", file=sys.stderr)
         return 2
-    letters = DeadLetters(settings.dead_letters)
-    inboxes = {one.name: one.path for one in settings.sources if isinstance(one, DirectorySource)}
-    replays = Replays(letters)
-    with replays.locked():
-        replays.finish()
-        chosen, refused = choose(
-            letters.letters(wanted),
-            replays.marks(),
-            lambda letter: options.to or inboxes.get(letter.source),
-            again=options.again,
-        )
-        replays.replay_all(chosen)
-    for reason in refused:
+    with _letters(options, options.to) as letters:
+        count, refused = letters.replay(wanted, again=options.again)
+    reasons = list(refused)
+    for reason in reasons:
         print(f"tamis: {printable(reason)}", file=sys.stderr)
-    print(f"{len(chosen)} replayed, {len(refused)} not")
-    return 1 if refused or not chosen else 0
+    print(f"{count} replayed, {len(reasons)} not")
+    return 1 if reasons or not count else 0

@@ -91,6 +91,10 @@ class ServeSettings:
     """Bytes of one request, likewise."""
     backlog: int = 100_000
     """Messages that may wait in an inbox; then no more are accepted."""
+    timeout: float = 60.0
+    """Seconds that the head of a request may take to arrive, then its body, and an answer to be read."""
+    keep: float = 7.0
+    """Days for which it is remembered what was accepted and delivered."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.job, bool):
@@ -98,6 +102,9 @@ class ServeSettings:
         for name in ("rate", "body", "backlog"):
             if getattr(self, name) < 1:
                 raise SettingsError("bad-setting", f"[serve]: {name} is at least 1")
+        for name in ("timeout", "keep"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise SettingsError("bad-setting", f"[serve]: {name} is more than 0")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tamis import subscription_lines as lines
 from tamis.errors import QueryError, marked
 from tamis.namespaces import read_namespaces
 from tamis.progress import Report, bar
+from tamis.remote import RemoteCatalog, RemoteError, add_url, client_of, url_of
 from tamis.settings import load_settings
 from tamis.subscription import Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
 
@@ -68,21 +69,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     prefixes = commands.add_parser("prefixes", help="prefix maps that subscriptions share by name")
     kinds = prefixes.add_subparsers(required=True, metavar="COMMAND")
-    command = _command(kinds, "put", put_prefixes, "add a prefix map, or change it and its users")
+    command = _command(
+        kinds, "put", put_prefixes, "add a prefix map, or change it and its users", served=False
+    )
     command.add_argument("name")
     command.add_argument("file", type=read_namespaces, metavar="FILE", help='TOML: `prefix = "uri"`')
-    _command(kinds, "list", list_prefixes, "prefix maps as JSON lines", all_tenants=True)
-    command = _command(kinds, "remove", remove_prefixes, "remove a prefix map that nobody uses")
+    _command(kinds, "list", list_prefixes, "prefix maps as JSON lines", all_tenants=True, served=False)
+    command = _command(kinds, "remove", remove_prefixes, "remove a prefix map that nobody uses", served=False)
     command.add_argument("name")
 
 
-def _command(commands: Any, name: str, run: Any, text: str, *, all_tenants: bool = False) -> Any:
+def _command(
+    commands: Any, name: str, run: Any, text: str, *, all_tenants: bool = False, served: bool = True
+) -> Any:
+    """`served`: whether it can be had from a service, too."""
     command = commands.add_parser(name, help=text)
-    command.add_argument(
+    place = command.add_mutually_exclusive_group()
+    place.add_argument(
         "--catalog",
         metavar="URL",
         help="sqlite:///FILE or postgresql://USER@HOST/NAME; TAMIS_CATALOG or tamis.toml unless given",
     )
+    if served:
+        add_url(place)
     if name != "import":
         help = "all unless given" if all_tenants else "the one without a name unless given"
         command.add_argument("--tenant", default=None if all_tenants else "", metavar="NAME", help=help)
@@ -99,6 +108,15 @@ def _add_content(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--delivery-target", metavar="TARGET", help="where deliveries go; outbox unless given"
     )
+
+
+def _subscriptions(options: argparse.Namespace) -> "Catalog | RemoteCatalog":
+    """Those of a service where one is meant, else those of a catalog: both have the same verbs."""
+    if options.catalog is None and url_of(options) is not None:
+        if getattr(options, "tenant", None):
+            raise RemoteError("other-tenant", "the token says which tenant's subscriptions they are")
+        return RemoteCatalog(client_of(options))
+    return _catalog(options)
 
 
 def _catalog(options: argparse.Namespace) -> "Catalog":
@@ -121,14 +139,14 @@ def add(options: argparse.Namespace) -> int:
         namespaces=_namespaces(options) or {},
         delivery_target=options.delivery_target or asked.delivery_target,
     )
-    with _catalog(options) as catalog, _query_told(options.query) as told:
+    with _subscriptions(options) as catalog, _query_told(options.query) as told:
         print(catalog.add(asked).id)
     return told.code
 
 
 def change(options: argparse.Namespace) -> int:
     """`tamis subscriptions change ID`."""
-    with _catalog(options) as catalog, _query_told(options.query) as told:
+    with _subscriptions(options) as catalog, _query_told(options.query) as told:
         changed = catalog.change(
             options.id,
             tenant=options.tenant,
@@ -162,16 +180,18 @@ def _query_told(query: str | None) -> Iterator[_Told]:
 
 def show(options: argparse.Namespace) -> int:
     """`tamis subscriptions show ID…`."""
-    with _catalog(options) as catalog:
+    with _subscriptions(options) as catalog:
         for id in options.ids:
             found = dataclasses.asdict(catalog.get(id, tenant=options.tenant))
+            # It has a meaning to the index only.
+            del found["number"]
             print(json.dumps(found, indent=2, ensure_ascii=False, default=datetime.isoformat))
     return 0
 
 
 def pause(options: argparse.Namespace) -> int:
     """`tamis subscriptions pause ID…`."""
-    with _catalog(options) as catalog:
+    with _subscriptions(options) as catalog:
         for id in options.ids:
             catalog.pause(id, tenant=options.tenant)
     return 0
@@ -179,7 +199,7 @@ def pause(options: argparse.Namespace) -> int:
 
 def resume(options: argparse.Namespace) -> int:
     """`tamis subscriptions resume ID…`."""
-    with _catalog(options) as catalog:
+    with _subscriptions(options) as catalog:
         for id in options.ids:
             catalog.resume(id, tenant=options.tenant)
     return 0
@@ -188,7 +208,7 @@ def resume(options: argparse.Namespace) -> int:
 def remove(options: argparse.Namespace) -> int:
     """`tamis subscriptions remove ID…`."""
     missing = 0
-    with _catalog(options) as catalog:
+    with _subscriptions(options) as catalog:
         for id in options.ids:
             if not catalog.remove(id, tenant=options.tenant):
                 missing += 1
@@ -198,7 +218,7 @@ def remove(options: argparse.Namespace) -> int:
 
 def list_(options: argparse.Namespace) -> int:
     """`tamis subscriptions list`."""
-    with _catalog(options) as catalog:
+    with _subscriptions(options) as catalog:
         found = catalog.list(
             tenant=options.tenant,
             subscriber=options.subscriber,
@@ -231,7 +251,7 @@ def import_(options: argparse.Namespace) -> int:
         print(f"{options.file}:{_told(refusal)}", file=sys.stderr)
 
     # Open the file first: a wrong name must not make a catalog.
-    with _opened(options.file) as file, _catalog(options) as catalog, bar("importing") as report:
+    with _opened(options.file) as file, _subscriptions(options) as catalog, bar("importing") as report:
         size = options.file.stat().st_size if options.file.is_file() else 0
         done = catalog.import_(lines.read(_counted(file, size, report)), refused)
     print(f"{done.added} added, {done.changed} changed, {done.unchanged} as before, {done.refused} refused")
@@ -264,7 +284,7 @@ def _counted(file: BinaryIO, size: int, report: Report) -> Iterator[bytes]:
 
 def export(options: argparse.Namespace) -> int:
     """`tamis subscriptions export`."""
-    with _catalog(options) as catalog:
+    with _subscriptions(options) as catalog:
         written = (lines.write(item) for item in catalog.export(tenant=options.tenant))
         if options.output is None:
             sys.stdout.writelines(f"{line}\n" for line in written)

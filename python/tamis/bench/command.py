@@ -1,4 +1,4 @@
-"""`tamis bench filter`, `transform`, `stock`, `spark` and `latency`."""
+"""`tamis bench filter`, `transform`, `stock`, `spark`, `latency` and `serve`."""
 
 import argparse
 import json
@@ -75,6 +75,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--starts", type=int, default=3, metavar="N", help="3 unless given")
     command.set_defaults(run=run_latency)
+
+    command = commands.add_parser("serve", help="the service: its highest rate, and what one waits for at it")
+    command.add_argument(
+        "--subscriptions", type=int, default=50_000, metavar="N", help="50000 unless given, all distinct"
+    )
+    command.add_argument("--subscribers", type=int, default=20, metavar="N", help="who share them; 20")
+    command.add_argument("--seconds", type=int, default=60, metavar="N", help="60 unless given")
+    command.add_argument("--rate", type=int, metavar="N", help="messages a second, instead of the highest")
+    command.add_argument("--kill", action="store_true", help="then kill it hard, at half the rate")
+    command.set_defaults(run=run_serve)
 
 
 def _add_shared(command: argparse.ArgumentParser) -> None:
@@ -158,6 +168,23 @@ def run_latency(options: argparse.Namespace) -> int:
     with bar("latency") as report:
         result = latency.measure(workload, report=report)
     Console(width=None if sys.stdout.isatty() else 120).print(latency.table(result))
+    print(json.dumps(result.as_dict()))
+    return 1 if result.wrong else 0
+
+
+def run_serve(options: argparse.Namespace) -> int:
+    """`tamis bench serve`."""
+    try:
+        from tamis.bench import serve
+    except ImportError as error:
+        advice = f"measuring needs {error.name}: pip install 'tamis[bench,serve]'"
+        raise WorkloadError("no-service", advice) from error
+    workload = serve.ServeWorkload(
+        options.subscriptions, options.subscribers, options.seconds, options.rate, options.kill
+    )
+    with bar("serve") as report:
+        result = serve.measure(workload, report=report, say=lambda line: print(line, flush=True))
+    Console(width=None if sys.stdout.isatty() else 120).print(serve.table(result))
     print(json.dumps(result.as_dict()))
     return 1 if result.wrong else 0
 

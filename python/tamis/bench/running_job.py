@@ -1,9 +1,6 @@
 """`tamis run` in a process of its own, as people run it, to be timed from outside."""
 
-import os
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +10,7 @@ from pathlib import Path
 from tamis.catalog import Catalog
 from tamis.connectors.outbox import Outbox
 from tamis.errors import TamisError
+from tamis.launched import LOG, launched
 from tamis.status import StatusError, read_status
 from tamis.subscription import NewSubscription
 
@@ -46,7 +44,7 @@ class JobFolder:
         with Catalog(str(self.path / "tamis.db")) as catalog:
             catalog.add(EVERYTHING)
             lines = (NewSubscription("trader", query, id=f"s{n}") for n, query in enumerate(subscriptions))
-            catalog.import_(enumerate(lines), _unexpected)
+            catalog.import_(enumerate(lines), unexpected)
 
     def publish(self, name: str, message: bytes) -> float:
         """Let a message enter; when it did."""
@@ -76,21 +74,10 @@ class JobFolder:
     @contextmanager
     def running(self) -> Iterator["RunningJob"]:
         """The job, stopped afterwards."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
-        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-        with (self.path / "log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tamis.cli", "run", "--config", str(self.path / "tamis.toml")],
-                stdout=log, stderr=log, cwd=self.path, env=environment, start_new_session=True,
-            )  # fmt: skip
-            try:
-                yield RunningJob(self, process)
-                process.terminate()
-                process.wait(PATIENCE_S)
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+        with launched(self.path, "run") as process:
+            yield RunningJob(self, process)
+            process.terminate()
+            process.wait(PATIENCE_S)
 
 
 @dataclass(frozen=True)
@@ -113,10 +100,11 @@ class RunningJob:
         end = time.monotonic() + PATIENCE_S
         while not condition():
             if self.process.poll() is not None or time.monotonic() > end:
-                last = (self.folder.path / "log").read_text(errors="replace")[-2000:]
+                last = (self.folder.path / LOG).read_text(errors="replace")[-2000:]
                 raise JobBenchError("no-progress", f"the job got nowhere; the end of its log:\n{last}")
             time.sleep(0.02)
 
 
-def _unexpected(refusal: object) -> None:
+def unexpected(refusal: object) -> None:
+    """What comes of a subscription that should not have been refused."""
     raise JobBenchError("refused", f"a generated subscription was refused: {refusal}")

@@ -52,6 +52,8 @@ def run_suite(folder: Path, *, only: Sequence[str] = (), rounds: int) -> Iterato
                     _spark(run, outcome, rounds)
                 elif "latency" in run:
                     outcome.figures, outcome.checks, outcome.problems = latency.run(run)
+                elif "serve" in run:
+                    outcome.figures, outcome.checks, outcome.problems = _serve(run)
                 elif "upkeep" in run:
                     outcome.figures, outcome.checks = upkeep.run(run, rounds=rounds)
                 else:
@@ -80,6 +82,13 @@ def _spark(run: Mapping[str, Any], outcome: Outcome, rounds: int) -> None:
     from tamis.bench import spark
 
     outcome.figures, outcome.checks, outcome.problems = spark.run(run, rounds=rounds)
+
+
+def _serve(run: Mapping[str, Any]) -> tuple[dict[str, Any], list[Check], list[str]]:
+    # Not for everybody who measures: it takes a web framework and a JVM.
+    from tamis.bench import serve
+
+    return serve.run(run)
 
 
 def _checks(run: Mapping[str, Any], result: Result, earlier: Mapping[str, Result]) -> Iterator[Check]:

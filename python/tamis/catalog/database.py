@@ -1,9 +1,10 @@
 """The database of a catalog: opened by URL, migrated, read and written in transactions."""
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,6 +58,9 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = _parsed(url)
         self._engine = _engine(self._url)
+        # SQLite has one writer at a time, and others look again after a while: ours wait in a row instead.
+        row = self._url.get_backend_name() == "sqlite"
+        self._row: AbstractContextManager[object] = threading.Lock() if row else nullcontext()
         try:
             self._retried(self._migrate)
         except BaseException:
@@ -75,7 +79,7 @@ class Database:
         """
 
         def attempt() -> Result:
-            with self._engine.connect().execution_options(writes=True) as connection:
+            with self._row, self._engine.connect().execution_options(writes=True) as connection:
                 with connection.begin() as transaction:
                     row = schema.catalog.c
                     taken = update(schema.catalog).values(version=row.version + 1)
@@ -97,7 +101,11 @@ class Database:
         """
 
         def attempt() -> Result:
-            with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+            with (
+                self._row,
+                self._engine.connect().execution_options(writes=True) as connection,
+                connection.begin(),
+            ):
                 return work(connection)
 
         return self._retried(attempt)

@@ -78,6 +78,17 @@ class Mailbox:
         self._database.write_aside(partial(_mark, manifest))
         return count
 
+    def forget_manifests(self, manifests: Collection[str]) -> None:
+        """Publications that are in the outbox no more."""
+        wanted = list(manifests)
+
+        def work(connection: Connection) -> None:
+            for at in range(0, len(wanted), IDS):
+                gone = tailed.c.manifest.in_(wanted[at : at + IDS])
+                connection.execute(delete(tailed).where(gone))
+
+        self._database.write_aside(work)
+
     def waiting(
         self, tenant: str, subscriber: str, *, after: int = 0, limit: int = 100
     ) -> Sequence[Delivery]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -177,10 +178,16 @@ class AsyncClient:
     # Looking after it.
 
     async def dead_letters(
-        self, *, source: str | None = None, code: str | None = None, limit: int = 100
+        self,
+        *,
+        source: str | None = None,
+        code: str | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
     ) -> list[Json]:
-        """The newest dead letters."""
-        return await self._send(calls.dead_letters(source=source, code=code, limit=limit))
+        """The newest dead letters; `since` is when they were received."""
+        call = calls.dead_letters(source=source, code=code, since=since, limit=limit)
+        return await self._send(call)
 
     async def dead_letter(self, key: str) -> Json:
         """One dead letter, with the bytes of its message in base64."""
@@ -192,10 +199,11 @@ class AsyncClient:
         *,
         source: str | None = None,
         code: str | None = None,
+        since: datetime | None = None,
         again: bool = False,
     ) -> Json:
         """Put messages of dead letters back into the inbox of their source."""
-        call = calls.replay(letters=list(letters), source=source, code=code, again=again)
+        call = calls.replay(letters=list(letters), source=source, code=code, since=since, again=again)
         return await self._send(call)
 
     async def status(self) -> Json:

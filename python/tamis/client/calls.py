@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -152,6 +153,10 @@ def _given(**values: Any) -> Json:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _told(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
+
+
 def _place(id: str) -> str:
     return f"/v1/subscriptions/{quote(id)}"
 
@@ -225,7 +230,8 @@ def acknowledge(ids: Iterable[str], until: int | None, subscriber: str | None) -
     )
 
 
-def dead_letters(**wanted: Any) -> Call[list[Json]]:
+def dead_letters(since: datetime | None, **wanted: Any) -> Call[list[Json]]:
+    wanted["since"] = _told(since)
     return Call("GET", "/v1/dead-letters", lambda response: list(response.json()["letters"]), params=wanted)
 
 
@@ -233,8 +239,9 @@ def dead_letter(key: str) -> Call[Json]:
     return Call("GET", f"/v1/dead-letters/{quote(key)}", _object)
 
 
-def replay(**wanted: Any) -> Call[Json]:
-    return Call("POST", "/v1/dead-letters/replay", _object, json=_given(**wanted))
+def replay(since: datetime | None, **wanted: Any) -> Call[Json]:
+    asked = _given(since=_told(since), **wanted)
+    return Call("POST", "/v1/dead-letters/replay", _object, json=asked)
 
 
 def status() -> Call[Json]:

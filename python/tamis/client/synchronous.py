@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -176,10 +177,16 @@ class Client:
     # Looking after it.
 
     def dead_letters(
-        self, *, source: str | None = None, code: str | None = None, limit: int = 100
+        self,
+        *,
+        source: str | None = None,
+        code: str | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
     ) -> list[Json]:
-        """The newest dead letters."""
-        return self._send(calls.dead_letters(source=source, code=code, limit=limit))
+        """The newest dead letters; `since` is when they were received."""
+        call = calls.dead_letters(source=source, code=code, since=since, limit=limit)
+        return self._send(call)
 
     def dead_letter(self, key: str) -> Json:
         """One dead letter, with the bytes of its message in base64."""
@@ -191,10 +198,11 @@ class Client:
         *,
         source: str | None = None,
         code: str | None = None,
+        since: datetime | None = None,
         again: bool = False,
     ) -> Json:
         """Put messages of dead letters back into the inbox of their source."""
-        call = calls.replay(letters=list(letters), source=source, code=code, again=again)
+        call = calls.replay(letters=list(letters), source=source, code=code, since=since, again=again)
         return self._send(call)
 
     def status(self) -> Json:

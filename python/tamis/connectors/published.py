@@ -163,6 +163,22 @@ class PublishedDirectory:
         streams = [_timed(list(group)) for _, group in groupby(sorted(known), key=lambda one: one[0])]
         return heapq.merge(*streams)
 
+    def older(self, before: datetime) -> list[str]:
+        """Manifests from before a time, but for the last of each checkpoint: its batch may be run again."""
+        named = [(changed, name) for changed, name in self._in_order()]
+        last = {name.rpartition("-")[0]: name for _, name in named}
+        limit = before.timestamp() * 1e9
+        return [name for at, name in named if at < limit and name not in last.values()]
+
+    def remove(self, manifest: str) -> None:
+        """Let go of a batch that is published. What a crash leaves of its parts is left to a sweep."""
+        with self.place.locked():
+            known = self.named(manifest)
+            if known is not None:
+                self.place.remove(f"{MANIFESTS}/{manifest}")
+                for folder in {_folder(part.tenant, known.batch) for part in known.parts}:
+                    self.place.remove_folder(folder)
+
     def sweep(self, keep: Iterable[Batch], *, young: float = YOUNG) -> list[str]:
         """Remove what batches left that were never published, but for those to keep; what was removed.
 

@@ -1,11 +1,13 @@
-"""`make demo`: the whole pipeline on the shipped messages and subscriptions, with a change on the way."""
+"""`make demo`: the service with the shipped messages and subscriptions, a change on the way, and traffic."""
 
-import logging
-import tempfile
+import asyncio
+import base64
+import os
+import signal
+import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 from xml.dom import minidom
 
@@ -14,161 +16,192 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from tamis.catalog import Catalog
-from tamis.connectors.dead_letters import DeadLetters
-from tamis.connectors.outbox import Outbox
-from tamis.errors import QueryError, marked
-from tamis.live import batch_line
-from tamis.settings import Settings, load_settings
-from tamis.spark.job import Job
-from tamis.status import StatusBoard
-from tamis.subscription import NewSubscription
+from tamis.client import ClientError
+from tamis.demo.broker import Broker, serving
+from tamis.demo.party import Party
+from tamis.errors import TamisError, marked
 
 SHIPPED = files("tamis.demo")
 
-Condition = Callable[[], bool]
+LATE = "second reader"
+"""Who subscribes while the job runs."""
+
+TRAFFIC_S, LINES = 10, 5
+"""Seconds that the feed is shown for, and lines that tell of it."""
+
+AT_A_TIME = 5
+"""Messages of the feed, four times a second."""
+
+PATIENCE_S = 300.0
+"""Nothing here takes so long, unless something is wrong."""
 
 
 class Demo:
-    """A job in a folder of its own, and what is done to it."""
+    """What happens, step by step."""
 
-    def __init__(self, folder: Path, console: Console) -> None:
-        (folder / "tamis.toml").write_text("interval = 0.2\n[spark]\nmaster = 'local[2]'\n")
-        self.settings: Settings = load_settings(folder / "tamis.toml", environment={})
-        self.folder = folder
-        self.console = console
-        self.board = StatusBoard(self.settings.state, [source.name for source in self.settings.sources])
-        self.outbox = Outbox(folder / "outbox")
-        self.shown: set[str] = set()
-        self.published = 0
+    def __init__(self, broker: Broker, party: Party, console: Console) -> None:
+        self._broker = broker
+        self._party = party
+        self._console = console
+        self._shown = 0
+        names = sorted(path.name for path in (SHIPPED / "messages").iterdir())
+        self._messages = [(name, (SHIPPED / "messages" / name).read_bytes()) for name in names]
 
-    def run(self) -> None:
-        """Start, do the steps as their conditions come true, stop."""
-        self.board.on_report(
-            lambda report: self.console.print(Text(batch_line(report), "dim"), highlight=False)
-        )
-        with Catalog(self.settings.catalog) as catalog:
-            self.subscribe(catalog)
-            steps = self.steps(catalog)
-            waiting: list[Condition] = []
-            starting = self.console.status("starting Spark …")
+    async def run(self, keep: bool) -> None:
+        """All of it; with `keep`, traffic goes on until Ctrl-C."""
+        party = self._party
+        analyst = await self._subscribe()
+        self._tell_where(keep)
+        party.listen()
+        self._console.rule("Messages are published")
+        await party.publish(self._messages[:3])
+        with self._console.status("the job starts …"):
+            await self._all_delivered()
+        self._show("What their subscribers received")
+        self._show_forms(self._messages[0][0], ["news ticker", "weather map", "archive"])
+        self._console.rule("One that is cut off")
+        await party.publish(self._messages[3:4])
+        await self._all_delivered()
+        await self._show_letters()
+        self._console.rule("While the job runs, one subscribes and one leaves")
+        added = await party.subscribers[LATE].subscribe("/story[company]/headline")
+        await party.subscribers["analyst"].unsubscribe(analyst["id"])
+        self._print(Text.assemble(("+ ", "green"), f"{LATE}: {added['query']}"))
+        self._print(Text.assemble(("- ", "red"), f"analyst: {analyst['query']}"))
+        await party.publish(self._messages[4:])
+        await self._all_delivered()
+        self._show("What was received since then")
+        await self._show_traffic(keep)
+        await self._sum_up()
 
-            def is_over() -> bool:
-                starting.stop()
-                if waiting and not waiting[0]():
-                    return False
-                waiting[:] = [condition] if (condition := next(steps, None)) else []
-                return not waiting
-
-            starting.start()
-            Job(self.settings, self.board).run(until=is_over)
-        self.sum_up()
-
-    def subscribe(self, catalog: Catalog) -> None:
-        """Register the shipped subscriptions; one is refused."""
+    async def _subscribe(self) -> dict[str, Any]:
+        """Register the shipped subscriptions, of which one is refused; the analyst's."""
         given = tomllib.loads((SHIPPED / "subscriptions.toml").read_text("utf-8"))
         table = Table("subscriber", "query", title="Subscriptions", title_justify="left", show_lines=True)
-        for one in given["subscription"]:
-            new = NewSubscription(one["subscriber"], one["query"], namespaces=given["namespaces"])
-            try:
-                catalog.add(new)
-                table.add_row(new.subscriber, Text(new.query))
-            except QueryError as error:
-                spot = marked(new.query, error.line, error.column, width=50)
-                table.add_row(new.subscriber, Text(f"{spot}\nrefused: {error.reason}", style="red"))
-        self.console.print(table)
+        made = {}
+        with self._console.status("the service starts …"):
+            for one in given["subscription"]:
+                name, query = one["subscriber"], one["query"]
+                try:
+                    client = self._party.subscribers[name]
+                    made[name] = await client.subscribe(query, namespaces=given["namespaces"])
+                    table.add_row(name, Text(query))
+                except ClientError as error:
+                    if "position" not in error.detail:
+                        raise
+                    at = error.detail["position"]
+                    spot = marked(query, at["line"], at["column"], width=50)
+                    table.add_row(name, Text(f"{spot}\nrefused: {error.reason}", style="red"))
+        self._console.print(table)
+        return made["analyst"]
 
-    def steps(self, catalog: Catalog) -> Iterator[Condition]:
-        """What happens, each time until something is so."""
-        names = sorted(path.name for path in (SHIPPED / "messages").iterdir())
-        self.console.rule("Messages arrive in the inbox")
-        for name in names[:3]:
-            self.publish(name)
-        yield self.all_read
-        self.show("Deliveries in the outbox")
-        self.show_forms(names[0], ["news ticker", "weather map", "archive"])
-        self.console.rule("One that is cut off")
-        self.publish(names[3])
-        yield self.all_read
-        self.show_letters()
-        self.console.rule("While the job runs, one subscribes and one leaves")
-        added = catalog.add(NewSubscription("second reader", "/story[company]/headline"))
-        analyst = next(iter(catalog.list(subscriber="analyst")))
-        catalog.remove(analyst.id)
-        self.console.print(
-            Text.assemble(("+ ", "green"), f"{added.subscriber}: {added.query}"), highlight=False
-        )
-        self.console.print(
-            Text.assemble(("- ", "red"), f"{analyst.subscriber}: {analyst.query}"), highlight=False
-        )
-        self.publish(names[4])
-        yield self.all_read
-        self.show("Deliveries since then")
+    def _tell_where(self, keep: bool) -> None:
+        ending = "until Ctrl-C" if keep else "until this ends; `make demo KEEP=1` keeps it"
+        self._print(Text.assemble("The page: ", (self._broker.url, "bold"), f", {ending}"))
+        self._print(Text.assemble("Log in with ", (self._broker.admin, "bold")))
 
-    def publish(self, name: str) -> None:
-        """A message enters the inbox, by rename."""
-        inbox = self.folder / "inbox"
-        inbox.mkdir(exist_ok=True)
-        draft = inbox / f".{name}"
-        draft.write_bytes((SHIPPED / "messages" / name).read_bytes())
-        draft.rename(inbox / name)
-        self.published += 1
+    async def _totals(self) -> dict[str, Any]:
+        """What the job has done so far."""
+        job = (await self._party.admin.status())["job"]
+        return {} if job is None else job["sources"][0]["totals"]
 
-    def all_read(self) -> bool:
-        """Whether all that was published has gone through."""
-        return sum(source.totals.read for source in self.board.now().sources) >= self.published
+    async def _all_delivered(self) -> None:
+        """Until all that was published has gone through, and what comes of it has arrived."""
 
-    def show(self, title: str) -> None:
-        """Which message reached whom, of what is new in the outbox."""
+        async def done() -> bool:
+            totals = await self._totals()
+            if not totals or totals["read"] < self._party.published:
+                return False
+            return bool(len(self._party.arrivals) >= totals["deliveries"])
+
+        await _until(done)
+
+    def _show(self, title: str) -> None:
+        """Which message reached whom, of what is new."""
         reached: dict[str, list[str]] = {}
-        for row in self.deliveries():
-            if row["id"] not in self.shown:
-                self.shown.add(row["id"])
-                reached.setdefault(row["message"], []).append(row["subscriber"])
+        for arrival in self._party.arrivals[self._shown :]:
+            reached.setdefault(arrival.delivery.message, []).append(arrival.subscriber)
+        self._shown = len(self._party.arrivals)
         table = Table("message", "reached", title=title, title_justify="left", show_lines=True)
         for message, subscribers in sorted(reached.items()):
             table.add_row(message, "\n".join(sorted(subscribers)))
-        self.console.print(table)
+        self._console.print(table)
 
-    def deliveries(self) -> Iterator[dict[str, Any]]:
-        """All that is in the outbox."""
-        for publication in self.outbox.published():
-            for batch in self.outbox.read(publication):
-                yield from batch.to_pylist()
-
-    def show_forms(self, message: str, subscribers: Sequence[str]) -> None:
+    def _show_forms(self, message: str, subscribers: Sequence[str]) -> None:
         """One message, as several subscribers get it."""
-        rows = [row for row in self.deliveries() if row["message"] == message]
-        payloads = {row["subscriber"]: row["payload"] for row in rows}
+        payloads = {
+            arrival.subscriber: arrival.delivery.payload
+            for arrival in self._party.arrivals
+            if arrival.delivery.message == message
+        }
         title = f"{message} as {len(subscribers)} subscribers get it"
         table = Table(*subscribers, title=title, title_justify="left", expand=True)
         table.add_row(*(_indented(payloads[subscriber]) for subscriber in subscribers))
-        self.console.print(table)
+        self._console.print(table)
 
-    def show_letters(self) -> None:
+    async def _show_letters(self) -> None:
         """The dead letters, with the spot."""
-        letters = DeadLetters(self.settings.dead_letters)
-        for publication in letters.published():
-            for batch in letters.read(publication):
-                for row in batch.to_pylist():
-                    spot = marked(row["raw"].decode(), row["line"], row["column"], width=60)
-                    self.console.print(Text(f"{row['id']} is a dead letter: {row['reason']}\n{spot}", "red"))
+        admin = self._party.admin
+        for listed in await admin.dead_letters():
+            letter = await admin.dead_letter(listed["letter"])
+            raw = base64.b64decode(letter["base64"]).decode()
+            spot = marked(raw, letter["line"], letter["column"], width=60)
+            self._print(Text(f"{letter['message']} is a dead letter: {letter['reason']}\n{spot}", "red"))
 
-    def sum_up(self) -> None:
-        """How it went, and where things are."""
-        (source,) = self.board.now().sources
-        totals = source.totals
-        self.console.rule("Summary")
-        self.console.print(
-            f"{totals.read} messages in {totals.batches} batches = {totals.matched} matched + "
-            f"{totals.unmatched} unmatched + {totals.dead} dead; {totals.deliveries} deliveries "
-            f"from {totals.candidates} candidates; generation {self.board.now().generation}.",
-            highlight=False,
+    async def _show_traffic(self, keep: bool) -> None:
+        """A feed for a while, or until somebody has seen enough."""
+        self._console.rule("Traffic: a feed, and everybody listens")
+        enough = asyncio.Event()
+        if keep:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, enough.set)
+        whole = [*self._messages[:3], *self._messages[4:]]
+        feed = asyncio.create_task(self._party.publish_for_ever(whole, AT_A_TIME))
+        line = 0
+        while not enough.is_set() and not feed.done() and (keep or line < LINES):
+            line += 1
+            try:
+                await asyncio.wait_for(enough.wait(), TRAFFIC_S / LINES)
+            except TimeoutError:
+                self._tell_traffic()
+        feed.cancel()
+        await asyncio.wait([feed])
+        if not feed.cancelled():
+            feed.result()
+        with self._console.status("the last ones arrive …"):
+            await self._all_delivered()
+
+    def _tell_traffic(self) -> None:
+        party = self._party
+        new = sorted(arrival.seconds for arrival in party.arrivals[self._shown :])
+        self._shown = len(party.arrivals)
+        waited = f", half of the new ones within {new[len(new) // 2]:.1f} s" if new else ""
+        told = f"{party.published:,} messages published, {len(party.arrivals):,} deliveries received{waited}"
+        self._print(Text(told, "dim"))
+
+    async def _sum_up(self) -> None:
+        """How it went, and how to go on."""
+        status = await self._party.admin.status()
+        totals = status["job"]["sources"][0]["totals"]
+        self._console.rule("Summary")
+        self._print(
+            f"{totals['read']} messages in {totals['batches']} batches = {totals['matched']} matched + "
+            f"{totals['unmatched']} unmatched + {totals['dead']} dead; {totals['deliveries']} deliveries, "
+            f"all received, from {totals['candidates']} candidates; generation {status['job']['generation']}."
         )
-        self.console.print(
-            "Your own:  [bold]tamis subscriptions add QUERY --subscriber YOU[/], then [bold]tamis run[/], "
-            "and move files into inbox/. See docs/operations.md."
+        self._console.print(
+            "Your own:  [bold]tamis tokens create --role admin[/], then [bold]tamis serve[/]. "
+            "See docs/service.md."
         )
+
+    def _print(self, text: str | Text) -> None:
+        self._console.print(text, highlight=False, soft_wrap=True)
+
+
+async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Look until it is so."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not await condition():
+            await asyncio.sleep(0.1)
 
 
 def _indented(xml: bytes) -> Syntax:
@@ -178,12 +211,24 @@ def _indented(xml: bytes) -> Syntax:
     return Syntax(lines.rstrip(), "xml", word_wrap=True, background_color="default", theme="ansi_dark")
 
 
-def main() -> None:
-    """Run it in a folder that goes away."""
-    logging.basicConfig(level=logging.ERROR)
-    with tempfile.TemporaryDirectory(prefix="tamis-demo-") as folder:
-        Demo(Path(folder), Console()).run()
+async def _run(broker: Broker, console: Console, keep: bool) -> None:
+    async with Party(broker) as party:
+        await Demo(broker, party, console).run(keep)
+
+
+def main() -> int:
+    """Run it; `KEEP=1` in the environment keeps it running."""
+    given = tomllib.loads((SHIPPED / "subscriptions.toml").read_text("utf-8"))
+    names = [one["subscriber"] for one in given["subscription"]]
+    with serving([*names, LATE]) as broker:
+        try:
+            asyncio.run(_run(broker, Console(), os.environ.get("KEEP", "") not in ("", "0")))
+        except (TamisError, TimeoutError) as error:
+            last = broker.log.read_text(errors="replace")[-2000:]
+            print(f"{last}\nthe demo cannot go on: {error or 'nothing happens any more'}", file=sys.stderr)
+            return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,7 +5,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -29,12 +29,6 @@ AHEAD = 20
 
 PAUSE = 5.0
 """Seconds before the next try, when something fails."""
-
-KEPT = timedelta(days=7)
-"""So long are acknowledged deliveries remembered, so that none comes twice."""
-
-SWEEP = 3600.0
-"""Seconds between two looks at what can be forgotten."""
 
 
 Key = tuple[str, str]
@@ -105,6 +99,21 @@ class Tail:
             self._note(name)
         return heard
 
+    def forget(self, before: datetime) -> int:
+        """Remove publications of the outbox from before a time that are in mailboxes; how many."""
+        # In this order: what is published and taken meanwhile is not among the first.
+        taken = self._mailbox.tailed()
+        there = set(self._outbox.manifests())
+        gone = [name for name in self._outbox.older(before) if name in taken]
+        for name in gone:
+            self._outbox.remove(name)
+        # Also those that were removed before a crash, or by somebody else.
+        forgotten = (taken - there).union(gone)
+        if forgotten:
+            self._mailbox.forget_manifests(forgotten)
+        self._seen.difference_update(forgotten)
+        return len(gone)
+
     def _rows(self, publication: Publication, heard: set[Key]) -> Iterator[dict[str, Any]]:
         for batch in self._outbox.read(publication):
             for row in batch.to_pylist():
@@ -128,14 +137,9 @@ class Tail:
 
     async def run(self, bell: Bell) -> None:
         """Follow for ever."""
-        swept = -SWEEP
         while True:
             try:
                 bell.ring(await run_in_threadpool(self.follow))
-                now = asyncio.get_running_loop().time()
-                if now - swept >= SWEEP:
-                    await run_in_threadpool(self._mailbox.forget, datetime.now(UTC) - KEPT)
-                    swept = now
                 self.failure = None
             except TamisError as error:
                 if self.failure is None:

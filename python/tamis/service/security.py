@@ -21,9 +21,6 @@ from tamis.settings import ServeSettings
 OPEN = frozenset({"/health", "/ready", "/openapi.json", "/docs"})
 """What tells nothing about anybody: whether it runs, and what the API is like."""
 
-BODY_SECONDS = 60.0
-"""So long may the body of a request take to arrive."""
-
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -88,7 +85,8 @@ class Gate:
         told = Headers(scope=scope).get("content-length", "")
         if told.isdecimal() and int(told) > limit:
             raise _too_long(int(told), limit)
-        end = time.monotonic() + BODY_SECONDS
+        seconds = self._settings.timeout
+        end = time.monotonic() + seconds
         size, complete = 0, False
 
         async def measured() -> Message:
@@ -99,7 +97,7 @@ class Gate:
             try:
                 message = await asyncio.wait_for(receive(), end - time.monotonic())
             except TimeoutError:
-                reason = f"the request took more than {BODY_SECONDS:.0f} s to arrive"
+                reason = f"the request took more than {seconds:.0f} s to arrive"
                 raise raised(ServiceError("slow-request", reason)) from None
             size += len(message.get("body", b""))
             complete = not message.get("more_body", False)

@@ -7,6 +7,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from tamis.service.connections import patient
 from tamis.service.service import Service
 from tamis.settings import ServeSettings
 
@@ -32,6 +33,8 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
+            http=patient(settings.timeout),
+            ws="none",
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=GRACE,
             limit_concurrency=CONNECTIONS,

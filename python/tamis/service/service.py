@@ -14,6 +14,7 @@ from tamis.service.measures import Measures
 from tamis.service.newest import Newest
 from tamis.service.publishing import Publishing
 from tamis.service.supervisor import Supervisor
+from tamis.service.upkeep import Upkeep
 from tamis.settings import Settings
 
 
@@ -30,6 +31,7 @@ class Service:
         self.measures = Measures(settings, self.publishing, supervisor)
         self.tail = Tail.of(settings, catalog.mailbox)
         self.bell = Bell()
+        self._upkeep = Upkeep(catalog, self.tail, settings.serve.keep)
         self.stopping = False
 
     @asynccontextmanager
@@ -38,16 +40,18 @@ class Service:
         await run_in_threadpool(self.publishing.finish)
         if self.supervisor is not None:
             self.supervisor.start()
-        tailing = None if self.tail is None else asyncio.create_task(self.tail.run(self.bell))
+        beside = [asyncio.create_task(self._upkeep.run())]
+        if self.tail is not None:
+            beside.append(asyncio.create_task(self.tail.run(self.bell)))
         try:
             yield
         finally:
             if self.supervisor is not None:
                 await run_in_threadpool(self.supervisor.stop)
-            if tailing is not None:
-                tailing.cancel()
+            for task in beside:
+                task.cancel()
                 with suppress(asyncio.CancelledError):
-                    await tailing
+                    await task
 
     def stop(self) -> None:
         """Let go of those who wait; to be called on the event loop."""

@@ -24,6 +24,8 @@ router = APIRouter()
 class ShownJob(BaseModel):
     """The job, as it was when it last said so."""
 
+    version: str
+    """Of tamis."""
     state: str
     started: datetime
     now: datetime
@@ -145,6 +147,7 @@ def _job(service: Service, caller: Caller, names: set[str]) -> ShownJob | None:
     except StatusError:
         return None
     return ShownJob(
+        version=found.version,
         state=found.state,
         started=found.started,
         now=found.now,

@@ -1,7 +1,7 @@
 """The status of a job, as a typed value first: the file, the terminal and Prometheus only render it."""
 
 from tamis.status.board import StatusBoard
-from tamis.status.file import StatusError, read_status, status_json
+from tamis.status.file import StatusError, parse_status, read_status, status_json
 from tamis.status.value import BatchReport, Failure, JobState, SourceState, SourceStatus, Status
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Status",
     "StatusBoard",
     "StatusError",
+    "parse_status",
     "read_status",
     "status_json",
 ]

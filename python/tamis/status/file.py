@@ -42,7 +42,7 @@ def read_status(directory: Path) -> Status:
         reason = f"no job has run with its state in {directory}; name the directory with --state"
         raise StatusError("no-job", reason) from None
     try:
-        status = _status(json.loads(text))
+        status = parse_status(json.loads(text))
     except (ValueError, KeyError, TypeError) as error:
         reason = (
             f"{path} is not a status of this version of tamis ({error}); the next run of the job renews it"
@@ -66,7 +66,8 @@ def process_started(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def _status(told: Mapping[str, Any]) -> Status:
+def parse_status(told: Mapping[str, Any]) -> Status:
+    """A status that JSON tells."""
     return Status(
         **{
             **told,

@@ -1,0 +1,55 @@
+"""The service of the demo: in a folder that goes away, with tokens for all who take part."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tamis.access import NewToken, Role
+from tamis.catalog import Catalog
+from tamis.launched import LOG, free_port, launched
+
+SETTINGS = """
+interval = 0.2
+[spark]
+master = "local[2]"
+[serve]
+port = {port}
+"""
+
+STOPPING_S = 60.0
+"""Seconds that it gets to stop."""
+
+
+@dataclass(frozen=True)
+class Broker:
+    """Where it is, and who may use it."""
+
+    url: str
+    log: Path
+    admin: str
+    feed: str
+    subscribers: dict[str, str]
+    """Their tokens, by name."""
+
+
+@contextmanager
+def serving(subscribers: Iterable[str]) -> Iterator[Broker]:
+    """`tamis serve`, about to start; stopped afterwards."""
+    with tempfile.TemporaryDirectory(prefix="tamis-demo-") as name:
+        folder, port = Path(name), free_port()
+        (folder / "tamis.toml").write_text(SETTINGS.format(port=port))
+        with Catalog(str(folder / "tamis.db")) as catalog:
+
+            def token(role: Role, subscriber: str | None = None) -> str:
+                return catalog.tokens.create(NewToken("demo", role, "", subscriber))[1]
+
+            tokens = {one: token(Role.SUBSCRIBER, one) for one in subscribers}
+            broker = Broker(
+                f"http://127.0.0.1:{port}", folder / LOG, token(Role.ADMIN), token(Role.PUBLISHER), tokens
+            )
+        with launched(folder, "serve") as process:
+            yield broker
+            process.terminate()
+            process.wait(STOPPING_S)

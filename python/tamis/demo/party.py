@@ -1,0 +1,90 @@
+"""Those who take part in the demo: subscribers that listen, and a feed that publishes."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from itertools import count, cycle
+from typing import Self
+
+from tamis.client import AsyncClient, Delivery
+from tamis.demo.broker import Broker
+
+TICK_S = 0.25
+"""The feed publishes so often."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A delivery that a subscriber has received."""
+
+    subscriber: str
+    delivery: Delivery
+    seconds: float
+    """Since its message was published."""
+
+
+class Party:
+    """Everybody, each with a token of its own."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._stack = AsyncExitStack()
+        self._published: dict[str, float] = {}
+        self.admin = AsyncClient(broker.url, broker.admin)
+        self.feed = AsyncClient(broker.url, broker.feed)
+        self.subscribers = {
+            name: AsyncClient(broker.url, token) for name, token in broker.subscribers.items()
+        }
+        self.arrivals: list[Arrival] = []
+
+    async def __aenter__(self) -> Self:
+        for client in (self.admin, self.feed, *self.subscribers.values()):
+            await self._stack.enter_async_context(client)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    @property
+    def published(self) -> int:
+        """How many messages."""
+        return len(self._published)
+
+    def listen(self) -> None:
+        """Have all subscribers hold a stream of events open."""
+        for name in self.subscribers:
+            listening = asyncio.create_task(self._listen(name))
+            self._stack.push_async_callback(_ended, listening)
+
+    async def _listen(self, name: str) -> None:
+        client = self.subscribers[name]
+        async for delivery in client.events():
+            seconds = time.monotonic() - self._published[delivery.message]
+            self.arrivals.append(Arrival(name, delivery, seconds))
+            await client.acknowledge([delivery.id])
+
+    async def publish(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Messages with their ids."""
+        for id, _ in messages:
+            self._published[id] = time.monotonic()
+        await self.feed.publish_many(messages)
+
+    async def publish_for_ever(self, messages: Sequence[tuple[str, bytes]], at_a_time: int) -> None:
+        """The same ones over and over, under new ids."""
+        endless = _renamed(messages)
+        while True:
+            await self.publish([next(endless) for _ in range(at_a_time)])
+            await asyncio.sleep(TICK_S)
+
+
+def _renamed(messages: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    for number, (name, xml) in zip(count(1), cycle(messages), strict=False):
+        yield f"{name} #{number}", xml
+
+
+async def _ended(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
