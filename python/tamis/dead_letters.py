@@ -27,6 +27,8 @@ from tamis.settings import Settings, load_settings
 
 TITLES = ("letter", "received", "tenant", "source", "message", "reason", "replayed")
 
+NAMED = "a letter, or the id of its message or delivery"
+
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -40,20 +42,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="a line of JSON for each")
 
     command = _command(commands, "show", show, "one letter, and what is wrong with its message")
-    command.add_argument("key", metavar="LETTER", help="a letter, or the id of its message")
+    command.add_argument("key", metavar="LETTER", help=NAMED)
     command.add_argument(
         "--raw", action="store_true", help="write the bytes of the message, and nothing else"
     )
 
-    command = _command(commands, "replay", replay, "put messages back into the inbox of their source")
-    command.add_argument("keys", nargs="*", metavar="LETTER", help="a letter, or the id of its message")
+    command = _command(
+        commands, "replay", replay, "put messages back into the inbox of their source, send deliveries again"
+    )
+    command.add_argument("keys", nargs="*", metavar="LETTER", help=NAMED)
     _add_filters(command)
     command.add_argument("--all", action="store_true", help="all letters, if nothing narrows them down")
     command.add_argument(
         "--to",
         type=Path,
         metavar="INBOX",
-        help="this inbox, whatever the source: delivery ids are then others",
+        help="messages into this inbox, whatever the source: delivery ids are then others",
     )
     command.add_argument("--again", action="store_true", help="also what was replayed before")
 
@@ -188,14 +192,22 @@ def replay(options: argparse.Namespace) -> int:
     replays = Replays(letters)
     with replays.locked():
         replays.finish()
-        chosen, refused = choose(
+        chosen = choose(
             letters.letters(wanted),
             replays.marks(),
             lambda letter: options.to or inboxes.get(letter.source),
             again=options.again,
         )
-        replays.replay_all(chosen)
+        count, refused = replays.replay_all(chosen, lambda deliveries: _send(settings, deliveries))
     for reason in refused:
         print(f"tamis: {printable(reason)}", file=sys.stderr)
-    print(f"{len(chosen)} replayed, {len(refused)} not")
-    return 1 if refused or not chosen else 0
+    print(f"{count} replayed, {len(refused)} not")
+    return 1 if refused or not count else 0
+
+
+def _send(settings: Settings, deliveries: Iterable[tuple[str, bytes]]) -> Mapping[str, str]:
+    """Deliveries, to the service: it sends what the catalog says."""
+    from tamis.catalog import Catalog
+
+    with Catalog(settings.catalog) as catalog:
+        return catalog.burials.resend(deliveries)

@@ -10,11 +10,12 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from tamis.catalog.mailbox import Mailbox
+from tamis.catalog import Catalog
 from tamis.connectors.outbox import Outbox
 from tamis.connectors.published import Publication
 from tamis.errors import TamisError
 from tamis.settings import Settings
+from tamis.webhook import webhook_of
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ PAUSE = 5.0
 """Seconds before the next try, when something fails."""
 
 KEPT = timedelta(days=7)
-"""So long are acknowledged deliveries remembered, so that none comes twice."""
+"""So long are acknowledged and sent deliveries remembered, so that none comes twice."""
 
 SWEEP = 3600.0
 """Seconds between two looks at what can be forgotten."""
@@ -39,6 +40,9 @@ SWEEP = 3600.0
 
 Key = tuple[str, str]
 """A mailbox: tenant and subscriber."""
+
+OUTGOING: Key = ("", "")
+"""What waits for webhooks, all of it: rung for as for a mailbox. No subscriber's name is empty."""
 
 
 class Bell:
@@ -64,10 +68,11 @@ class Bell:
 class Tail:
     """Follows an outbox."""
 
-    def __init__(self, outbox: Outbox, mailbox: Mailbox, elsewhere: frozenset[str]) -> None:
+    def __init__(self, outbox: Outbox, catalog: Catalog, elsewhere: frozenset[str]) -> None:
         """`elsewhere`: delivery targets that have a sink of their own, and wait in no mailbox."""
         self._outbox = outbox
-        self._mailbox = mailbox
+        self._mailbox = mailbox = catalog.mailbox
+        self._outgoing = catalog.outgoing
         self._elsewhere = elsewhere
         self._seen = mailbox.tailed()
         self._last: dict[str, int] = {}
@@ -79,13 +84,13 @@ class Tail:
         """Why mailboxes are not up to date."""
 
     @classmethod
-    def of(cls, settings: Settings, mailbox: Mailbox) -> "Tail | None":
+    def of(cls, settings: Settings, catalog: Catalog) -> "Tail | None":
         """That of the outbox which has all deliveries as rows; none if there is no such outbox."""
         sink = settings.whole_outbox
         if sink is None:
             return None
         elsewhere = frozenset(target for sink in settings.sinks for target in sink.targets or ())
-        return cls(Outbox(sink.path, sink.form), mailbox, elsewhere)
+        return cls(Outbox(sink.path, sink.form), catalog, elsewhere)
 
     def follow(self) -> set[Key]:
         """Take what is new; the mailboxes that got something."""
@@ -109,7 +114,8 @@ class Tail:
         for batch in self._outbox.read(publication):
             for row in batch.to_pylist():
                 if row["delivery_target"] not in self._elsewhere:
-                    heard.add((row["tenant"], row["subscriber"]))
+                    sent = webhook_of(row["delivery_target"]) is not None
+                    heard.add(OUTGOING if sent else (row["tenant"], row["subscriber"]))
                     yield row
 
     def _new(self) -> Iterator[str]:
@@ -134,7 +140,8 @@ class Tail:
                 bell.ring(await run_in_threadpool(self.follow))
                 now = asyncio.get_running_loop().time()
                 if now - swept >= SWEEP:
-                    await run_in_threadpool(self._mailbox.forget, datetime.now(UTC) - KEPT)
+                    for kept in (self._mailbox, self._outgoing):
+                        await run_in_threadpool(kept.forget, datetime.now(UTC) - KEPT)
                     swept = now
                 self.failure = None
             except TamisError as error:

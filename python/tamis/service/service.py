@@ -9,10 +9,12 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Catalog
+from tamis.service.burial import Undertaker
 from tamis.service.mailbox import Bell, Tail
 from tamis.service.measures import Measures
 from tamis.service.newest import Newest
 from tamis.service.publishing import Publishing
+from tamis.service.sender import Sender
 from tamis.service.supervisor import Supervisor
 from tamis.settings import Settings
 
@@ -27,8 +29,10 @@ class Service:
         self.publishing = Publishing(catalog.accepted, settings.sources, settings.serve.backlog)
         self.newest = Newest(settings)
         self.supervisor = supervisor
-        self.measures = Measures(settings, self.publishing, supervisor)
-        self.tail = Tail.of(settings, catalog.mailbox)
+        self.sender = Sender(catalog.outgoing, settings.webhooks)
+        self.undertaker = Undertaker(catalog.burials, settings.dead_letters)
+        self.measures = Measures(settings, self.publishing, supervisor, self.sender, self.undertaker)
+        self.tail = Tail.of(settings, catalog)
         self.bell = Bell()
         self.stopping = False
 
@@ -38,16 +42,20 @@ class Service:
         await run_in_threadpool(self.publishing.finish)
         if self.supervisor is not None:
             self.supervisor.start()
-        tailing = None if self.tail is None else asyncio.create_task(self.tail.run(self.bell))
+        going = [self.sender.run(self.bell), self.undertaker.run()]
+        if self.tail is not None:
+            going.append(self.tail.run(self.bell))
+        tasks = [asyncio.create_task(one) for one in going]
         try:
             yield
         finally:
             if self.supervisor is not None:
                 await run_in_threadpool(self.supervisor.stop)
-            if tailing is not None:
-                tailing.cancel()
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
                 with suppress(asyncio.CancelledError):
-                    await tailing
+                    await task
 
     def stop(self) -> None:
         """Let go of those who wait; to be called on the event loop."""
