@@ -1,13 +1,14 @@
 """A webhook's other end: a server that answers as a test says, and keeps what it got."""
 
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,11 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
+        connections: ClassVar[list[socket.socket]] = []
+
+        def process_request(self, request: Any, address: Any) -> None:
+            self.connections.append(request)
+            super().process_request(request, address)
 
         def handle_error(self, request: Any, address: Any) -> None:
             """Who sends may hang up before all is read: that is what some tests are about."""
@@ -115,3 +121,7 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
             receiver.closing.set()
             server.shutdown()
             thread.join()
+            for connection in server.connections:
+                # They would be kept for the next request, which nobody is to answer any more.
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)

@@ -16,13 +16,13 @@ _UNICAST = IPv6Network("2000::/3")
 address inside, which lead to where that leads: mapped, compatible, NAT64."""
 
 _SPECIAL = [
-    IPv6Network("2001::/23"),  # Teredo and other protocols, some with an IPv4 address inside
-    IPv6Network("2002::/16"),  # 6to4, likewise
-    IPv6Network("3fff::/20"),  # documentation
+    ip_network("2001::/23"),  # Teredo and other protocols, some with an IPv4 address inside
+    ip_network("2002::/16"),  # 6to4, likewise
+    ip_network("192.88.99.0/24"),  # and its relays
+    ip_network("192.0.0.0/24"),  # more protocols
+    ip_network("3fff::/20"),  # documentation
 ]
-
-_RELAYS = ip_network("192.88.99.0/24")
-"""6to4 again."""
+"""What Python takes for a part of the internet, or some versions of it do."""
 
 
 class Addresses:
@@ -56,9 +56,8 @@ def _parsed(address: str) -> Address:
 
 
 def _public(address: Address) -> bool:
+    if not address.is_global or any(address in network for network in _SPECIAL):
+        return False
     if isinstance(address, IPv4Address):
-        return (
-            address.is_global and not (address.is_multicast or address.is_reserved) and address not in _RELAYS
-        )
-    special = any(address in network for network in _SPECIAL)
-    return address in _UNICAST and address.is_global and not special
+        return not (address.is_multicast or address.is_reserved)
+    return address in _UNICAST

@@ -5,6 +5,7 @@ redirect is followed, no proxy of the environment used, and little is read of th
 """
 
 import asyncio
+import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +30,9 @@ IDLE = 30.0
 """Seconds that a connection is kept for the next request."""
 
 LONGEST_URL = 2_000
+
+_HOST = re.compile(rb"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+"""A name, as name servers know it, or an address."""
 
 _FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError)
 
@@ -69,14 +73,14 @@ def checked_url(url: str, addresses: Addresses) -> str:
         raise _bad_url(str(error)) from error
     if len(url) > LONGEST_URL:
         raise _bad_url(f"it has {len(url)} characters, {LONGEST_URL} are allowed")
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if parsed.scheme not in ("http", "https") or not _HOST.fullmatch(parsed.raw_host):
         raise _bad_url("it is https://HOST/…")
     if parsed.userinfo:
         raise _bad_url("it has a user or a password; what is sent is signed, so none is needed")
     if parsed.fragment:
         raise _bad_url("what comes after # is never sent")
-    if port == 0:
-        raise _bad_url("there is no port 0")
+    if port is not None and not 0 < port < 65_536:
+        raise _bad_url(f"there is no port {port}")
     if parsed.scheme == "http" and not addresses.any_named:
         raise _bad_url("it has to be https")
     with suppress(ValueError):
