@@ -82,7 +82,7 @@ def test_letters_are_listed_the_newest_last(capsys: pytest.CaptureFixture[str]) 
         "letter": "", "tenant": "", "source": "inbox", "id": "m0", "offset": "m0.xml",
         "received": TIME.isoformat(), "encoding": None,
         "code": "not-well-formed", "reason": "an element has no end", "subscription": None,
-        "position": 7, "line": 2, "column": 4, "replayed": None,
+        "delivery": None, "position": 7, "line": 2, "column": 4, "replayed": None,
     }  # fmt: skip
 
 

@@ -33,6 +33,7 @@ def letter(id: str, tenant: str = "", source: str = "inbox", **more: Any) -> dic
         "code": "mismatched-tag",
         "reason": "wrong",
         "subscription": None,
+        "delivery": None,
         "position": 3,
         "line": 1,
         "column": 4,

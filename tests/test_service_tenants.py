@@ -15,8 +15,10 @@ from tamis.connectors.replay import Replays
 from tamis.generations import Publisher
 from tamis.service.app import application
 from tamis.service.service import Service
+from tamis.signatures import new_secret
 from tamis.store import Store
 from tamis.subscription import NewSubscription
+from tamis.webhook import NewWebhook
 from test_service_deliveries import publish
 from test_service_letters import bury, letter
 from waiting import until
@@ -65,6 +67,15 @@ OPERATIONS: dict[tuple[str, str], Asked] = {
         content=b'{"id": "s2", "tenant": "other", "subscriber": "bob", "query": "//x"}'
     ),
     ("GET", "/v1/subscriptions.jsonl"): Asked(),
+    ("POST", "/v1/webhooks"): Asked(json={"name": "hook", "url": "https://example.org/"}, status=201),
+    ("GET", "/v1/webhooks"): Asked(),
+    ("GET", "/v1/webhooks/{name}"): Asked("/v1/webhooks/theirs", status=404),
+    ("PATCH", "/v1/webhooks/{name}"): Asked(
+        "/v1/webhooks/theirs", json={"url": "https://example.org/", "state": "disabled"}, status=404
+    ),
+    ("DELETE", "/v1/webhooks/{name}"): Asked("/v1/webhooks/theirs", status=404),
+    ("POST", "/v1/webhooks/{name}/rotate"): Asked("/v1/webhooks/theirs/rotate", json={}, status=404),
+    ("POST", "/v1/webhooks/{name}/test"): Asked("/v1/webhooks/theirs/test", status=404),
     ("POST", "/v1/messages"): Asked(params={"source": "others"}, json={"xml": "<a/>"}, status=422),
     ("POST", "/v1/match"): Asked(json={"xml": "<a/>", "explain": True}),
     ("GET", "/v1/deliveries"): Asked(params={"subscriber": "bob"}),
@@ -87,6 +98,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         for id in ("s1", "s2"):
             query = f"/a[not({MARK})]"
             served.catalog.add(NewSubscription("bob", query, id=id, tenant="other", delivery_target=MARK))
+        for name in ("hook", "theirs"):
+            url = f"https://example.org/{MARK}"
+            served.catalog.webhooks.create(NewWebhook(name, url, new_secret(), "other", "bob"))
         publish(folder, 0, [delivery(1, "bob", "other", f"<{MARK}/>".encode())])
         bury(folder, 0, [letter("m1", "other", "others", reason=MARK, raw=MARK.encode())])
         store = Store(served.settings.generations)
@@ -103,6 +117,7 @@ def belongings(served: Served) -> tuple[Any, ...]:
     return (
         list(served.catalog.export(tenant="other")),
         served.catalog.mailbox.waiting("other", "bob"),
+        served.catalog.webhooks.list("other"),
         list(letters.letters(Wanted(tenant="other"))),
         Replays(letters).marks(),
         sorted(path.name for path in (folder / "others").iterdir()),
@@ -124,6 +139,8 @@ def test_the_owner_sees_what_is_marked(served: Served) -> None:
         ("/v1/subscriptions", {}),
         ("/v1/subscriptions/s2", {}),
         ("/v1/subscriptions.jsonl", {}),
+        ("/v1/webhooks", {}),
+        ("/v1/webhooks/theirs", {}),
         ("/v1/deliveries", {"subscriber": "bob"}),
         ("/v1/dead-letters", {}),
         ("/v1/dead-letters/m1", {}),

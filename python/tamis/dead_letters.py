@@ -30,6 +30,8 @@ from tamis.settings import Settings, load_settings
 
 TITLES = ("letter", "received", "tenant", "source", "message", "reason", "replayed")
 
+NAMED = "a letter, or the id of its message or delivery"
+
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -43,20 +45,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="a line of JSON for each")
 
     command = _command(commands, "show", show, "one letter, and what is wrong with its message")
-    command.add_argument("key", metavar="LETTER", help="a letter, or the id of its message")
+    command.add_argument("key", metavar="LETTER", help=NAMED)
     command.add_argument(
         "--raw", action="store_true", help="write the bytes of the message, and nothing else"
     )
 
-    command = _command(commands, "replay", replay, "put messages back into the inbox of their source")
-    command.add_argument("keys", nargs="*", metavar="LETTER", help="a letter, or the id of its message")
+    command = _command(
+        commands, "replay", replay, "put messages back into the inbox of their source, send deliveries again"
+    )
+    command.add_argument("keys", nargs="*", metavar="LETTER", help=NAMED)
     _add_filters(command)
     command.add_argument("--all", action="store_true", help="all letters, if nothing narrows them down")
     command.add_argument(
         "--to",
         type=Path,
         metavar="INBOX",
-        help="this inbox, whatever the source: delivery ids are then others",
+        help="messages into this inbox, whatever the source: delivery ids are then others",
     )
     command.add_argument("--again", action="store_true", help="also what was replayed before")
 
@@ -98,6 +102,7 @@ class LocalLetters:
 
     def __init__(self, settings: Settings, inbox: Path | None = None) -> None:
         """`inbox` is where letters are put back, whatever their source."""
+        self._catalog = settings.catalog
         self._letters = DeadLetters(settings.dead_letters)
         self._replays = Replays(self._letters)
         self._inboxes = {one.name: one.path for one in settings.sources if isinstance(one, DirectorySource)}
@@ -115,17 +120,23 @@ class LocalLetters:
         return _row(letter, self._replays.marks().get(letter.key)), self._letters.raw(letter)
 
     def replay(self, wanted: Wanted, *, again: bool) -> tuple[int, Iterable[str]]:
-        """How many were put back into their inboxes, and why others were not."""
+        """How many were put back into their inboxes or sent again, and why others were not."""
         with self._replays.locked():
             self._replays.finish()
-            chosen, refused = choose(
+            chosen = choose(
                 self._letters.letters(wanted),
                 self._replays.marks(),
                 lambda letter: self._inbox or self._inboxes.get(letter.source),
                 again=again,
             )
-            self._replays.replay_all(chosen)
-        return len(chosen), refused
+            return self._replays.replay_all(chosen, self._send)
+
+    def _send(self, deliveries: Iterable[tuple[str, bytes]]) -> Mapping[str, str]:
+        """To the service: it sends what the catalog says."""
+        from tamis.catalog import Catalog
+
+        with Catalog(self._catalog) as catalog:
+            return catalog.burials.resend(deliveries)
 
 
 @contextmanager

@@ -11,12 +11,16 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
+from tamis.connectors.addresses import Addresses
 from tamis.connectors.directory import DirectorySource
 from tamis.connectors.kafka import KafkaSink, KafkaSource
 from tamis.errors import TamisError
 from tamis.model import Limits
 
 DEFAULT_FILE = "tamis.toml"
+
+LONGEST_PAUSE, LONGEST_TIMEOUT = 7 * 86_400, 300
+"""Seconds between two tries of a webhook, and for one of them."""
 
 T = TypeVar("T")
 
@@ -108,6 +112,34 @@ class ServeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """What the service sends to webhooks."""
+
+    allow: tuple[str, ...] = ()
+    """Networks beside the internet that may be sent to, also unencrypted: `127.0.0.1/32`."""
+    schedule: tuple[float, ...] = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+    """Seconds before each further try, more or less; after the last one a delivery is dead."""
+    timeout: float = 15.0
+    """Seconds that a request may take."""
+    concurrency: int = 64
+    """Requests at a time."""
+
+    def __post_init__(self) -> None:
+        try:
+            Addresses(self.allow)
+        except ValueError as error:
+            raise SettingsError("bad-setting", f"[webhooks]: allow: {error}") from error
+        if any(not 0 <= pause <= LONGEST_PAUSE for pause in self.schedule):
+            reason = f"[webhooks]: schedule has seconds from 0 to {LONGEST_PAUSE}"
+            raise SettingsError("bad-setting", reason)
+        if not 0 < self.timeout <= LONGEST_TIMEOUT:
+            reason = f"[webhooks]: timeout is more than 0 and at most {LONGEST_TIMEOUT} s"
+            raise SettingsError("bad-setting", reason)
+        if self.concurrency < 1:
+            raise SettingsError("bad-setting", "[webhooks]: concurrency is at least 1")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of it. Defaults are the embedded job: local Spark, an inbox, an outbox, SQLite."""
 
@@ -124,6 +156,7 @@ class Settings:
     spark: SparkSettings = field(default_factory=SparkSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     sources: tuple[Source, ...] = (DirectorySource(name="inbox", tenant="", path=Path("inbox")),)
     sinks: tuple[Sink, ...] = (DirectorySink(),)
 
@@ -203,6 +236,8 @@ def _settings(told: Mapping[str, Any], folder: Path) -> Settings:
         made["metrics"] = _value(MetricsSettings, values.pop("metrics"), "[metrics]")
     if "serve" in values:
         made["serve"] = _value(ServeSettings, values.pop("serve"), "[serve]")
+    if "webhooks" in values:
+        made["webhooks"] = _webhooks(values.pop("webhooks"))
     if "source" in values:
         tables = enumerate(_tables(values.pop("source"), "source"), 1)
         made["sources"] = tuple(_source(table, folder, f"[[source]] {place}") for place, table in tables)
@@ -223,6 +258,16 @@ def _settings(told: Mapping[str, Any], folder: Path) -> Settings:
         store=_url(settings.store, folder),
         dead_letters=_url(settings.dead_letters, folder) or "",
     )
+
+
+def _webhooks(table: Any) -> WebhookSettings:
+    values = dict(table) if isinstance(table, Mapping) else table
+    if isinstance(values, dict):
+        if "allow" in values:
+            values["allow"] = _names(values["allow"])
+        if "schedule" in values:
+            values["schedule"] = _seconds(values["schedule"], "[webhooks]: schedule")
+    return _value(WebhookSettings, values, "[webhooks]")
 
 
 def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
@@ -328,6 +373,12 @@ def _names(value: Any) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise SettingsError("bad-setting", f"a list of names is needed, not {value!r}")
     return tuple(names)
+
+
+def _seconds(value: Any, where: str) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        raise SettingsError("bad-setting", f"{where} is a list of seconds, not {value!r}")
+    return tuple(_plain(float, one, where) for one in value)
 
 
 def _url(value: str | None, folder: Path) -> str | None:

@@ -10,13 +10,16 @@ from sqlalchemy import Connection, select, tuple_
 
 from tamis.catalog import changing, rows
 from tamis.catalog.accepted import Accepted
+from tamis.catalog.burials import Burials
 from tamis.catalog.changes import Changes, changes_since
 from tamis.catalog.changing import Plan
 from tamis.catalog.database import Database, Writing, identity_and_version
 from tamis.catalog.importing import import_lines
 from tamis.catalog.mailbox import Mailbox
+from tamis.catalog.outgoing import Outgoing
 from tamis.catalog.schema import prefix_maps, subscriptions
 from tamis.catalog.tokens import Tokens
+from tamis.catalog.webhooks import Webhooks
 from tamis.errors import CatalogError
 from tamis.subscription import Imported, Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
 from tamis.subscription_lines import Line
@@ -38,6 +41,9 @@ class Catalog:
         self.tokens = Tokens(self._database)
         self.accepted = Accepted(self._database)
         self.mailbox = Mailbox(self._database)
+        self.webhooks = Webhooks(self._database)
+        self.outgoing = Outgoing(self._database)
+        self.burials = Burials(self._database)
 
     def close(self) -> None:
         """Close its connections."""

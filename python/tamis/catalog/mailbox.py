@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
-from tamis.catalog import rows
+from tamis.catalog import outgoing, rows
 from tamis.catalog.database import Database
 from tamis.catalog.schema import mailbox, mailbox_head, tailed
+from tamis.webhook import webhook_of
 
 IDS = 5_000
 """So many are looked up by one statement."""
@@ -67,6 +68,8 @@ class Mailbox:
     def take(self, manifest: str, deliveries: Iterable[dict[str, Any]]) -> int:
         """Put the deliveries of a publication, rows of `DELIVERY`, into their mailboxes; how many were new.
 
+        Those whose target names a webhook are to be sent instead.
+
         What is here already, by manifest or by delivery id, stays as it is: who was interrupted begins again.
         """
         if self._database.read(lambda connection: _is_tailed(connection, manifest)):
@@ -74,7 +77,7 @@ class Mailbox:
         remaining = map(_row, deliveries)
         count = 0
         while some := _piece(remaining, PIECE):
-            count += self._database.write_aside(partial(_put, some))
+            count += self._database.write_aside(partial(_take, some))
         self._database.write_aside(partial(_mark, manifest))
         return count
 
@@ -172,6 +175,15 @@ def _mark(manifest: str, connection: Connection) -> None:
         connection.execute(insert(tailed).values(manifest=manifest))
 
 
+def _take(given: Sequence[dict[str, Any]], connection: Connection) -> int:
+    """Each to where it belongs, all or nothing."""
+    kept = [{**row} for row in given if row["webhook"] is None]
+    for row in kept:
+        del row["webhook"]
+    sent = [row for row in given if row["webhook"] is not None]
+    return (_put(kept, connection) if kept else 0) + (outgoing.put(connection, sent) if sent else 0)
+
+
 def _put(given: Sequence[dict[str, Any]], connection: Connection) -> int:
     """Insert what is not there yet, with the next numbers."""
     raised = update(mailbox_head).values(number=mailbox_head.c.number + len(given))
@@ -194,7 +206,8 @@ def _known(connection: Connection, ids: Sequence[str]) -> set[str]:
 
 def _row(delivery: dict[str, Any]) -> dict[str, Any]:
     row = {name: delivery[name] for name in _COLUMNS if name != "number"}
-    return row | {name: rows.microseconds_of(row[name]) for name in _TIMES}
+    row |= {name: rows.microseconds_of(row[name]) for name in _TIMES}
+    return row | {"webhook": webhook_of(delivery["delivery_target"])}
 
 
 def _delivery(row: RowMapping) -> Delivery:

@@ -14,7 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-NEWEST = "0002"
+NEWEST = "0003"
 """The migration that makes this schema; a test compares both."""
 
 LONGEST_NAME = 255
@@ -161,3 +161,72 @@ Index(
 
 # The publications of an outbox whose deliveries are in the mailbox, by the names of their manifests.
 tailed = Table("tailed", metadata, Column("manifest", Name, primary_key=True))
+
+# Where deliveries with the target `webhook:NAME` are sent to.
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("tenant", Name, primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("subscriber", Name, nullable=True),
+    Column("url", Text, nullable=False),
+    # As they are: what is sent is signed with them, so that a hash would not do.
+    Column("secret", Text, nullable=False),
+    Column("previous", Text, nullable=True),
+    Column("previous_until", BigInteger, nullable=True),
+    Column("state", String(16), nullable=False),
+    Column("reason", Text, nullable=True),
+    Column("created", BigInteger, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("held_until", BigInteger, nullable=True),
+    Column("succeeded", BigInteger, nullable=True),
+    Column("failed", BigInteger, nullable=True),
+    Column("failure", Text, nullable=True),
+)
+
+# Deliveries that are sent, and what became of them: waiting, sent, dying (no letter tells of it yet), dead.
+outgoing = Table(
+    "outgoing",
+    metadata,
+    Column("id", Name, primary_key=True),  # of the delivery
+    Column("tenant", Name, nullable=False),
+    Column("webhook", Name, nullable=False),
+    Column("subscriber", Name, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("subscription", Name, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("received", BigInteger, nullable=False),
+    Column("matched", BigInteger, nullable=False),
+    Column("encoding", Text, nullable=True),
+    Column("payload", LargeBinary, nullable=False),  # empty once it is sent or dead
+    Column("state", String(16), nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("due", BigInteger, nullable=True),  # when to try next, while it waits
+    Column("code", String(32), nullable=True),  # why it is dead
+    Column("reason", Text, nullable=True),
+    Column("burial", String(32), nullable=True),  # the letters that it is among
+    Column("ended", BigInteger, nullable=True),
+)
+
+Index(
+    "outgoing_due",
+    outgoing.c.tenant,
+    outgoing.c.webhook,
+    outgoing.c.due,
+    sqlite_where=outgoing.c.due.is_not(None),
+    postgresql_where=outgoing.c.due.is_not(None),
+)
+Index(
+    "outgoing_dying",
+    outgoing.c.burial,
+    sqlite_where=outgoing.c.state == "dying",
+    postgresql_where=outgoing.c.state == "dying",
+)
+Index(
+    "outgoing_sent",
+    outgoing.c.ended,
+    sqlite_where=outgoing.c.state == "sent",
+    postgresql_where=outgoing.c.state == "sent",
+)

@@ -175,6 +175,36 @@ class AsyncClient:
         """Say what has arrived, deliveries by id or all up to a cursor; how many wait no more."""
         return await self._send(calls.acknowledge(ids, until, subscriber))
 
+    # Webhooks.
+
+    async def webhooks(self) -> list[Json]:
+        """All webhooks, and how each of them does."""
+        return await self._send(calls.webhooks())
+
+    async def add_webhook(self, name: str, url: str, *, subscriber: str | None = None) -> Json:
+        """A new webhook, to be named as a delivery target: `webhook:NAME`; its `secret` is told once."""
+        return await self._send(calls.add_webhook(name, url, subscriber))
+
+    async def change_webhook(self, name: str, **changed: Any) -> Json:
+        """Change what is given of a webhook: url, state (`active` after it was `disabled`)."""
+        return await self._send(calls.change_webhook(name, **changed))
+
+    async def rotate_webhook(self, name: str, *, overlap: int | None = None) -> Json:
+        """Another `secret`, told once; for `overlap` seconds, a day unless given, both are signed with."""
+        return await self._send(calls.rotate_webhook(name, overlap))
+
+    async def test_webhook(self, name: str) -> Json:
+        """Send a test event; what came of it."""
+        return await self._send(calls.test_webhook(name))
+
+    async def remove_webhook(self, name: str) -> None:
+        """Remove a webhook that no subscription names; it is no error if it is gone already."""
+        try:
+            await self._send(calls.remove_webhook(name))
+        except ClientError as error:
+            if error.status != 404:
+                raise
+
     # Looking after it.
 
     async def dead_letters(

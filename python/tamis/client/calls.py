@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 
 from tamis.errors import TamisError
+from tamis.signatures import new_secret
 
 T = TypeVar("T")
 
@@ -161,6 +162,10 @@ def _place(id: str) -> str:
     return f"/v1/subscriptions/{quote(id)}"
 
 
+def _webhook(name: str) -> str:
+    return f"/v1/webhooks/{quote(name, safe='')}"
+
+
 # The verbs, one function each.
 
 
@@ -228,6 +233,33 @@ def acknowledge(ids: Iterable[str], until: int | None, subscriber: str | None) -
     return Call(
         "POST", "/v1/deliveries/ack", lambda response: int(response.json()["acknowledged"]), json=asked
     )
+
+
+def webhooks() -> Call[list[Json]]:
+    return Call("GET", "/v1/webhooks", lambda response: list(response.json()["webhooks"]))
+
+
+def add_webhook(name: str, url: str, subscriber: str | None) -> Call[Json]:
+    # With a secret of our own, to ask twice is to ask once; so too below.
+    asked = _given(name=name, url=url, subscriber=subscriber, secret=new_secret())
+    return Call("POST", "/v1/webhooks", _object, json=asked)
+
+
+def change_webhook(name: str, **changed: Any) -> Call[Json]:
+    return Call("PATCH", _webhook(name), _object, json=_given(**changed))
+
+
+def rotate_webhook(name: str, overlap: int | None) -> Call[Json]:
+    asked = _given(secret=new_secret(), overlap=overlap)
+    return Call("POST", f"{_webhook(name)}/rotate", _object, json=asked)
+
+
+def test_webhook(name: str) -> Call[Json]:
+    return Call("POST", f"{_webhook(name)}/test", _object)
+
+
+def remove_webhook(name: str) -> Call[None]:
+    return Call("DELETE", _webhook(name), _nothing)
 
 
 def dead_letters(since: datetime | None, **wanted: Any) -> Call[list[Json]]:

@@ -174,6 +174,36 @@ class Client:
         """Say what has arrived, deliveries by id or all up to a cursor; how many wait no more."""
         return self._send(calls.acknowledge(ids, until, subscriber))
 
+    # Webhooks.
+
+    def webhooks(self) -> list[Json]:
+        """All webhooks, and how each of them does."""
+        return self._send(calls.webhooks())
+
+    def add_webhook(self, name: str, url: str, *, subscriber: str | None = None) -> Json:
+        """A new webhook, to be named as a delivery target: `webhook:NAME`; its `secret` is told once."""
+        return self._send(calls.add_webhook(name, url, subscriber))
+
+    def change_webhook(self, name: str, **changed: Any) -> Json:
+        """Change what is given of a webhook: url, state (`active` after it was `disabled`)."""
+        return self._send(calls.change_webhook(name, **changed))
+
+    def rotate_webhook(self, name: str, *, overlap: int | None = None) -> Json:
+        """Another `secret`, told once; for `overlap` seconds, a day unless given, both are signed with."""
+        return self._send(calls.rotate_webhook(name, overlap))
+
+    def test_webhook(self, name: str) -> Json:
+        """Send a test event; what came of it."""
+        return self._send(calls.test_webhook(name))
+
+    def remove_webhook(self, name: str) -> None:
+        """Remove a webhook that no subscription names; it is no error if it is gone already."""
+        try:
+            self._send(calls.remove_webhook(name))
+        except ClientError as error:
+            if error.status != 404:
+                raise
+
     # Looking after it.
 
     def dead_letters(

@@ -1,5 +1,7 @@
 """Dead letters: messages that were refused, or that a transformation failed on, with the reason.
 
+And deliveries that could not be made to a webhook.
+
 Published like deliveries, in Parquet.
 """
 
@@ -25,15 +27,17 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("source", pa.string(), nullable=False),
     # The message id.
     pa.field("id", pa.string(), nullable=False),
-    # Where the message stood in its source.
+    # Where the message stood in its source; for a delivery, its target.
     pa.field("offset", pa.string(), nullable=False),
     pa.field("received", pa.timestamp("us", "UTC"), nullable=False),
     # What the message is encoded in, where the source knows; null: the message says.
     pa.field("encoding", pa.string()),
     pa.field("code", pa.string(), nullable=False),
     pa.field("reason", pa.string(), nullable=False),
-    # Whose transformation failed; null where the message itself was refused.
+    # Whose transformation failed, or whose delivery; null where the message itself was refused.
     pa.field("subscription", pa.string()),
+    # Which delivery could not be made: `raw` is its payload; null where it is a message.
+    pa.field("delivery", pa.string()),
     # The spot in the message; null where the source could make none: `raw` may then be its beginning only.
     pa.field("position", pa.int64()),
     pa.field("line", pa.int64()),
@@ -61,6 +65,7 @@ class Letter:
     code: str
     reason: str
     subscription: str | None
+    delivery: str | None
     position: int | None
     line: int | None
     column: int | None
@@ -83,7 +88,7 @@ class Wanted:
     """Which letters are asked for: those that are all of what is given."""
 
     keys: frozenset[str] = frozenset()
-    """Keys of letters, or ids of messages."""
+    """Keys of letters, or ids of messages or deliveries."""
     tenant: str | None = None
     source: str | None = None
     code: str | None = None
@@ -91,7 +96,7 @@ class Wanted:
 
     def has(self, letter: Letter) -> bool:
         return (
-            (not self.keys or not self.keys.isdisjoint((letter.key, letter.id)))
+            (not self.keys or not self.keys.isdisjoint((letter.key, letter.id, letter.delivery)))
             and self.tenant in (None, letter.tenant)
             and self.source in (None, letter.source)
             and self.code in (None, letter.code)

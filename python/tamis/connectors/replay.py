@@ -1,10 +1,10 @@
-"""Dead letters → an inbox, once more. What was replayed is marked, beside the letters:
+"""Dead letters → an inbox, or a webhook, once more. What was replayed is marked, beside the letters:
 
     replays/<file>.json     which letters, and the file that they entered an inbox by
 
 The file is written in the inbox under a name that nobody reads. Then the mark is made, and then the file
 gets its name. So letters are replayed if there is a mark: a file that a crash kept from its name gets it next
-time.
+time. Deliveries go back to those who send them, and are marked then.
 """
 
 import json
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,16 +41,31 @@ class Mark:
 
     time: str
     """When, in ISO 8601."""
-    inbox: str
+    inbox: str | None
+    """None for deliveries, which enter none."""
     file: str
     """The name that the messages enter the inbox by."""
     letters: tuple[str, ...]
     """Their keys."""
 
-    @property
-    def draft(self) -> Path:
+    def draft(self, inbox: str) -> Path:
         """The file before it enters: an inbox does not see names that begin with a dot."""
-        return Path(self.inbox) / f".{self.file}"
+        return Path(inbox) / f".{self.file}"
+
+
+Send: TypeAlias = Callable[[Iterable[tuple[str, bytes]]], Mapping[str, str]]
+"""Sends deliveries once more, ids with their payloads; says of those that it does not send why not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Letters to replay, the oldest first."""
+
+    messages: Sequence[tuple[Path, Letter]]
+    """With the inboxes that they go to."""
+    deliveries: Sequence[Letter]
+    refused: Sequence[str]
+    """Why others are left out."""
 
 
 class Replays:
@@ -82,29 +97,45 @@ class Replays:
         """Put the messages of letters into an inbox, with their ids, so that deliveries get the same too."""
         if not inbox.is_dir():
             raise SinkError("no-inbox", f"{inbox} is no directory: name the inbox of a source")
-        name = f"replay-{uuid.uuid4().hex}.parquet"
-        time = datetime.now(UTC).isoformat(timespec="microseconds")
-        mark = Mark(time, str(inbox.absolute()), name, tuple(letter.key for letter in letters))
+        mark = _mark(f"replay-{uuid.uuid4().hex}.parquet", str(inbox.absolute()), letters)
+        draft = mark.draft(str(inbox))
         with told(inbox):
             try:
-                _write(mark.draft, self._letters.raws(letters))
-                self._place.put(REPLAYS, f"{mark.file}.json", json.dumps(asdict(mark)).encode())
+                _write(draft, self._letters.raws(letters))
+                self._put(mark)
             except BaseException:
                 # First what says that the file is there, then the file.
                 self._place.remove(f"{REPLAYS}/{mark.file}.json")
-                mark.draft.unlink(missing_ok=True)
+                draft.unlink(missing_ok=True)
                 raise
             _enter(mark)
 
-    def replay_all(self, chosen: Sequence[tuple[Path, Letter]]) -> None:
-        """Put letters into the inboxes beside them: one file for an inbox, and in it letters as they came."""
-        for inbox, some in groupby(sorted(chosen, key=lambda one: str(one[0])), key=lambda one: one[0]):
+    def resend(self, letters: Sequence[Letter], send: Send) -> list[str]:
+        """Have deliveries sent once more; why some are not."""
+        why_not = send((str(letter.delivery), raw) for letter, raw in self._letters.raws(letters))
+        sent = [letter for letter in letters if letter.delivery not in why_not]
+        if sent:
+            # Who is interrupted before may try again: what is on its way is not sent twice.
+            self._put(_mark(f"resend-{uuid.uuid4().hex}", None, sent))
+        told = [(one.key, why_not.get(str(one.delivery))) for one in letters]
+        return [f"{key}: {reason}" for key, reason in told if reason is not None]
+
+    def replay_all(self, chosen: Chosen, send: Send) -> tuple[int, list[str]]:
+        """Replay letters, one file for an inbox; how many that were, and why others were not."""
+        by_inbox = sorted(chosen.messages, key=lambda one: str(one[0]))
+        for inbox, some in groupby(by_inbox, key=lambda one: one[0]):
             self.replay([letter for _, letter in some], inbox)
+        late = self.resend(chosen.deliveries, send) if chosen.deliveries else []
+        count = len(chosen.messages) + len(chosen.deliveries) - len(late)
+        return count, [*chosen.refused, *late]
+
+    def _put(self, mark: Mark) -> None:
+        self._place.put(REPLAYS, f"{mark.file}.json", json.dumps(asdict(mark)).encode())
 
     def finish(self) -> None:
         """Let in what a crash kept waiting."""
         for mark in self._marks():
-            with told(mark.inbox):
+            with told(mark.inbox or mark.file):
                 _enter(mark)
 
 
@@ -114,38 +145,47 @@ def choose(
     inbox_of: Callable[[Letter], Path | None],
     *,
     again: bool,
-) -> tuple[list[tuple[Path, Letter]], list[str]]:
-    """Letters with the inboxes that they go to, the oldest first; and why others are left out.
+) -> Chosen:
+    """Letters with the inboxes that they go to, or deliveries; and why others are left out.
 
-    They come the newest first. A message that has died more than once is replayed once; `again` also takes
-    what was replayed before.
+    They come the newest first. A message that has died more than once is replayed once, and so is a delivery;
+    `again` also takes what was replayed before.
     """
-    chosen: list[tuple[Path, Letter]] = []
+    messages: list[tuple[Path, Letter]] = []
+    deliveries: list[Letter] = []
     refused: list[str] = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, str | None]] = set()
     for letter in letters:
-        message = (letter.source, letter.id)
+        what = (letter.source, letter.id, letter.delivery)
         inbox = inbox_of(letter)
-        if message in seen:
+        if what in seen:
             continue
-        seen.add(message)
+        seen.add(what)
         if letter.key in marks and not again:
             refused.append(f"{letter.key} was replayed at {marks[letter.key].time}: see --again")
+        elif letter.delivery is not None:
+            deliveries.append(letter)
         elif letter.line is None and letter.subscription is None:
             reason = f"{letter.key} is no message ({letter.code}): let its source have {letter.offset} again"
             refused.append(reason)
         elif inbox is None:
             refused.append(f"{letter.key} is of {letter.source}, which has no inbox: name one by --to")
         else:
-            chosen.append((inbox, letter))
-    return chosen[::-1], refused[::-1]
+            messages.append((inbox, letter))
+    return Chosen(messages[::-1], deliveries[::-1], refused[::-1])
+
+
+def _mark(file: str, inbox: str | None, letters: Iterable[Letter]) -> Mark:
+    time = datetime.now(UTC).isoformat(timespec="microseconds")
+    return Mark(time, inbox, file, tuple(letter.key for letter in letters))
 
 
 def _enter(mark: Mark) -> None:
     """Give a file its name in its inbox, unless it has it."""
-    with suppress(FileNotFoundError):
-        mark.draft.rename(Path(mark.inbox) / mark.file)
-        sync_folder(Path(mark.inbox))
+    if mark.inbox is not None:
+        with suppress(FileNotFoundError):
+            mark.draft(mark.inbox).rename(Path(mark.inbox) / mark.file)
+            sync_folder(Path(mark.inbox))
 
 
 def _write(path: Path, messages: Iterable[tuple[Letter, bytes]]) -> None:

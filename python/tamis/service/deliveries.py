@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import codecs
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated
@@ -13,9 +12,8 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Delivery
-from tamis.connectors.bytestream import StreamError
-from tamis.connectors.transcode import HEAD_BYTES, encoding_of
 from tamis.service.errors import ServiceError
+from tamis.service.payloads import text_of
 from tamis.service.security import Caller, Subscriber, secret_of
 from tamis.service.service import Running, Service
 from tamis.service.values import LARGEST, Given, Name
@@ -53,7 +51,7 @@ class ShownDelivery(BaseModel):
     def of(cls, delivery: Delivery) -> "ShownDelivery":
         names = cls.model_fields.keys() - {"cursor", "payload", "base64"}
         shown = cls(cursor=delivery.number, **{name: getattr(delivery, name) for name in names})
-        shown.payload = _text(delivery)
+        shown.payload = text_of(delivery.payload, delivery.encoding)
         if shown.payload is None:
             shown.base64 = base64.b64encode(delivery.payload).decode()
         return shown
@@ -158,16 +156,3 @@ def _whose(named: str | None, caller: Caller) -> str:
     if named is None:
         raise ServiceError("bad-request", "subscriber: an admin says whose mailbox it is about")
     return named
-
-
-def _text(delivery: Delivery) -> str | None:
-    """A payload as text, as far as it can be told."""
-    try:
-        encoding, mark = delivery.encoding, 0
-        if encoding is None:
-            encoding, mark = encoding_of(delivery.payload[:HEAD_BYTES])
-        if codecs.lookup(encoding).name != "utf-8":
-            return None
-        return delivery.payload[mark:].decode()
-    except (StreamError, LookupError, UnicodeDecodeError):
-        return None

@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1", tags=["dead letters"])
 
 
 class ShownLetter(BaseModel):
-    """A message that was refused, or that a transformation failed on."""
+    """A message that was refused or that a transformation failed on, or a delivery that could not be made."""
 
     letter: str
     message: str
@@ -31,7 +31,9 @@ class ShownLetter(BaseModel):
     code: str
     reason: str
     subscription: str | None
-    """Whose transformation failed; None where the message itself was refused."""
+    """Whose transformation failed, or whose delivery; None where the message itself was refused."""
+    delivery: str | None
+    """The delivery that could not be made."""
     line: int | None
     column: int | None
     replayed: datetime | None
@@ -47,7 +49,7 @@ class ShownLetter(BaseModel):
 
 
 class WholeLetter(ShownLetter):
-    """With the bytes of its message, as far as they were kept."""
+    """With the bytes of its message or delivery, as far as they were kept."""
 
     base64: str = ""
 
@@ -61,7 +63,7 @@ class LetterList(BaseModel):
 
 
 class AskedReplay(Given):
-    """Which letters: by their keys or message ids, or by what narrows them down."""
+    """Which letters: by their keys, message or delivery ids, or by what narrows them down."""
 
     letters: list[Name] = Field(default_factory=list, max_length=10_000)
     source: Name | None = None
@@ -100,7 +102,10 @@ def list_(
 # Before the letters by key: one with this name there is not.
 @router.post("/dead-letters/replay")
 def replay(asked: AskedReplay, service: Running, caller: Admin) -> Replayed:
-    """Put messages back into the inbox of their source, under their ids: deliveries have the same too."""
+    """Put messages back into the inbox of their source, under their ids: deliveries have the same too.
+
+    A delivery that could not be made to a webhook is sent again instead.
+    """
     keys = frozenset(asked.letters)
     wanted = Wanted(keys, caller.tenant, asked.source, asked.code, _zoned(asked.since))
     if wanted == Wanted(tenant=caller.tenant):
@@ -114,21 +119,21 @@ def replay(asked: AskedReplay, service: Running, caller: Admin) -> Replayed:
     }
     with replays.locked():
         replays.finish()
-        chosen, refused = choose(
+        chosen = choose(
             letters.letters(wanted),
             replays.marks(),
             lambda letter: inboxes.get(letter.source),
             again=asked.again,
         )
-        replays.replay_all(chosen)
-    if keys and not chosen and not refused:
+        count, refused = replays.replay_all(chosen, service.catalog.burials.resend)
+    if keys and not count and not refused:
         raise SinkError("no-letter", "there are no such letters")
-    return Replayed(replayed=len(chosen), refused=refused)
+    return Replayed(replayed=count, refused=refused)
 
 
 @router.get("/dead-letters/{letter:path}")
 def show(letter: Name, service: Running, caller: Admin) -> WholeLetter:
-    """One letter, by its key or by the id of its message."""
+    """One letter, by its key or by the id of its message or delivery."""
     letters = DeadLetters(service.settings.dead_letters)
     found = _one(letters, letter, caller.tenant)
     shown = ShownLetter.of(found, Replays(letters).marks().get(found.key))

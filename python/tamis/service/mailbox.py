@@ -15,6 +15,7 @@ from tamis.connectors.outbox import Outbox
 from tamis.connectors.published import Publication
 from tamis.errors import TamisError
 from tamis.settings import Settings
+from tamis.webhook import webhook_of
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,9 @@ PAUSE = 5.0
 
 Key = tuple[str, str]
 """A mailbox: tenant and subscriber."""
+
+OUTGOING: Key = ("", "")
+"""What waits for webhooks, all of it: rung for as for a mailbox. No subscriber's name is empty."""
 
 
 class Bell:
@@ -118,7 +122,8 @@ class Tail:
         for batch in self._outbox.read(publication):
             for row in batch.to_pylist():
                 if row["delivery_target"] not in self._elsewhere:
-                    heard.add((row["tenant"], row["subscriber"]))
+                    sent = webhook_of(row["delivery_target"]) is not None
+                    heard.add(OUTGOING if sent else (row["tenant"], row["subscriber"]))
                     yield row
 
     def _new(self) -> Iterator[str]:

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from tamis.metrics import metrics
+from tamis.service.burial import Undertaker
 from tamis.service.publishing import Publishing
+from tamis.service.sender import Sender
 from tamis.service.supervisor import Supervisor
 from tamis.settings import Settings
 from tamis.status import StatusError, read_status
@@ -16,9 +18,16 @@ from tamis.status import StatusError, read_status
 class Measures:
     """The figures of a service."""
 
-    def __init__(self, settings: Settings, publishing: Publishing, supervisor: Supervisor | None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        publishing: Publishing,
+        supervisor: Supervisor | None,
+        sender: Sender,
+        undertaker: Undertaker,
+    ) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Collected(settings, publishing, supervisor))
+        self._registry.register(_Collected(settings, publishing, supervisor, sender, undertaker))
         self._requests = Counter(
             "tamis_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
         )
@@ -39,10 +48,19 @@ class Measures:
 class _Collected(Collector):
     """What is asked for at the moment."""
 
-    def __init__(self, settings: Settings, publishing: Publishing, supervisor: Supervisor | None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        publishing: Publishing,
+        supervisor: Supervisor | None,
+        sender: Sender,
+        undertaker: Undertaker,
+    ) -> None:
         self._settings = settings
         self._publishing = publishing
         self._supervisor = supervisor
+        self._sender = sender
+        self._undertaker = undertaker
 
     def describe(self) -> Iterable[Metric]:
         """Nothing, without asking anybody."""
@@ -53,6 +71,7 @@ class _Collected(Collector):
         for source in self._publishing.sources:
             waiting.add_metric([source.name], self._publishing.waiting(source))
         yield waiting
+        yield from self._webhooks()
         if self._supervisor is not None:
             text = "How often the job was started"
             yield GaugeMetricFamily("tamis_job_starts", text, self._supervisor.state.starts)
@@ -61,3 +80,13 @@ class _Collected(Collector):
         except StatusError:
             # No job has run yet.
             return
+
+    def _webhooks(self) -> Iterator[Metric]:
+        for name, text, count in (
+            ("sent", "Deliveries that arrived at webhooks", self._sender.tally.sent),
+            ("failed", "Tries to send to webhooks that failed", self._sender.tally.failed),
+            ("dead", "Deliveries that could not be made", self._undertaker.buried),
+        ):
+            yield CounterMetricFamily(f"tamis_webhook_{name}", text, count)
+        text = "Deliveries that wait to be sent to webhooks"
+        yield GaugeMetricFamily("tamis_webhook_waiting", text, self._sender.waiting())

@@ -9,10 +9,12 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Catalog
+from tamis.service.burial import Undertaker
 from tamis.service.mailbox import Bell, Tail
 from tamis.service.measures import Measures
 from tamis.service.newest import Newest
 from tamis.service.publishing import Publishing
+from tamis.service.sender import Sender
 from tamis.service.supervisor import Supervisor
 from tamis.service.upkeep import Upkeep
 from tamis.settings import Settings
@@ -28,7 +30,9 @@ class Service:
         self.publishing = Publishing(catalog.accepted, settings.sources, settings.serve.backlog)
         self.newest = Newest(settings)
         self.supervisor = supervisor
-        self.measures = Measures(settings, self.publishing, supervisor)
+        self.sender = Sender(catalog.outgoing, settings.webhooks)
+        self.undertaker = Undertaker(catalog.burials, settings.dead_letters)
+        self.measures = Measures(settings, self.publishing, supervisor, self.sender, self.undertaker)
         self.tail = Tail.of(settings, catalog.mailbox)
         self.bell = Bell()
         self._upkeep = Upkeep(catalog, self.tail, settings.serve.keep)
@@ -40,16 +44,18 @@ class Service:
         await run_in_threadpool(self.publishing.finish)
         if self.supervisor is not None:
             self.supervisor.start()
-        beside = [asyncio.create_task(self._upkeep.run())]
+        going = [self.sender.run(self.bell), self.undertaker.run(), self._upkeep.run()]
         if self.tail is not None:
-            beside.append(asyncio.create_task(self.tail.run(self.bell)))
+            going.append(self.tail.run(self.bell))
+        tasks = [asyncio.create_task(one) for one in going]
         try:
             yield
         finally:
             if self.supervisor is not None:
                 await run_in_threadpool(self.supervisor.stop)
-            for task in beside:
+            for task in tasks:
                 task.cancel()
+            for task in tasks:
                 with suppress(asyncio.CancelledError):
                     await task
 

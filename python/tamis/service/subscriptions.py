@@ -2,7 +2,7 @@
 
 import dataclasses
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -17,7 +17,9 @@ from tamis.service.errors import ServiceError
 from tamis.service.security import Admin, Caller, Subscriber
 from tamis.service.service import Running, Service
 from tamis.service.values import Given, Name, Text
+from tamis.service.webhooks import check_target, no_webhook
 from tamis.subscription import NewSubscription, Refusal, State, Subscription
+from tamis.webhook import webhook_of
 
 router = APIRouter(prefix="/v1", tags=["subscriptions"])
 
@@ -101,6 +103,7 @@ class ImportOutcome(BaseModel):
 @router.post("/subscriptions", status_code=201)
 def create(asked: AskedSubscription, service: Running, caller: Subscriber) -> ShownSubscription:
     """Subscribe. To ask for the same again, with its id, changes nothing."""
+    check_target(service, caller, asked.delivery_target)
     wanted = NewSubscription(
         subscriber=_subscriber(asked.subscriber, caller),
         query=asked.query,
@@ -149,6 +152,7 @@ def change(id: Name, changed: ChangedSubscription, service: Running, caller: Sub
     _own(service, caller, id)
     if changed.subscriber is not None:
         _subscriber(changed.subscriber, caller)
+    check_target(service, caller, changed.delivery_target)
     catalog = service.catalog
     kept = catalog.change(
         id,
@@ -197,7 +201,8 @@ async def import_(request: Request, service: Running, caller: Admin) -> ImportOu
         async for chunk in request.stream():
             file.write(chunk)
         file.seek(0)
-        given = _of_tenant(lines.read(file), caller.tenant)
+        webhooks = await run_in_threadpool(service.catalog.webhooks.list, caller.tenant)
+        given = _of_tenant(lines.read(file), caller.tenant, {one.name for one in webhooks})
         done = await run_in_threadpool(service.catalog.import_, given, refused)
     return ImportOutcome(**dataclasses.asdict(done), refusals=refusals)
 
@@ -213,13 +218,19 @@ def export(service: Running, caller: Admin) -> StreamingResponse:
     return StreamingResponse((f"{lines.write(item)}\n" for item in items), media_type=JSON_LINES)
 
 
-def _of_tenant(given: Iterable[tuple[int, lines.Line]], tenant: str) -> Iterator[tuple[int, lines.Line]]:
-    """Lines as those of a tenant; one that speaks of another is refused."""
+def _of_tenant(
+    given: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str]
+) -> Iterator[tuple[int, lines.Line]]:
+    """Lines as those of a tenant; refused if they speak of another, or of a webhook that is not there."""
     for place, line in given:
+        webhook = webhook_of(line.delivery_target) if isinstance(line, NewSubscription) else None
         if isinstance(line, Refusal):
             yield place, line
         elif line.tenant not in ("", tenant):
             yield place, Refusal(place, "other-tenant", f"the line is of tenant {line.tenant}, not yours")
+        elif webhook is not None and webhook not in webhooks:
+            missing = no_webhook(webhook)
+            yield place, Refusal(place, missing.code, missing.reason)
         else:
             yield place, dataclasses.replace(line, tenant=tenant)
 

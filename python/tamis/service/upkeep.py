@@ -1,4 +1,4 @@
-"""What nobody needs any more is let go of: accepted ids, acknowledged deliveries, old publications."""
+"""What nobody needs any more is let go of: accepted ids, finished deliveries, old publications."""
 
 import asyncio
 import logging
@@ -29,10 +29,10 @@ class Upkeep:
         """Forget what is old enough."""
         before = datetime.now(UTC) - self._keep
         ids = self._catalog.accepted.forget(before)
-        deliveries = self._catalog.mailbox.forget(before)
+        deliveries = self._catalog.mailbox.forget(before) + self._catalog.outgoing.forget(before)
         publications = 0 if self._tail is None else self._tail.forget(before)
         if ids or deliveries or publications:
-            told = "forgot %d ids of messages, %d acknowledged deliveries, %d publications of the outbox"
+            told = "forgot %d ids of messages, %d deliveries that were made, %d publications of the outbox"
             log.info(told, ids, deliveries, publications)
 
     async def run(self) -> None:

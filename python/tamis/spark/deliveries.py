@@ -71,6 +71,7 @@ def dead_letters(sifted: DataFrame) -> DataFrame:
         F.coalesce("code", error["code"]).alias("code"),
         F.when(by_source, F.coalesce("reason", F.lit(""))).otherwise(error["reason"]).alias("reason"),
         F.lit(None).cast("string").alias("subscription"),
+        F.lit(None).cast("string").alias("delivery"),
         *(place(name).alias(as_name) for name, as_name in _PLACE.items()),
         F.coalesce("xml", F.lit(b"")).alias("raw"),
     )
@@ -80,6 +81,7 @@ def dead_letters(sifted: DataFrame) -> DataFrame:
         F.col("by.code").alias("code"),
         F.col("by.reason").alias("reason"),
         F.col("by.subscription").alias("subscription"),
+        F.lit(None).cast("string").alias("delivery"),
         *(F.lit(None).cast("bigint").alias(as_name) for as_name in _PLACE.values()),
         F.col("xml").alias("raw"),
     )

@@ -1,0 +1,271 @@
+"""Deliveries on their way to webhooks: when each is tried next, and what came of it.
+
+Who sends claims deliveries for a while, so that nobody else does. If it then dies, they are due again: what
+is sent arrives at least once.
+"""
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, delete, func, insert, literal_column, select, tuple_, update
+
+from tamis.catalog import rows
+from tamis.catalog.database import Database
+from tamis.catalog.schema import outgoing, webhooks
+from tamis.catalog.webhooks import Key, die, disable, webhook_from
+from tamis.webhook import Webhook, WebhookState
+
+IDS = 5_000
+"""So many are looked up by one statement."""
+
+FAILED = "webhook-failed"
+"""Why a delivery is dead that was tried often enough."""
+
+GONE = "webhook-gone"
+"""Why those are dead whose webhook is not there any more, and says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """A delivery that is to be sent."""
+
+    id: str
+    tenant: str
+    webhook: str
+    subscriber: str
+    message: str
+    source: str
+    subscription: str
+    revision: int
+    generation: int
+    received: datetime
+    matched: datetime
+    encoding: str | None
+    payload: bytes
+    tries: int
+    """How often it was tried."""
+
+    @property
+    def key(self) -> Key:
+        """Its webhook."""
+        return self.tenant, self.webhook
+
+
+_COLUMNS = Outbound.__dataclass_fields__.keys()
+_TIMES = ("received", "matched")
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What came of sending a delivery."""
+
+    delivery: Outbound
+    at: datetime
+    failure: str | None = None
+    """None: it arrived."""
+    next: datetime | None = None
+    """When to try again; None: no more."""
+    held_until: datetime | None = None
+    """Nothing is to be sent to the webhook before."""
+    gone: bool = False
+    """The webhook wants no more, ever."""
+
+    @property
+    def number(self) -> int:
+        """The how manieth it was."""
+        return self.delivery.tries + 1
+
+
+class Outgoing:
+    """All deliveries of a catalog that go to webhooks."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def waiting(self) -> Sequence[tuple[Webhook, datetime]]:
+        """The webhooks that deliveries wait for, each with the time when the first of these is due."""
+        first = (
+            select(func.min(outgoing.c.due))
+            .where(
+                outgoing.c.tenant == webhooks.c.tenant,
+                outgoing.c.webhook == webhooks.c.name,
+                outgoing.c.due.is_not(None),
+            )
+            .scalar_subquery()
+        )
+        found = select(webhooks, first.label("due"))
+
+        def work(connection: Connection) -> Sequence[tuple[Webhook, datetime]]:
+            return [
+                (webhook_from(row), rows.time_of(row["due"]))
+                for row in connection.execute(found).mappings()
+                if row["due"] is not None
+            ]
+
+        return self._database.read(work)
+
+    def claim(self, key: Key, now: datetime, until: datetime, limit: int) -> Sequence[Outbound]:
+        """Deliveries for a webhook that are due, for the caller alone until a time; the oldest first."""
+        tenant, name = key
+        chosen = (
+            select(outgoing.c.id)
+            .where(
+                outgoing.c.tenant == tenant,
+                outgoing.c.webhook == name,
+                outgoing.c.due <= rows.microseconds_of(now),
+            )
+            .order_by(outgoing.c.due)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+
+        def work(connection: Connection) -> Sequence[Outbound]:
+            ids = connection.execute(chosen).scalars().all()
+            taken = update(outgoing).where(outgoing.c.id.in_(ids)).values(due=rows.microseconds_of(until))
+            found = connection.execute(taken.returning(*(outgoing.c[name] for name in _COLUMNS)))
+            return [_outbound(row) for row in found.mappings()] if ids else []
+
+        return self._database.write_aside(work)
+
+    def release(self, ids: Collection[str]) -> None:
+        """Give claimed deliveries back: they are due at once."""
+        free = update(outgoing).where(outgoing.c.id.in_(ids), outgoing.c.due.is_not(None))
+        self._database.write_aside(lambda connection: connection.execute(free.values(due=_now())))
+
+    def record(self, tries: Iterable[Try]) -> None:
+        """Note what came of tries. To note the same twice is to note it once."""
+        made = sorted(tries, key=lambda one: (one.delivery.key, one.at))
+
+        def work(connection: Connection) -> None:
+            # In one order, and webhooks before deliveries, as all do: nobody waits for each other.
+            for key, some in groupby(made, key=lambda one: one.delivery.key):
+                group = list(some)
+                _note(connection, key, group)
+                for one in group:
+                    _settle(connection, one)
+                for one in group:
+                    if one.gone:
+                        reason = f"{one.failure}: it wants no more"
+                        disable(connection, key, GONE, reason)
+
+        self._database.write_aside(work)
+
+    def count(self, tenant: str | None = None, webhook: str | None = None) -> int:
+        """How many deliveries wait: for one webhook, for all of a tenant, for all."""
+        chosen = select(func.count()).where(outgoing.c.due.is_not(None))
+        if tenant is not None:
+            chosen = chosen.where(outgoing.c.tenant == tenant)
+        if webhook is not None:
+            chosen = chosen.where(outgoing.c.webhook == webhook)
+        return self._database.read(lambda connection: connection.execute(chosen).scalar_one())
+
+    def counts(self, tenant: str) -> dict[str, int]:
+        """How many deliveries wait for each webhook of a tenant that any wait for."""
+        chosen = (
+            select(outgoing.c.webhook, func.count().label("waiting"))
+            .where(outgoing.c.tenant == tenant, outgoing.c.due.is_not(None))
+            .group_by(outgoing.c.webhook)
+        )
+        return self._database.read(
+            lambda connection: {row.webhook: row.waiting for row in connection.execute(chosen)}
+        )
+
+    def forget(self, before: datetime) -> int:
+        """Remove deliveries that were sent before a time; how many."""
+        old = delete(outgoing).where(
+            # As it stands in the index: a database does not look into parameters to choose one.
+            outgoing.c.state == literal_column("'sent'"),
+            outgoing.c.ended < rows.microseconds_of(before),
+        )
+        return self._database.write_aside(lambda connection: connection.execute(old).rowcount)
+
+
+def put(connection: Connection, given: Sequence[dict[str, Any]]) -> int:
+    """Have deliveries sent that are not known yet, rows with a `webhook`; how many were not."""
+    fresh = {row["id"]: row for row in given}
+    ids = list(fresh)
+    for at in range(0, len(ids), IDS):
+        some = select(outgoing.c.id).where(outgoing.c.id.in_(ids[at : at + IDS]))
+        for id in connection.execute(some).scalars():
+            del fresh[id]
+    if not fresh:
+        return 0
+    keys = {(row["tenant"], row["webhook"]) for row in fresh.values()}
+    by_key = tuple_(webhooks.c.tenant, webhooks.c.name)
+    # Who disables one waits until this is done, and then finds these deliveries too.
+    found = select(webhooks.c.tenant, webhooks.c.name, webhooks.c.state).where(by_key.in_(sorted(keys)))
+    shared = connection.execute(found.with_for_update(read=True))
+    states = {(row.tenant, row.name): row.state for row in shared}
+    now = _now()
+    connection.execute(
+        insert(outgoing),
+        [_new(row, states.get((row["tenant"], row["webhook"])), now) for row in fresh.values()],
+    )
+    return len(fresh)
+
+
+def _new(row: dict[str, Any], state: str | None, now: int) -> dict[str, Any]:
+    code = reason = None
+    if state != WebhookState.ACTIVE:
+        code = "webhook-removed" if state is None else "webhook-disabled"
+        reason = f"webhook:{row['webhook']} is {'not there' if state is None else 'disabled'}"
+    return row | {
+        "state": "waiting" if code is None else "dying",
+        "due": now if code is None else None,
+        "tries": 0,
+        "code": code,
+        "reason": reason,
+    }
+
+
+def _note(connection: Connection, key: Key, tries: Sequence[Try]) -> None:
+    """How a webhook does."""
+    values: dict[str, Any] = {}
+    for one in tries:
+        at = rows.microseconds_of(one.at)
+        if one.failure is None:
+            values["succeeded"] = at
+        else:
+            values |= {"failed": at, "failure": one.failure}
+        if one.held_until is not None:
+            values["held_until"] = rows.microseconds_of(one.held_until)
+    tenant, name = key
+    chosen = update(webhooks).where(webhooks.c.tenant == tenant, webhooks.c.name == name)
+    connection.execute(chosen.values(values))
+
+
+def _settle(connection: Connection, one: Try) -> None:
+    """What is next for a delivery."""
+    chosen = update(outgoing).where(outgoing.c.id == one.delivery.id)
+    if one.failure is None:
+        # It may have been given up meanwhile, with its webhook; it arrived nevertheless.
+        unburied = outgoing.c.burial.is_(None)
+        sent = {"state": "sent", "payload": b"", "due": None, "ended": rows.microseconds_of(one.at)}
+        connection.execute(chosen.where(unburied).values(tries=one.number, **sent))
+    elif one.next is not None:
+        waits = chosen.where(outgoing.c.due.is_not(None))
+        connection.execute(
+            waits.values(tries=one.number, due=rows.microseconds_of(one.next), reason=one.failure)
+        )
+    else:
+        tried = "once" if one.number == 1 else f"{one.number} times"
+        code = GONE if one.gone else FAILED
+        die(
+            connection,
+            outgoing.c.id == one.delivery.id,
+            code,
+            f"tried {tried}; the last time: {one.failure}",
+            one.number,
+        )
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+def _outbound(row: RowMapping) -> Outbound:
+    return Outbound(**{**row, **{name: rows.time_of(row[name]) for name in _TIMES}})
