@@ -6,7 +6,19 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 import tamis
-from tamis.service import deliveries, docs, errors, health, letters, matching, messages, state, subscriptions
+from tamis.service import (
+    deliveries,
+    docs,
+    errors,
+    health,
+    letters,
+    matching,
+    messages,
+    page,
+    state,
+    subscriptions,
+    token,
+)
 from tamis.service.logs import RequestLog
 from tamis.service.security import Gate
 from tamis.service.service import Service
@@ -34,7 +46,7 @@ def application(service: Service) -> FastAPI:
     )
     app.state.service = service
     errors.install(app)
-    for module in (health, subscriptions, messages, matching, deliveries, letters, state, docs):
+    for module in (health, subscriptions, messages, matching, deliveries, letters, state, token, docs, page):
         app.include_router(module.router)
     # The last one added is the outermost.
     app.add_middleware(Gate, tokens=service.catalog.tokens, settings=service.settings.serve)

@@ -32,6 +32,8 @@ class ShownLetter(BaseModel):
     reason: str
     subscription: str | None
     """Whose transformation failed; None where the message itself was refused."""
+    position: int | None
+    """The byte that the reason is about, from 0, in the message's UTF-8 form."""
     line: int | None
     column: int | None
     replayed: datetime | None
