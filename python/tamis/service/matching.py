@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field, model_validator
 import tamis
 from tamis.catalog.rows import unknown_map
 from tamis.engine import Index
-from tamis.errors import CatalogError
+from tamis.errors import CatalogError, QueryError
 from tamis.explanation import Explanation
 from tamis.model import Limits
-from tamis.service.errors import ServiceError
+from tamis.service.errors import ErrorDetail, ServiceError, detail_of
 from tamis.service.newest import Opened
 from tamis.service.security import Caller, Subscriber
 from tamis.service.service import Running, Service
@@ -126,16 +126,21 @@ class AskedQuery(Given):
 
 
 class CheckedQuery(BaseModel):
-    """A query that is one."""
+    """The query that a text stands for, or why it is none."""
 
-    id: str
-    canonical: str
+    id: str | None = None
+    canonical: str | None = None
+    error: ErrorDetail | None = None
 
 
 @router.post("/check")
 def check(asked: AskedQuery, service: Running, caller: Subscriber) -> CheckedQuery:
-    """Is this a query? If not, the error tells the position and the reason."""
-    found = tamis.check(asked.query, _prefixes(service, caller, asked.namespaces))
+    """Is this a query? If not, that is the answer, with the position and the reason."""
+    prefixes = _prefixes(service, caller, asked.namespaces)
+    try:
+        found = tamis.check(asked.query, prefixes)
+    except QueryError as error:
+        return CheckedQuery(error=detail_of(error))
     return CheckedQuery(id=found.id, canonical=found.canonical)
 
 

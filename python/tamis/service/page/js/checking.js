@@ -28,27 +28,25 @@ export function queryField({ value, namespaces, onchecked = () => {}, onsubmit, 
     if (!text.trim()) {
       field.invalid(false);
       hold(told, h("p", { class: "hint" }, "An XPath filter, or a transformation: for … where … return …"));
-      onchecked(null);
-      return;
+      return onchecked(null);
     }
     try {
       const found = await check({ query: text, namespaces: read(namespaces()) }, signal);
+      if (found.error) return refuse(found.error, text);
       field.invalid(false);
       field.mark([]);
       hold(told, h("p", { class: "fine" }, "A query: ", h("code", {}, found.canonical)));
       onchecked(found);
     } catch (error) {
-      if (signal.aborted) return;
-      field.invalid(true);
-      refuse(error, text);
-      onchecked(null);
+      if (!signal.aborted) refuse(error, text);
     }
   }
 
   function refuse(error, text) {
-    if (!error.position) return hold(told, problem(error));
-    field.mark(spot(text, indexOf(text, error.position.offset)));
-    return hold(told, located(error, text));
+    field.invalid(true);
+    if (error.position) field.mark(spot(text, indexOf(text, error.position.offset)));
+    hold(told, error.position ? located(error, text) : problem(error));
+    onchecked(null);
   }
 
   const later = debounced(PAUSE, checkNow);

@@ -8,12 +8,11 @@ import { logIn } from "./views/log_in.js";
 const app = document.getElementById("app");
 let leave = () => {};
 
-async function begin(token, tell) {
+async function begin(token) {
   const who = await whoAmI(token);
   keep(token);
   leave();
   leave = shell(app, who, () => end());
-  tell?.();
 }
 
 function end(reason) {
@@ -21,6 +20,12 @@ function end(reason) {
   leave();
   leave = logIn(app, begin, reason);
 }
+
+// It leads into the view that is there; as an address it would lead to another one.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  document.getElementById("main").focus();
+});
 
 refused.addEventListener("refused", (event) => end(event.detail.reason));
 

@@ -11,11 +11,10 @@ export function router(views, main, links, context) {
   let turn = 0;
 
   async function show() {
-    // The skip link leads into the view that is there.
-    if (location.hash === "#main") return;
     const { name, params } = address();
     const view = views.find((one) => one.name === name) ?? views[0];
     const mine = ++turn;
+    for (const open of document.querySelectorAll("dialog[open]")) open.close();
     leave();
     leave = () => {};
     for (const link of links) {

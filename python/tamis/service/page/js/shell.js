@@ -25,7 +25,7 @@ export function shell(app, who, logOut) {
   );
   const main = h("main", { id: "main", tabindex: "-1" });
   const job = h("p", { class: "job", role: "status" });
-  const whose = [who.role, who.tenant && `tenant ${who.tenant}`].filter(Boolean).join(", ");
+  const whose = who.operates ? "admin of the broker" : [who.role, who.tenant && `tenant ${who.tenant}`].filter(Boolean).join(", ");
   const top = h(
     "header",
     { class: "top" },
@@ -35,7 +35,7 @@ export function shell(app, who, logOut) {
       "div",
       { class: "foot" },
       job,
-      h("div", { class: "who" }, h("div", {}, h("strong", {}, who.subscriber ?? who.name ?? who.role), h("small", {}, whose))),
+      h("div", { class: "who" }, h("div", {}, h("strong", {}, who.subscriber ?? who.name), h("small", {}, whose))),
       button("Log out", { class: "plain quiet", onclick: logOut, "aria-label": "Log out" }, icon("out")),
     ),
   );

@@ -55,12 +55,20 @@ export function totalsOf({ job }) {
   return totals;
 }
 
-/** Messages that are still to be read. */
-export function lagOf({ job, waiting_messages: waiting }) {
-  const elsewhere = (job?.sources ?? []).filter((source) => !(source.name in waiting));
-  const told = [...Object.values(waiting), ...elsewhere.map((source) => source.last?.lag?.messages ?? 0)];
-  return told.reduce((sum, one) => sum + one, 0);
+/** Messages of a source that are still to be read; null if nobody knows. */
+export function lagOf(source, { waiting_messages: waiting }) {
+  // The last file that was read leaves an inbox with the next one: a job that waits has read them all.
+  if (source.state === "waiting" && source.last) return 0;
+  return waiting[source.name] ?? source.last?.lag?.messages ?? null;
 }
+
+/** Messages of all sources that are still to be read. */
+export function wholeLag(status) {
+  if (!status.job) return sum(Object.values(status.waiting_messages));
+  return sum(status.job.sources.map((source) => lagOf(source, status) ?? 0));
+}
+
+const sum = (values) => values.reduce((all, one) => all + one, 0);
 
 /** The newest batch of all sources. */
 export function lastBatch({ job }) {
@@ -82,7 +90,7 @@ function remember(feed) {
     messages: rate("read"),
     matched: rate("matched"),
     deliveries: rate("deliveries"),
-    lag: lagOf(latest),
+    lag: wholeLag(latest),
     batch: lastBatch(latest)?.seconds ?? 0,
   });
   while (samples[0].time < now - MEMORY) samples.shift();

@@ -35,7 +35,6 @@ export function subscriptionForm({ who, kept, draft = {}, ondone }) {
     } catch (error) {
       submit.disabled = false;
       if (error.position) {
-        query.field.invalid(true);
         query.refuse(error, asked.query);
         query.field.area.focus();
       } else hold(told, problem(error));

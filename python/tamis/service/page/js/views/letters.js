@@ -70,6 +70,7 @@ export function letters(main, { feed }) {
         h("time", { datetime: one.received }, time(one.received)),
         h("span", { class: "badge bad" }, one.code),
         h("span", { class: "preview" }, one.reason),
+        h("code", {}, one.message),
         one.replayed && h("span", { class: "badge" }, "replayed"),
       ),
       body,
@@ -85,9 +86,9 @@ export function letters(main, { feed }) {
     const facts = {
       Message: one.message,
       Source: `${one.source}, ${one.offset}`,
-      Where: one.line === null ? "–" : `line ${one.line}, column ${one.column}`,
-      Subscription: one.subscription ?? "the message itself was refused",
-      Replayed: one.replayed ? time(one.replayed) : "no",
+      ...(one.line !== null && { Where: `line ${one.line}, column ${one.column}` }),
+      ...(one.subscription !== null && { Subscription: one.subscription }),
+      ...(one.replayed !== null && { Replayed: time(one.replayed) }),
     };
     try {
       const bytes = bytesOf((await api.letter(one.letter)).base64);

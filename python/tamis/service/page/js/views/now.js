@@ -4,7 +4,7 @@ import { chart, sparkline } from "../chart.js";
 import { h, hold } from "../dom.js";
 import { count, plural, rate, seconds, time } from "../format.js";
 import { problem } from "../problem.js";
-import { lagOf, lastBatch, totalsOf } from "../status.js";
+import { lagOf, lastBatch, totalsOf, wholeLag } from "../status.js";
 
 const SECONDS = 120;
 
@@ -67,7 +67,7 @@ export function now(main, { feed }) {
     tiles.messages.show(rate(last.messages), `${count(totals.read)} in all`, line("messages"));
     tiles.matched.show(rate(last.matched), `${share(totals.matched, totals.read)} of messages`, line("matched"));
     tiles.deliveries.show(rate(last.deliveries), `${count(totals.deliveries)} in all`, line("deliveries"));
-    tiles.lag.show(count(lagOf(latest)), "messages to read", line("lag"));
+    tiles.lag.show(count(wholeLag(latest)), "messages to read", line("lag"));
     const batch = lastBatch(latest);
     tiles.batch.show(seconds(batch?.seconds), batch ? `${plural(batch.read, "message")}, ${time(batch.started)}` : "no batch yet", line("batch"));
     const { job } = latest;
@@ -98,15 +98,15 @@ function tile(label, unit, kind) {
 
 const share = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "0 %");
 
-function row(source, { waiting_messages: waiting }) {
-  const lag = waiting[source.name] ?? source.last?.lag?.messages;
+function row(source, latest) {
+  const lag = lagOf(source, latest);
   const figures = [
     rate(source.messages_rate),
     rate(source.matches_rate),
     count(source.totals.read),
     count(source.totals.matched),
     count(source.totals.dead),
-    lag === undefined ? "–" : count(lag),
+    lag === null ? "–" : count(lag),
   ];
   return h(
     "tr",
