@@ -69,12 +69,14 @@ class Visit:
 
     def check(self) -> None:
         """What holds of the page whatever is on it."""
-        assert self.page.evaluate(CHECKS.read_text("utf-8")) == []
+        wrong = self.page.evaluate(CHECKS.read_text("utf-8"))
+        assert not wrong, wrong
 
     def leave(self) -> None:
         """Nothing went elsewhere, nothing was refused by the page's own policy, no script failed."""
-        assert [url for url in self.requests if not url.startswith(f"{self.url}/")] == []
-        assert self.complaints == []
+        elsewhere = [url for url in self.requests if not url.startswith(f"{self.url}/")]
+        assert not elsewhere, elsewhere
+        assert not self.complaints, self.complaints
 
 
 @contextmanager

@@ -15,10 +15,16 @@ async function begin(token) {
   leave = shell(app, who, () => end());
 }
 
+/** Somebody logs in: what had the focus is gone. */
+async function enter(token) {
+  await begin(token);
+  document.getElementById("main").focus();
+}
+
 function end(reason) {
   forget();
   leave();
-  leave = logIn(app, begin, reason);
+  leave = logIn(app, enter, reason);
 }
 
 // It leads into the view that is there; as an address it would lead to another one.
