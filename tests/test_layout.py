@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+WRITTEN = [("src", ".rs"), ("python", ".py"), ("python", ".js"), ("python", ".css"), ("tests", ".py")]
 
 
 def sources(folder: str, suffix: str) -> Iterator[tuple[str, str]]:
@@ -56,13 +57,13 @@ def test_only_the_index_touches_files() -> None:
     assert {path for path in named if not path.startswith("src/index/") and "tests" not in path} == set()
 
 
-@pytest.mark.parametrize(("folder", "suffix"), [("src", ".rs"), ("python", ".py"), ("tests", ".py")])
+@pytest.mark.parametrize(("folder", "suffix"), WRITTEN)
 def test_files_are_short(folder: str, suffix: str) -> None:
     long = {path: text.count("\n") for path, text in sources(folder, suffix) if text.count("\n") > 500}
     assert long == {}
 
 
-@pytest.mark.parametrize(("folder", "suffix"), [("src", ".rs"), ("python", ".py"), ("tests", ".py")])
+@pytest.mark.parametrize(("folder", "suffix"), WRITTEN)
 def test_nothing_is_left_to_do(folder: str, suffix: str) -> None:
     unfinished = "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX", r"todo!\(", r"unimplemented!\("))
     assert naming(folder, suffix, unfinished) == set()

@@ -57,6 +57,7 @@ def test_letters_are_listed_and_shown(served: Served) -> None:
     assert base64.b64decode(shown.pop("base64")) == b"<a></b>"
     assert shown == one
     assert admin.get("/v1/dead-letters/m1").json()["message"] == "m1"
+    assert (one["position"], one["line"], one["column"]) == (3, 1, 4)
     assert admin.get("/v1/dead-letters", params={"limit": 1}).json()["more"]
     assert admin.get("/v1/dead-letters", params={"since": "2026-02-01T00:00:00"}).json()["letters"] == []
     # Another tenant's are not there.

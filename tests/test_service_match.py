@@ -74,6 +74,24 @@ def test_whether_a_query_matches_where_and_what_it_makes(served: Served) -> None
     assert "<c>1</c>" in made["output"]
 
 
+def test_whether_a_text_is_a_query(served: Served) -> None:
+    client = served.client(Role.SUBSCRIBER)
+    fine = client.post("/v1/check", json={"query": "//b[ @n = 2 ]"}).json()
+    assert (fine["canonical"], fine["error"]) == ("//b[@n=2]", None)
+    # That it is none is an answer, in the form of errors.
+    wrong = client.post("/v1/check", json={"query": "//é["})
+    assert wrong.status_code == 200
+    assert wrong.json()["canonical"] is None
+    assert wrong.json()["error"]["position"] == {"offset": 5, "line": 1, "column": 5}
+    served.catalog.put_prefixes(PrefixMap("shared", {"p": "urn:x"}))
+    named = {"query": "//p:b", "namespaces": "shared"}
+    assert client.post("/v1/check", json=named).json()["canonical"] == "//Q{urn:x}b"
+    assert tried(served, xml="<b xmlns='urn:x'/>", **named)["query"]["matches"]
+    unknown = client.post("/v1/check", json={"query": "//p:b", "namespaces": "none"})
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (422, "unknown-prefix-map")
+    assert served.client(Role.PUBLISHER).post("/v1/check", json={"query": "//b"}).status_code == 403
+
+
 @pytest.mark.parametrize(
     ("asked", "code", "position"),
     [

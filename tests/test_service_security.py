@@ -53,6 +53,19 @@ def test_a_role_is_refused_what_is_not_its_own(served: Served) -> None:
     assert error(served.client(Role.SUBSCRIBER).get("/v1/subscriptions.jsonl")) == (403, "forbidden")
 
 
+def test_a_token_can_ask_what_it_is_good_for(served: Served) -> None:
+    told = served.client(Role.SUBSCRIBER, "other").get("/v1/token").json()
+    assert told == {
+        "name": "test",
+        "role": "subscriber",
+        "tenant": "other",
+        "subscriber": "ann",
+        "operates": False,
+    }
+    assert served.client().get("/v1/token").json()["operates"]
+    assert not served.client(tenant="other").get("/v1/token").json()["operates"]
+
+
 def test_requests_are_limited_by_number_and_size(served: Served) -> None:
     client = served.client(rate=2)
     answers = [client.get("/v1/subscriptions") for _ in range(20)]

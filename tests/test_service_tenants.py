@@ -17,7 +17,7 @@ from tamis.service.app import application
 from tamis.service.service import Service
 from tamis.signatures import new_secret
 from tamis.store import Store
-from tamis.subscription import NewSubscription
+from tamis.subscription import NewSubscription, PrefixMap
 from tamis.webhook import NewWebhook
 from test_service_deliveries import publish
 from test_service_letters import bury, letter
@@ -78,12 +78,14 @@ OPERATIONS: dict[tuple[str, str], Asked] = {
     ("POST", "/v1/webhooks/{name}/test"): Asked("/v1/webhooks/theirs/test", status=404),
     ("POST", "/v1/messages"): Asked(params={"source": "others"}, json={"xml": "<a/>"}, status=422),
     ("POST", "/v1/match"): Asked(json={"xml": "<a/>", "explain": True}),
+    ("POST", "/v1/check"): Asked(json={"query": "//p:a", "namespaces": "shared"}, status=422),
     ("GET", "/v1/deliveries"): Asked(params={"subscriber": "bob"}),
     ("GET", "/v1/deliveries/events"): Asked(params={"subscriber": "bob"}),
     ("POST", "/v1/deliveries/ack"): Asked(json={"subscriber": "bob", "ids": ["d1"], "until": 1 << 40}),
     ("GET", "/v1/dead-letters"): Asked(params={"source": "others"}),
     ("GET", "/v1/dead-letters/{letter}"): Asked("/v1/dead-letters/m1", status=404),
     ("POST", "/v1/dead-letters/replay"): Asked(json={"letters": ["m1"], "source": "others"}, status=404),
+    ("GET", "/v1/token"): Asked(),
     ("GET", "/v1/status"): Asked(),
     ("GET", "/v1/sources"): Asked(),
     ("GET", "/v1/sinks"): Asked(),
@@ -95,6 +97,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service where one tenant has something of everything."""
     folder = tmp_path_factory.mktemp("tenants")
     with serving(settings_in(folder, SOURCES)) as served:
+        served.catalog.put_prefixes(PrefixMap("shared", {"p": MARK}, tenant="other"))
         for id in ("s1", "s2"):
             query = f"/a[not({MARK})]"
             served.catalog.add(NewSubscription("bob", query, id=id, tenant="other", delivery_target=MARK))
@@ -147,6 +150,7 @@ def test_the_owner_sees_what_is_marked(served: Served) -> None:
     ):
         assert MARK in owner.get(path, params=params).text, path
     assert MARK in owner.post("/v1/match", json={"xml": "<a/>"}).text
+    assert MARK in owner.post("/v1/check", json={"query": "//p:a", "namespaces": "shared"}).text
 
 
 @pytest.mark.parametrize("tenant", ["", "one"])

@@ -14,8 +14,10 @@ from tamis.service import (
     letters,
     matching,
     messages,
+    page,
     state,
     subscriptions,
+    token,
     webhooks,
 )
 from tamis.service.logs import RequestLog
@@ -45,7 +47,19 @@ def application(service: Service) -> FastAPI:
     )
     app.state.service = service
     errors.install(app)
-    for module in (health, subscriptions, webhooks, messages, matching, deliveries, letters, state, docs):
+    for module in (
+        health,
+        subscriptions,
+        webhooks,
+        messages,
+        matching,
+        deliveries,
+        letters,
+        state,
+        token,
+        docs,
+        page,
+    ):
         app.include_router(module.router)
     # The last one added is the outermost.
     app.add_middleware(Gate, tokens=service.catalog.tokens, settings=service.settings.serve)

@@ -121,18 +121,23 @@ def status_of(error: TamisError) -> int:
 def response(error: TamisError) -> JSONResponse:
     """An error as an answer."""
     status = status_of(error)
-    detail = ErrorDetail(code=error.code, reason=error.reason)
     headers: dict[str, str] = {}
-    if isinstance(error, PositionedError):
-        detail.position = Position(offset=error.offset, line=error.line, column=error.column)
-    if isinstance(error, PositionedError | ServiceError):
-        detail.value, detail.limit = error.value, error.limit
     if status in (429, 503):
         given = error.retry_after if isinstance(error, ServiceError) else None
         headers["Retry-After"] = str(given or RETRY_SECONDS)
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return _answer(status, detail, headers)
+    return _answer(status, detail_of(error), headers)
+
+
+def detail_of(error: TamisError) -> ErrorDetail:
+    """An error as it is told."""
+    detail = ErrorDetail(code=error.code, reason=error.reason)
+    if isinstance(error, PositionedError):
+        detail.position = Position(offset=error.offset, line=error.line, column=error.column)
+    if isinstance(error, PositionedError | ServiceError):
+        detail.value, detail.limit = error.value, error.limit
+    return detail
 
 
 def raised(error: ServiceError) -> HTTPException:

@@ -34,6 +34,8 @@ class ShownLetter(BaseModel):
     """Whose transformation failed, or whose delivery; None where the message itself was refused."""
     delivery: str | None
     """The delivery that could not be made."""
+    position: int | None
+    """The byte that the reason is about, from 0, in the message's UTF-8 form."""
     line: int | None
     column: int | None
     replayed: datetime | None

@@ -1,7 +1,8 @@
-"""`/v1/match`: trying a message or a query, without publishing or subscribing."""
+"""`/v1/match` and `/v1/check`: trying a message or a query, without publishing or subscribing."""
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,15 +10,17 @@ import pyarrow as pa
 from fastapi import APIRouter
 from pydantic import BaseModel, Field, model_validator
 
+import tamis
+from tamis.catalog.rows import unknown_map
 from tamis.engine import Index
-from tamis.errors import CatalogError
+from tamis.errors import CatalogError, QueryError
 from tamis.explanation import Explanation
 from tamis.model import Limits
-from tamis.service.errors import ServiceError
+from tamis.service.errors import ErrorDetail, ServiceError, detail_of
 from tamis.service.newest import Opened
 from tamis.service.security import Caller, Subscriber
 from tamis.service.service import Running, Service
-from tamis.service.values import Given, Text
+from tamis.service.values import Given, Name, Text
 
 router = APIRouter(prefix="/v1", tags=["match"])
 
@@ -32,8 +35,8 @@ class AskedMatch(Given):
     base64: str | None = None
     query: Text | None = None
     """Whether this matches too, where, and what it makes of the message."""
-    namespaces: dict[Text, Text] = Field(default_factory=dict)
-    """Prefixes of the query."""
+    namespaces: dict[Text, Text] | Name = Field(default_factory=dict)
+    """Prefixes of the query, or the name of a map that the tenant shares."""
     explain: bool = False
     """Whether to tell why."""
     limit: int = Field(100, ge=1, le=1000)
@@ -114,11 +117,41 @@ class Tried(BaseModel):
     query: TriedQuery | None = None
 
 
+class AskedQuery(Given):
+    """A query as somebody types it."""
+
+    query: Text
+    namespaces: dict[Text, Text] | Name = Field(default_factory=dict)
+    """Prefixes of the query, or the name of a map that the tenant shares."""
+
+
+class CheckedQuery(BaseModel):
+    """The query that a text stands for, or why it is none."""
+
+    id: str | None = None
+    canonical: str | None = None
+    error: ErrorDetail | None = None
+
+
+@router.post("/check")
+def check(asked: AskedQuery, service: Running, caller: Subscriber) -> CheckedQuery:
+    """Is this a query? If not, that is the answer, with the position and the reason."""
+    prefixes = _prefixes(service, caller, asked.namespaces)
+    try:
+        found = tamis.check(asked.query, prefixes)
+    except QueryError as error:
+        return CheckedQuery(error=detail_of(error))
+    return CheckedQuery(id=found.id, canonical=found.canonical)
+
+
 @router.post("/match")
 def match(asked: AskedMatch, service: Running, caller: Subscriber) -> Tried:
     """Which subscriptions of the caller's does a message match, and does this query?"""
     message = asked.message()
-    tried = None if asked.query is None else _tried(asked, asked.query, message)
+    tried = None
+    if asked.query is not None:
+        prefixes = _prefixes(service, caller, asked.namespaces)
+        tried = _tried(asked.query, prefixes, message, asked.explain)
     opened = service.newest.open()
     if opened is None:
         return Tried(generation=None, subscriptions=[], more=False, query=tried)
@@ -152,10 +185,20 @@ def _explanation(
     return ShownExplanation.of(explanation)
 
 
-def _tried(asked: AskedMatch, query: str, message: bytes) -> TriedQuery:
+def _prefixes(service: Service, caller: Caller, given: Mapping[str, str] | str) -> Mapping[str, str]:
+    """Prefixes as they are given, or as the tenant shares them under a name."""
+    if not isinstance(given, str):
+        return given
+    for shared in service.catalog.prefixes(tenant=caller.tenant):
+        if shared.name == given:
+            return shared.prefixes
+    raise unknown_map(caller.tenant, given)
+
+
+def _tried(query: str, prefixes: Mapping[str, str], message: bytes, explain: bool) -> TriedQuery:
     index = Index(cache_bytes=0)
-    index.insert(1, query, namespaces=asked.namespaces)
-    explanation = index.explain(message, query, namespaces=asked.namespaces, limits=LIMITS)
+    index.insert(1, query, namespaces=prefixes)
+    explanation = index.explain(message, query, namespaces=prefixes, limits=LIMITS)
     shown = ShownExplanation.of(explanation)
     output = failure = None
     for made in index.transform(message, limits=LIMITS):
@@ -170,5 +213,5 @@ def _tried(asked: AskedMatch, query: str, message: bytes) -> TriedQuery:
         nodes=shown.nodes,
         output=output,
         failure=failure,
-        explanation=shown if asked.explain else None,
+        explanation=shown if explain else None,
     )

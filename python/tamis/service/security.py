@@ -15,11 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tamis.access import Role, Token
 from tamis.catalog.tokens import Tokens
 from tamis.errors import TamisError
+from tamis.service import page
 from tamis.service.errors import ServiceError, raised, response
 from tamis.settings import ServeSettings
 
-OPEN = frozenset({"/health", "/ready", "/openapi.json", "/docs"})
-"""What tells nothing about anybody: whether it runs, and what the API is like."""
+OPEN = page.PATHS | {"/health", "/ready", "/openapi.json", "/docs"}
+"""What tells nothing about anybody: whether it runs, what the API is like, and the files of the page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,39 @@
+// Text with colours for its parts and marks upon it, as elements.
+
+import { h } from "./dom.js";
+
+/** Beyond so many characters only marks are shown: colours would cost more than they tell. */
+const LONGEST = 200_000;
+
+/**
+ * `parts`: text → `start`, `end`, `kind`, ascending and apart. `marks`: likewise, but they may nest;
+ * where they do, the one that begins last is seen.
+ */
+export function painted(text, parts, marks = []) {
+  const pieces = text.length > LONGEST ? [] : parts(text);
+  const edges = new Set([0, text.length]);
+  for (const { start, end } of [...pieces, ...marks]) edges.add(start).add(end);
+  const cuts = [...edges].filter((at) => at <= text.length).sort((a, b) => a - b);
+  const starts = [...marks].sort((a, b) => a.start - b.start || b.end - a.end);
+  const open = [];
+  const nodes = [];
+  let piece = 0;
+  let mark = 0;
+  for (let at = 0; at + 1 < cuts.length; at++) {
+    const [start, end] = [cuts[at], cuts[at + 1]];
+    while (piece < pieces.length && pieces[piece].end <= start) piece++;
+    while (mark < starts.length && starts[mark].start <= start) open.push(starts[mark++]);
+    while (open.length && open.at(-1).end <= start) open.pop();
+    const kinds = [];
+    if (piece < pieces.length && pieces[piece].start <= start) kinds.push(`x-${pieces[piece].kind}`);
+    if (open.length) kinds.push(open.at(-1).kind);
+    const shown = text.slice(start, end);
+    nodes.push(kinds.length ? h("span", { class: kinds.join(" ") }, shown) : shown);
+  }
+  return nodes;
+}
+
+/** Code to look at. */
+export function code(text, parts, marks) {
+  return h("pre", { class: "code", tabindex: "0" }, h("code", {}, painted(text, parts, marks)));
+}

@@ -1,0 +1,13 @@
+// The parts of a query that have a colour. The service says what a query is; this only paints it.
+
+const PARTS =
+  /(?<string>"[^"]*"?|'[^']*'?)|(?<variable>\$[\w.-]+)|(?<keyword>\b(?:for|in|where|return|and|or|not|contains|starts-with|count|string|text)\b(?![\w:-]))|(?<number>\b\d+(?:\.\d+)?\b)|(?<name>@[\w:.*-]+)|(?<mark>[/[\](){}|<>=!]+)/g;
+
+export function queryParts(text) {
+  const found = [];
+  for (const match of text.matchAll(PARTS)) {
+    const [kind] = Object.entries(match.groups).find(([, value]) => value);
+    found.push({ start: match.index, end: match.index + match[0].length, kind });
+  }
+  return found;
+}

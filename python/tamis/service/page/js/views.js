@@ -1,0 +1,17 @@
+// The views, in the order of the menu; each with the roles it is offered to, and what it asks for first.
+
+import { deliveries } from "./views/deliveries.js";
+import { letters } from "./views/letters.js";
+import { now } from "./views/now.js";
+import { playground } from "./views/playground.js";
+import { publish } from "./views/publish.js";
+import { subscriptions } from "./views/subscriptions.js";
+
+export const VIEWS = [
+  { name: "now", title: "Now", roles: ["admin", "publisher", "subscriber"], asks: "/v1/status", show: now },
+  { name: "subscriptions", title: "Subscriptions", roles: ["admin", "subscriber"], asks: "/v1/subscriptions", show: subscriptions },
+  { name: "playground", title: "Playground", roles: ["admin", "subscriber"], asks: "/v1/subscriptions", show: playground },
+  { name: "publish", title: "Publish", roles: ["admin", "publisher"], asks: "/v1/sources", show: publish },
+  { name: "deliveries", title: "Deliveries", roles: ["admin", "subscriber"], asks: "/v1/deliveries", show: deliveries },
+  { name: "letters", title: "Dead letters", roles: ["admin"], asks: "/v1/dead-letters", show: letters },
+];

@@ -1,0 +1,129 @@
+// Now: what comes in, what goes out, what waits, what went wrong.
+
+import { chart, sparkline } from "../chart.js";
+import { h, hold } from "../dom.js";
+import { count, plural, rate, seconds, time } from "../format.js";
+import { problem } from "../problem.js";
+import { lagOf, lastBatch, totalsOf, wholeLag } from "../status.js";
+
+const SECONDS = 120;
+
+export function now(main, { feed }) {
+  const tiles = {
+    messages: tile("Messages", "a second", "one"),
+    matched: tile("Matched", "messages a second", "three"),
+    deliveries: tile("Deliveries", "a second", "two"),
+    lag: tile("Lag", "messages to read", "four"),
+    batch: tile("Batch time", "of the last batch", "five"),
+    generation: tile("Generation", "of subscriptions"),
+    mailbox: tile("Mailboxes", "deliveries wait"),
+    errors: tile("Errors", "since the job started"),
+  };
+  const flow = chart({
+    label: "Messages and deliveries a second",
+    seconds: SECONDS,
+    format: rate,
+    series: [
+      { name: "deliveries", label: "Deliveries", kind: "two" },
+      { name: "messages", label: "Messages", kind: "one" },
+      { name: "matched", label: "Matched", kind: "three" },
+    ],
+  });
+  const waiting = chart({
+    label: "Messages to read",
+    seconds: SECONDS,
+    format: count,
+    series: [{ name: "lag", label: "Lag", kind: "four" }],
+  });
+  const batches = chart({
+    label: "Batch time",
+    seconds: SECONDS,
+    format: seconds,
+    series: [{ name: "batch", label: "Last batch", kind: "five" }],
+  });
+  const trouble = h("div", { class: "trouble" });
+  const sources = h("tbody");
+  const names = ["Source", "State", "Messages/s", "Deliveries/s", "Read", "Matched", "Dead", "Waiting"];
+  const head = names.map((name, place) => h("th", { scope: "col", class: place > 1 && "figure" }, name));
+  main.append(
+    trouble,
+    h("div", { class: "tiles" }, Object.values(tiles).map((one) => one.node)),
+    flow.node,
+    h("div", { class: "pair" }, waiting.node, batches.node),
+    h(
+      "section",
+      { class: "card" },
+      h("h2", {}, "Sources"),
+      h("div", { class: "wide" }, h("table", {}, h("thead", {}, h("tr", {}, head)), sources)),
+    ),
+  );
+
+  return feed.on(({ latest, error, samples }) => {
+    hold(trouble, error ? problem(error) : failuresOf(latest).map(problem));
+    if (!latest) return;
+    const last = samples.at(-1);
+    const totals = totalsOf(latest);
+    const line = (name) => samples.slice(-60).map((one) => one[name]);
+    tiles.messages.show(rate(last.messages), `${count(totals.read)} in all`, line("messages"));
+    tiles.matched.show(rate(last.matched), `${share(totals.matched, totals.read)} of messages`, line("matched"));
+    tiles.deliveries.show(rate(last.deliveries), `${count(totals.deliveries)} in all`, line("deliveries"));
+    tiles.lag.show(count(wholeLag(latest)), "messages to read", line("lag"));
+    const batch = lastBatch(latest);
+    tiles.batch.show(seconds(batch?.seconds), batch ? `${plural(batch.read, "message")}, ${time(batch.started)}` : "no batch yet", line("batch"));
+    const { job } = latest;
+    const known = job?.subscriptions ?? null;
+    tiles.generation.show(job?.generation ?? "–", known === null ? "of subscriptions" : plural(known, "subscription"));
+    tiles.mailbox.show(count(latest.waiting_deliveries), "deliveries wait");
+    const wrong = totals.dead + totals.failed;
+    tiles.errors.show(count(wrong), `${plural(totals.dead, "dead letter")}, ${plural(totals.failed, "failure")}`);
+    tiles.errors.node.classList.toggle("bad", wrong > 0);
+    for (const one of [flow, waiting, batches]) one.show(samples);
+    hold(sources, job?.sources.length ? job.sources.map((source) => row(source, latest)) : nothing());
+  });
+}
+
+function tile(label, unit, kind) {
+  const value = h("strong", {}, "–");
+  const below = h("small", {}, unit);
+  const line = kind && sparkline(kind);
+  return {
+    node: h("div", { class: "tile" }, h("span", {}, label), value, below, line?.node),
+    show(figure, text, values) {
+      value.textContent = figure;
+      below.textContent = text;
+      line?.show(values);
+    },
+  };
+}
+
+const share = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "0 %");
+
+function row(source, latest) {
+  const lag = lagOf(source, latest);
+  const figures = [
+    rate(source.messages_rate),
+    rate(source.matches_rate),
+    count(source.totals.read),
+    count(source.totals.matched),
+    count(source.totals.dead),
+    lag === null ? "–" : count(lag),
+  ];
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, source.name),
+    h("td", {}, h("span", { class: `badge ${source.state}` }, source.state)),
+    figures.map((figure) => h("td", { class: "figure" }, figure)),
+  );
+}
+
+const nothing = () => h("tr", {}, h("td", { colspan: 8, class: "hint" }, "The job has not said anything yet."));
+
+/** What goes wrong at the moment. */
+function failuresOf({ job }) {
+  const failing = (job?.sources ?? []).filter((source) => source.state === "retrying" && source.failure);
+  const told = failing.map(({ name, failure }) => ({ reason: `${name}: ${failure.reason}` }));
+  if (job?.failure) told.unshift({ reason: job.failure.reason });
+  if (job?.state === "died") told.unshift({ reason: "the job died; the service starts it again" });
+  return told;
+}

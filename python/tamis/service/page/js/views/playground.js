@@ -1,0 +1,169 @@
+// The playground: a message and a query; whether it matches, where, what it makes, and who else gets the message.
+
+import { go } from "../address.js";
+import * as api from "../api.js";
+import { queryField } from "../checking.js";
+import { debounced, h, hold } from "../dom.js";
+import { drafts } from "../drafts.js";
+import { spot } from "../editor.js";
+import { explained } from "../explanation.js";
+import { button, choice, labelled } from "../fields.js";
+import { plural } from "../format.js";
+import { icon } from "../icons.js";
+import { matchingList } from "../matching_list.js";
+import { messageField } from "../message_field.js";
+import { read } from "../namespaces.js";
+import { code } from "../paint.js";
+import { located, problem } from "../problem.js";
+import { SAMPLES } from "../samples.js";
+import { subscriptionForm } from "../subscription_form.js";
+import { indexOf, spans } from "../utf8.js";
+import { pretty, xmlParts } from "../xml.js";
+
+const PAUSE = 150;
+
+export function playground(main, { who }) {
+  const verdict = h("div", { class: "verdict", role: "status" });
+  const result = h("div", { class: "result" });
+  const wrong = h("div", { class: "told" });
+  const others = matchingList();
+  const message = messageField({
+    value: drafts.message,
+    oninput: () => {
+      drafts.message = message.field.value;
+      later();
+    },
+    onsample: (sample) => {
+      names.value = sample.namespaces;
+      query.field.value = sample.queries[0];
+      showQueries(sample);
+      query.check();
+    },
+  });
+  const names = h("textarea", { rows: 2, spellcheck: "false", autocomplete: "off", oninput: () => query.later() });
+  names.value = drafts.namespaces;
+  const query = queryField({
+    value: drafts.query,
+    rows: 5,
+    namespaces: () => names.value,
+    onsubmit: () => subscribe(),
+    onchecked: (found) => {
+      Object.assign(drafts, { query: query.field.value, namespaces: names.value });
+      checked = found;
+      tryNow();
+    },
+  });
+  const ready = choice([], {
+    onchange: () => {
+      query.field.value = ready.value;
+      query.check();
+    },
+  });
+  /** The query, if it is one. */
+  let checked = null;
+  let asking = new AbortController();
+
+  async function tryNow() {
+    later.cancel();
+    asking.abort();
+    asking = new AbortController();
+    const { signal } = asking;
+    const xml = message.field.value;
+    const asked = checked ? { query: query.field.value, namespaces: read(names.value), explain: true } : {};
+    try {
+      const tried = await api.match({ xml, ...asked }, signal);
+      hold(wrong);
+      message.field.invalid(false);
+      show(tried.query, xml);
+      others.show(tried, xml);
+    } catch (error) {
+      if (signal.aborted) return;
+      refuse(error, xml);
+    }
+  }
+
+  const later = debounced(PAUSE, tryNow);
+
+  function show(tried, xml) {
+    if (!tried) {
+      message.field.mark([]);
+      say("idle", "alert", query.field.value.trim() ? "Not a query yet" : "No query", "What is wrong is told below it.");
+      hold(result);
+      return;
+    }
+    const hits = spans(xml, tried.nodes).map((one, place) => ({ ...one, kind: `hit-${place % 2}` }));
+    const missed = tried.matches ? [] : tried.explanation.lines.filter((line) => line.fails_at).map((line) => line.fails_at);
+    message.field.mark([...hits, ...spans(xml, missed).map((one) => ({ ...one, kind: "missed" }))]);
+    if (tried.matches) say("yes", "check", "Matches", tried.nodes.length ? `${plural(tried.nodes.length, "node")} selected, marked in the message` : "by what is not there");
+    else say("no", "cross", "Does not match", tried.reason);
+    hold(
+      result,
+      tried.failure && problem({ reason: tried.failure }),
+      tried.output !== null && h("section", {}, h("h2", {}, "Output"), code(pretty(tried.output), xmlParts)),
+      h("section", {}, h("h2", {}, "Why"), explained(tried.explanation)),
+    );
+  }
+
+  function refuse(error, xml) {
+    hold(result);
+    others.hide();
+    if (!error.position) {
+      say("no", "alert", error.status === 403 ? "Not allowed" : "Not tried", error.reason);
+      return;
+    }
+    message.field.invalid(true);
+    message.field.mark(spot(xml, indexOf(xml, error.position.offset)));
+    hold(wrong, located(error, xml));
+    say("no", "alert", "Not well-formed", "Published like this, the message becomes a dead letter.");
+  }
+
+  function say(kind, drawing, headline, text) {
+    verdict.className = `verdict ${kind}`;
+    hold(verdict, icon(drawing), h("div", {}, h("strong", {}, headline), h("p", {}, text)));
+  }
+
+  function showQueries(sample) {
+    hold(ready, sample.queries.map((one) => h("option", { value: one }, one.replace(/\s+/g, " "))));
+  }
+
+  function subscribe() {
+    subscriptionForm({
+      who,
+      draft: { query: query.field.value, namespaces: read(names.value), subscriber: "" },
+      ondone: (made) => go("subscriptions", { text: made.query.split("\n")[0] }),
+    });
+  }
+
+  showQueries(SAMPLES.find((one) => one.message === drafts.message) ?? SAMPLES[0]);
+  ready.value = drafts.query;
+  main.append(
+    h(
+      "div",
+      { class: "bench" },
+      h("section", { class: "card", "aria-label": "Message" }, message.node, wrong),
+      h(
+        "section",
+        { class: "card", "aria-label": "Query" },
+        labelled("Queries to start from", ready),
+        query.node,
+        h("details", { open: names.value !== "" }, h("summary", {}, "Namespaces"), labelled("Prefixes", names, "prefix = name, a line each; or the name of a shared map.")),
+        verdict,
+        result,
+        h(
+          "div",
+          { class: "actions" },
+          who.role === "admin" && button("Publish the message", { class: "plain", onclick: () => go("publish") }, icon("publish")),
+          button("Subscribe with it", { onclick: subscribe }, icon("plus")),
+        ),
+      ),
+    ),
+    others.node,
+  );
+  say("idle", "try", "…", "");
+  query.check();
+  return () => {
+    asking.abort();
+    later.cancel();
+    query.later.cancel();
+  };
+}

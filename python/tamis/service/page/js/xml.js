@@ -1,0 +1,72 @@
+// XML as text: its parts, to colour them, and an indented form. Lenient: it also sees what is not well-formed.
+
+const PARTS =
+  /(?<comment><!--[^]*?(?:-->|$))|(?<cdata><!\[CDATA\[[^]*?(?:\]\]>|$))|(?<meta><[?!][^>]*>?)|(?<tag><\/?[^\s<>/="']+(?:"[^"]*"|'[^']*'|[^<>"'])*>?)|(?<entity>&[^;\s<]*;?)|(?<text>[^<&]+|<)/g;
+
+const INNER = /(?<string>"[^"]*"?|'[^']*'?)|(?<name>[^\s"'=<>/]+)(?=\s*=)|(?<mark>[<>/=]+)|(?<element>[^\s"'=<>/]+)/g;
+
+/** The parts of a message that have a colour: `start`, `end`, `kind`. */
+export function xmlParts(text) {
+  const found = [];
+  for (const match of text.matchAll(PARTS)) {
+    const start = match.index;
+    const { comment, cdata, meta, tag, entity } = match.groups;
+    if (comment || cdata || meta) found.push({ start, end: start + match[0].length, kind: "aside" });
+    else if (entity) found.push({ start, end: start + entity.length, kind: "entity" });
+    else if (tag) {
+      for (const inner of tag.matchAll(INNER)) {
+        const kind = ["string", "name", "mark", "element"].find((one) => inner.groups[one]);
+        found.push({ start: start + inner.index, end: start + inner.index + inner[0].length, kind });
+      }
+    }
+  }
+  return found;
+}
+
+/** Indented, where no text would change that means something; as it is, if it is not well-formed. */
+export function pretty(text) {
+  const forest = treesOf(text);
+  return forest === null ? text : indentedAll(forest, "").join("\n");
+}
+
+/** Elements as trees of their tags; whatever else there is stands for itself. Null if tags do not match. */
+function treesOf(text) {
+  const root = { children: [] };
+  const open = [root];
+  for (const match of text.matchAll(PARTS)) {
+    const [part] = match;
+    const parent = open.at(-1);
+    if (!match.groups.tag) {
+      const isText = Boolean(match.groups.text || match.groups.entity || match.groups.cdata);
+      parent.children.push({ text: part, kind: !isText ? "aside" : part.trim() ? "text" : "blank" });
+    } else if (part.startsWith("</")) {
+      if (open.length === 1 || nameOf(parent.open) !== nameOf(part)) return null;
+      parent.close = part;
+      open.pop();
+    } else {
+      const element = { open: part, children: [] };
+      parent.children.push(element);
+      if (!part.endsWith("/>")) open.push(element);
+    }
+  }
+  return open.length === 1 ? root.children : null;
+}
+
+const nameOf = (tag) => /^<\/?([^\s<>/]+)/.exec(tag)?.[1];
+
+function indented(node, margin) {
+  if (node.text !== undefined) return margin + node.text;
+  if (!node.close) return margin + node.open;
+  if (!node.children.length || holdsText(node)) return margin + flat(node);
+  return [margin + node.open, ...indentedAll(node.children, `${margin}  `), margin + node.close].join("\n");
+}
+
+const indentedAll = (nodes, margin) =>
+  nodes.filter((node) => node.kind !== "blank").map((node) => indented(node, margin));
+
+const holdsText = (node) => node.children.some((child) => child.kind === "text");
+
+function flat(node) {
+  if (node.text !== undefined) return node.text;
+  return node.open + node.children.map(flat).join("") + (node.close ?? "");
+}
