@@ -115,18 +115,18 @@ impl Shared {
             self.by_name.reset();
             self.results.reset();
             self.results.fit(&self.network);
-            self.streams.fill(&self.network, &self.dfa, document, &mut self.results);
+            self.streams.fill(&self.network, &self.dfa, document);
             self.places.reset();
             for &query in queries {
                 self.plans[query as usize].found.iter().for_each(|&condition| self.places.expect(condition));
             }
             assert!(self.places.fill(self.dfa.values_found()), "few places");
         });
-        let Shared { network, names, results, by_name, memo, places, .. } = self;
-        let places = Some(&*places);
+        let Shared { network, names, results, streams, by_name, memo, places, .. } = self;
+        let (streams, places) = (Some(&*streams), Some(&*places));
         let verifier = Verifier::new(network.twigs.words(), document, names, by_name, memo);
         let limit = Limits::default().bindings;
-        let mut run = Run { network, results, document, names, verifier, filled: true, places, limit };
+        let mut run = Run { network, results, document, names, verifier, streams, places, limit };
         for &query in queries {
             run.results.taken.clear();
             if run.results.is_full() {
@@ -137,7 +137,7 @@ impl Shared {
                 clock.time(Operator::Semijoin, || run.bind(block)).expect("within the limit");
                 clock.time(Operator::OuterJoin, || run.select(block)).expect("within the limit");
                 given.matches += 1;
-                given.bindings += run.results.bindings.at(block.bindings).len();
+                given.bindings += run.results.bound(block).len();
             }
             given.nodes += run.results.taken.nodes.len();
         }

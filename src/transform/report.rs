@@ -65,33 +65,14 @@ impl Told<'_> {
                 ("selection", text, texts.len() + numbers.len(), "values indexed once".to_string())
             }
             OperatorId::Condition(id) => {
-                let condition = self.network.conditions.at(id);
-                let (text, note) = match condition {
-                    Condition::Exists { join, leaf } => (self.taken(*join, *leaf), "semijoin"),
-                    Condition::Compare { selection, operator, constant, found } => {
-                        let selection = self.network.selections.at(*selection);
-                        let taken = self.taken(selection.join, Some(selection.subject));
-                        let constant = match constant {
-                            Constant::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
-                            Constant::Number(bits) => f64::from_bits(*bits).to_string(),
-                        };
-                        let note = if found.is_some() { "found by matching, semijoin" } else { "semijoin" };
-                        (format!("{taken} {} {constant}", Operator::symbol(*operator)), note)
-                    }
-                    Condition::Search { stream, .. } => (self.stream(*stream), "searched for"),
-                };
+                let (text, note) = self.condition(id);
                 ("condition", text, results.conditions.at(id).len(), note.to_string())
             }
             OperatorId::Bindings(id) => {
+                let block = self.plan.blocks.iter().find(|block| block.bindings == id);
                 let (text, note) = match self.network.bindings.at(id) {
                     Bindings::Joined { stream, conditions } => {
-                        let distinct = self
-                            .plan
-                            .blocks
-                            .iter()
-                            .find(|block| block.bindings == id)
-                            .and_then(|b| b.distinct);
-                        let note = match distinct {
+                        let note = match block.and_then(|block| block.distinct) {
                             Some(claim) => format!("no duplicates ({claim})"),
                             None => "duplicates eliminated".to_string(),
                         };
@@ -99,7 +80,7 @@ impl Told<'_> {
                     }
                     Bindings::Search { .. } => ("the binding path".to_string(), "searched for".to_string()),
                 };
-                ("bindings", text, results.bindings.at(id).len(), note)
+                ("bindings", text, block.map_or(0, |block| results.bound(block).len()), note)
             }
             OperatorId::Group(id) => match *self.network.groups.at(id) {
                 Group::Joined { join, leaf } => {
@@ -119,15 +100,30 @@ impl Told<'_> {
         }
     }
 
-    /// How many nodes a group gave: the plan's blocks and groups took theirs one after the other.
+    fn condition(&self, id: u32) -> (String, &'static str) {
+        match self.network.conditions.at(id) {
+            Condition::Exists { join, leaf } => (self.taken(*join, *leaf), "semijoin"),
+            Condition::Compare { selection, operator, constant } => {
+                let selection = self.network.selections.at(*selection);
+                let taken = self.taken(selection.join, Some(selection.subject));
+                let constant = match constant {
+                    Constant::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
+                    Constant::Number(bits) => f64::from_bits(*bits).to_string(),
+                };
+                (format!("{taken} {} {constant}", Operator::symbol(*operator)), "semijoin")
+            }
+            Condition::Found { compared, .. } => (self.condition(*compared).0, "found by matching, semijoin"),
+            Condition::Search { stream, .. } => (self.stream(*stream), "searched for"),
+        }
+    }
+
+    /// How many nodes a group gave.
     fn taken_by(&self, group: u32, results: &Results) -> usize {
-        let mut stretches = results.taken.stretches.iter();
         let mut nodes = 0;
-        for block in &self.plan.blocks {
-            for &of in &block.groups {
-                let own = stretches.by_ref().take(results.bindings.at(block.bindings).len());
-                let taken: u32 = own.map(|(start, end)| end - start).sum();
-                nodes += if of == group { taken as usize } else { 0 };
+        for (at, block) in self.plan.blocks.iter().enumerate() {
+            for path in (0..block.groups.len()).filter(|&path| block.groups[path] == group) {
+                let bound = 0..results.bound(block).len();
+                nodes += bound.map(|binding| results.taken.list(at, path, binding).len()).sum::<usize>();
             }
         }
         nodes

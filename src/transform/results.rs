@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::document::NodeRef;
 use crate::ids::ElementId;
-use crate::transform::network::Network;
+use crate::transform::network::{BlockPlan, Bound, Network};
 use crate::transform::values::{Numbers, Texts};
 
 /// Pairs kept for one message, over all operators; past this they are computed again.
@@ -17,49 +17,34 @@ pub struct Over;
 /// Results of one kind of operator, by its number.
 pub struct Kept<T> {
     results: Vec<T>,
-    /// Those with the present mark are of this message; one more stands for failure.
-    marks: Vec<u32>,
-    mark: u32,
+    marks: Marks,
 }
 
 impl<T> Default for Kept<T> {
     fn default() -> Kept<T> {
-        Kept { results: Vec::new(), marks: Vec::new(), mark: 2 }
+        Kept { results: Vec::new(), marks: Marks::default() }
     }
-}
-
-/// Whether an operator has been run for this message.
-pub enum Begun<T> {
-    Done(Result<(), Over>),
-    /// Not yet: what to compute the result in, with what it held before.
-    Empty(T),
 }
 
 impl<T: Default> Kept<T> {
     fn fit(&mut self, count: usize) {
         self.results.resize_with(count, T::default);
-        self.marks.resize(count, 0);
+        self.marks.of.resize(count, 0);
     }
 
-    fn reset(&mut self) {
-        self.mark = self.mark.wrapping_add(2);
-        if self.mark < 2 {
-            self.marks.fill(0);
-            self.mark = 2;
-        }
+    /// What came of an operator, if it was run for this message.
+    pub fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+        self.marks.outcome(id)
     }
 
-    pub fn begin(&mut self, id: u32) -> Begun<T> {
-        match self.marks[id as usize].checked_sub(self.mark) {
-            Some(0) => Begun::Done(Ok(())),
-            Some(_) => Begun::Done(Err(Over)),
-            None => Begun::Empty(std::mem::take(&mut self.results[id as usize])),
-        }
+    /// What to compute a result in, with what it held before.
+    pub fn begin(&mut self, id: u32) -> T {
+        std::mem::take(&mut self.results[id as usize])
     }
 
     pub fn end(&mut self, id: u32, result: T, outcome: Result<(), Over>) -> Result<(), Over> {
         self.results[id as usize] = result;
-        self.marks[id as usize] = self.mark + outcome.is_err() as u32;
+        self.marks.set(id, outcome);
         outcome
     }
 
@@ -69,16 +54,96 @@ impl<T: Default> Kept<T> {
     }
 }
 
-impl Kept<Vec<ElementId>> {
-    /// Adds an element to a stream.
+/// Elements that operators of one kind gave, by their numbers: stretches of one buffer.
+#[derive(Default)]
+pub struct Gathered {
+    stretches: Vec<(usize, u32)>,
+    marks: Marks,
+    elements: Vec<ElementId>,
+    /// What the operator that runs gives.
+    scratch: Vec<ElementId>,
+}
+
+impl Gathered {
+    fn fit(&mut self, count: usize) {
+        self.stretches.resize(count, (0, 0));
+        self.marks.of.resize(count, 0);
+    }
+
+    fn reset(&mut self) {
+        self.marks.next();
+        self.elements.clear();
+        self.elements.shrink_to(MOST_KEPT);
+    }
+
+    /// What came of an operator, if it was run for this message.
     #[inline]
-    pub fn push(&mut self, id: u32, element: ElementId) {
-        let result = &mut self.results[id as usize];
-        if self.marks[id as usize] != self.mark {
-            self.marks[id as usize] = self.mark;
-            result.clear();
+    pub fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+        self.marks.outcome(id)
+    }
+
+    /// Where an operator puts what it gives, empty.
+    #[inline]
+    pub fn begin(&mut self) -> Vec<ElementId> {
+        self.scratch.clear();
+        std::mem::take(&mut self.scratch)
+    }
+
+    #[inline]
+    pub fn end(&mut self, id: u32, given: Vec<ElementId>, outcome: Result<(), Over>) -> Result<(), Over> {
+        self.stretches[id as usize] = (self.elements.len(), given.len() as u32);
+        self.elements.extend_from_slice(&given);
+        self.scratch = given;
+        self.marks.set(id, outcome);
+        outcome
+    }
+
+    /// What an operator gave for this message; nothing if it was not run.
+    #[inline]
+    pub fn at(&self, id: u32) -> &[ElementId] {
+        if self.marks.outcome(id).is_none() {
+            return &[];
         }
-        result.push(element);
+        let (start, count) = self.stretches[id as usize];
+        &self.elements[start..start + count as usize]
+    }
+}
+
+/// Which operators were run for this message.
+struct Marks {
+    /// Those with the present mark were; one more stands for failure.
+    of: Vec<u32>,
+    present: u32,
+}
+
+impl Default for Marks {
+    fn default() -> Marks {
+        Marks { of: Vec::new(), present: 2 }
+    }
+}
+
+impl Marks {
+    /// Goes over to the next message.
+    fn next(&mut self) {
+        self.present = self.present.wrapping_add(2);
+        if self.present < 2 {
+            self.of.fill(0);
+            self.present = 2;
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, id: u32, outcome: Result<(), Over>) {
+        self.of[id as usize] = self.present + outcome.is_err() as u32;
+    }
+
+    #[inline]
+    fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+        match self.of[id as usize].checked_sub(self.present) {
+            Some(0) => Some(Ok(())),
+            Some(_) => Some(Err(Over)),
+            None => None,
+        }
     }
 }
 
@@ -89,10 +154,27 @@ pub type Pairs = Vec<(ElementId, ElementId)>;
 #[derive(Default)]
 pub struct Taken {
     pub nodes: Vec<NodeRef>,
-    pub stretches: Vec<(u32, u32)>,
+    stretches: Vec<(u32, u32)>,
+    /// Per block: where its stretches begin, and how many bound elements it has.
+    blocks: Vec<(u32, u32)>,
 }
 
 impl Taken {
+    /// Begins a block with so many bound elements.
+    pub fn begin(&mut self, bound: usize) {
+        self.blocks.push((self.stretches.len() as u32, bound as u32));
+    }
+
+    /// The nodes of a block's return path for one of its bound elements; none if a limit came before.
+    #[inline]
+    pub fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
+        let stretch = self
+            .blocks
+            .get(block)
+            .and_then(|&(first, bound)| self.stretches.get(first as usize + path * bound as usize + binding));
+        stretch.map_or(&[], |&(start, end)| &self.nodes[start as usize..end as usize])
+    }
+
     /// Ends the stretch of a bound element. Bound elements may lie in one another and take the same nodes,
     /// so it is here that the nodes are counted.
     pub fn end(&mut self, start: usize, limit: usize) -> Result<(), Over> {
@@ -103,6 +185,7 @@ impl Taken {
     pub fn clear(&mut self) {
         self.nodes.clear();
         self.stretches.clear();
+        self.blocks.clear();
     }
 }
 
@@ -115,11 +198,11 @@ pub struct Searched {
 
 #[derive(Default)]
 pub struct Results {
-    pub streams: Kept<Vec<ElementId>>,
+    pub streams: Gathered,
     pub joins: Kept<Pairs>,
     pub selections: Kept<(Texts, Numbers)>,
-    pub conditions: Kept<Vec<ElementId>>,
-    pub bindings: Kept<Vec<ElementId>>,
+    pub conditions: Gathered,
+    pub bindings: Gathered,
     pub searched: Searched,
     pub taken: Taken,
     /// How much is kept.
@@ -138,13 +221,23 @@ impl Results {
 
     /// Forgets all of this message but its streams.
     pub fn forget(&mut self) {
-        self.joins.reset();
-        self.selections.reset();
+        self.joins.marks.next();
+        self.selections.marks.next();
         self.conditions.reset();
         self.bindings.reset();
         self.searched.places.clear();
         self.searched.nodes.clear();
         self.kept = 0;
+    }
+
+    /// The elements that a block has bound.
+    #[inline]
+    pub fn bound(&self, block: &BlockPlan) -> &[ElementId] {
+        match block.bound {
+            Bound::Stream(id) => self.streams.at(id),
+            Bound::Condition(id) => self.conditions.at(id),
+            Bound::Joined(id) => self.bindings.at(id),
+        }
     }
 
     /// Whether so much is kept that it is better forgotten.

@@ -8,8 +8,9 @@ use crate::matching::verify::Verifier;
 use crate::query::ast::Axis;
 use crate::query::decompose::Reach;
 use crate::transform::climb::{self, Ground, Steps};
-use crate::transform::network::{Bindings, BlockPlan, Condition, Constant, Group, Network, Subject};
-use crate::transform::results::{Begun, Over, Results, Taken};
+use crate::transform::network::{Bindings, BlockPlan, Bound, Condition, Constant, Group, Network, Subject};
+use crate::transform::results::{Over, Results, Taken};
+use crate::transform::streams::Streams;
 use crate::transform::values::Value;
 
 pub struct Run<'a> {
@@ -19,48 +20,37 @@ pub struct Run<'a> {
     pub names: &'a Names,
     /// Walks the twigs of the network.
     pub verifier: Verifier<'a>,
-    /// Whether the streams were filled by the automaton; else they are searched for.
-    pub filled: bool,
+    /// Where the automaton found the elements of streams; without it they are searched for.
+    pub streams: Option<&'a Streams>,
     /// Where conditions of the index were found, if that is known.
     pub places: Option<&'a Places>,
     /// The most pairs or bindings that an operator may give.
     pub limit: usize,
 }
 
-/// Computes a result unless it is there.
-macro_rules! once {
-    ($self:ident, $kind:ident, $id:ident, $result:ident, $compute:expr) => {
-        match $self.results.$kind.begin($id) {
-            Begun::Done(outcome) => outcome,
-            Begun::Empty(mut $result) => {
-                let outcome = $compute;
-                $self.results.$kind.end($id, $result, outcome)
-            }
-        }
-    };
-}
-
 impl Run<'_> {
     /// Binds the elements of a block.
     pub fn bind(&mut self, plan: &BlockPlan) -> Result<(), Over> {
-        self.bindings(plan.bindings)
+        match plan.bound {
+            Bound::Stream(id) => self.stream(id),
+            Bound::Condition(id) => self.condition(id)?,
+            Bound::Joined(id) => self.bindings(id)?,
+        }
+        if self.results.bound(plan).len() > self.limit { Err(Over) } else { Ok(()) }
     }
 
     /// Takes the nodes of a block that is bound: an outer join of its bindings with its groups.
     pub fn select(&mut self, plan: &BlockPlan) -> Result<(), Over> {
-        if self.results.bindings.at(plan.bindings).is_empty() {
-            return Ok(());
-        }
-        for &group in &plan.groups {
-            let mut taken = std::mem::take(&mut self.results.taken);
-            let outcome = match *self.network.groups.at(group) {
-                Group::Joined { join, leaf } => self.take(join, leaf, plan.bindings, &mut taken),
-                Group::Search { twig } => self.search(group, twig, plan.bindings, &mut taken),
-            };
-            self.results.taken = taken;
-            outcome?;
-        }
-        Ok(())
+        let bound = self.results.bound(plan).len();
+        let mut taken = std::mem::take(&mut self.results.taken);
+        taken.begin(bound);
+        let groups = if bound > 0 { plan.groups.as_slice() } else { &[] };
+        let outcome = groups.iter().try_for_each(|&group| match *self.network.groups.at(group) {
+            Group::Joined { join, leaf } => self.take(join, leaf, plan, &mut taken),
+            Group::Search { twig } => self.search(group, twig, plan, &mut taken),
+        });
+        self.results.taken = taken;
+        outcome
     }
 
     /// Takes a group's nodes for each bound element. What is bound and what is found both ascend, so one walk
@@ -69,16 +59,14 @@ impl Run<'_> {
         &mut self,
         join: u32,
         leaf: Option<Subject>,
-        bindings: u32,
+        block: &BlockPlan,
         taken: &mut Taken,
     ) -> Result<(), Over> {
         let (end, plan) = (self.network.joins.at(join).end, &self.network.join_plans[join as usize]);
         self.stream(end);
         let ground = self.ground();
-        let steps = &self.network.stream_plans[end as usize].steps;
-        let rest: Steps<'_> = &steps[steps.len() - plan.rest..];
-        let mut ends = self.results.streams.at(end).as_slice();
-        for &bound in self.results.bindings.at(bindings) {
+        let mut ends = self.results.streams.at(end);
+        for &bound in self.results.bound(block) {
             let element = self.document.element(bound);
             ends = &ends[ends.partition_point(|end| *end < bound)..];
             let start = taken.nodes.len();
@@ -87,7 +75,7 @@ impl Run<'_> {
                 let leads = match plan.reach {
                     Reach::Exactly(reach) => levels == reach,
                     Reach::AtLeast(reach) => levels >= reach,
-                    Reach::Unclear => climb::leads(ground, rest, bound, end),
+                    Reach::Unclear => climb::leads(ground, self.rest(join), bound, end),
                 };
                 match leaf {
                     _ if !leads => {}
@@ -107,8 +95,9 @@ impl Run<'_> {
     }
 
     /// Searches for a return path from each bound element, unless that was done.
-    fn search(&mut self, group: u32, twig: u32, bindings: u32, taken: &mut Taken) -> Result<(), Over> {
-        for &bound in self.results.bindings.at(bindings) {
+    fn search(&mut self, group: u32, twig: u32, block: &BlockPlan, taken: &mut Taken) -> Result<(), Over> {
+        for at in 0..self.results.bound(block).len() {
+            let bound = self.results.bound(block)[at];
             let searched = &mut self.results.searched;
             let (start, end) = *searched.places.entry((group, bound)).or_insert_with(|| {
                 let start = searched.nodes.len() as u32;
@@ -127,53 +116,64 @@ impl Run<'_> {
         Ground { document: self.document, names: self.names }
     }
 
-    fn stream(&mut self, id: u32) {
-        let Begun::Empty(mut elements) = self.results.streams.begin(id) else { return };
-        elements.clear();
-        if !self.filled {
-            let steps = &self.network.stream_plans[id as usize].steps;
-            let ground = self.ground();
-            elements.extend((0..self.document.elements.len()).map(ElementId::from).filter(|&element| {
-                steps.last().is_some_and(|&(_, label)| ground.admits(label, element))
-                    && climb::reaches_root(ground, steps, element, |_, _| true)
-            }));
+    /// The steps of a join's path from the bound element.
+    fn rest(&self, join: u32) -> Steps<'_> {
+        let steps = &self.network.stream_plans[self.network.joins.at(join).end as usize].steps;
+        &steps[steps.len() - self.network.join_plans[join as usize].rest..]
+    }
+
+    pub fn stream(&mut self, id: u32) {
+        if self.results.streams.outcome(id).is_some() {
+            return;
+        }
+        let mut elements = self.results.streams.begin();
+        match self.streams {
+            Some(streams) => streams.gather(id, &mut elements),
+            None => {
+                let (ground, steps) = (self.ground(), &self.network.stream_plans[id as usize].steps);
+                let all = (0..self.document.elements.len()).map(ElementId::from);
+                elements.extend(all.filter(|&element| {
+                    steps.last().is_some_and(|&(_, label)| ground.admits(label, element))
+                        && climb::reaches_root(ground, steps, element, |_, _| true)
+                }));
+            }
         }
         let _ = self.results.streams.end(id, elements, Ok(()));
     }
 
     /// Pairs, grouped by what is bound: as they come if claims say that they come so, else sorted.
     fn join(&mut self, id: u32) -> Result<(), Over> {
-        let (join, plan) = (*self.network.joins.at(id), &self.network.join_plans[id as usize]);
+        if let Some(outcome) = self.results.joins.outcome(id) {
+            return outcome;
+        }
+        let join = *self.network.joins.at(id);
         self.stream(join.end);
         self.stream(join.binding);
-        once!(self, joins, id, pairs, {
-            pairs.clear();
-            let mut outcome = Ok(());
-            for &end in self.results.streams.at(join.end) {
-                self.each_bound(id, end, |bound| pairs.push((bound, end)));
-                if pairs.len() > self.limit {
-                    outcome = Err(Over);
-                    break;
-                }
+        let mut pairs = self.results.joins.begin(id);
+        pairs.clear();
+        let mut outcome = Ok(());
+        for &end in self.results.streams.at(join.end) {
+            self.each_bound(id, end, |bound| pairs.push((bound, end)));
+            if pairs.len() > self.limit {
+                outcome = Err(Over);
+                break;
             }
-            if !plan.is_ordered() {
-                pairs.sort_unstable();
-            }
-            self.results.kept += pairs.len();
-            outcome
-        })
+        }
+        if !self.network.join_plans[id as usize].is_ordered() {
+            pairs.sort_unstable();
+        }
+        self.results.kept += pairs.len();
+        self.results.joins.end(id, pairs, outcome)
     }
 
-    /// Calls `found` with the elements that are bound where a join has an element at its end. Its streams
-    /// are there.
-    fn each_bound(&self, join: u32, end: ElementId, mut found: impl FnMut(ElementId)) {
-        let (join, plan) = (self.network.joins.at(join), &self.network.join_plans[join as usize]);
+    /// Calls `found` with the elements that are bound where a join has an element at its end. The stream that
+    /// they are in is there, unless it is clear how far up they are.
+    fn each_bound(&self, id: u32, end: ElementId, mut found: impl FnMut(ElementId)) {
+        let (join, plan) = (self.network.joins.at(id), &self.network.join_plans[id as usize]);
         let ground = self.ground();
         if let Reach::Exactly(levels) = plan.reach {
             return found(ground.above(end, levels as usize));
         }
-        let steps = &self.network.stream_plans[join.end as usize].steps;
-        let rest: Steps<'_> = &steps[steps.len() - plan.rest..];
         let bound = self.results.streams.at(join.binding);
         let mut push = |element: ElementId| {
             if bound.binary_search(&element).is_ok() {
@@ -181,64 +181,80 @@ impl Run<'_> {
             }
         };
         match plan.distinct {
-            Some(_) => climb::follow(ground, rest, end, &mut push),
-            None => climb::climb(ground, rest, end, push),
+            Some(_) => climb::follow(ground, self.rest(id), end, &mut push),
+            None => climb::climb(ground, self.rest(id), end, push),
         }
     }
 
     /// The values that comparisons of this signature look at, indexed.
     fn selection(&mut self, id: u32) -> Result<(), Over> {
+        if let Some(outcome) = self.results.selections.outcome(id) {
+            return outcome;
+        }
         let selection = self.network.selections.at(id);
         self.join(selection.join)?;
-        once!(self, selections, id, indexed, {
-            let (texts, numbers) = &mut indexed;
-            texts.clear();
-            numbers.clear();
-            for &(bound, end) in self.results.joins.at(selection.join) {
-                self.values(selection.subject, end, |value| {
-                    if selection.numeric {
-                        numbers.push(bound, value.of(self.document));
-                    } else {
-                        texts.push(bound, value);
-                    }
-                });
-            }
-            texts.index(self.document);
-            numbers.index();
-            Ok(())
-        })
+        let (mut texts, mut numbers) = self.results.selections.begin(id);
+        texts.clear();
+        numbers.clear();
+        for &(bound, end) in self.results.joins.at(selection.join) {
+            self.values(selection.subject, end, |value| {
+                if selection.numeric {
+                    numbers.push(bound, value.of(self.document));
+                } else {
+                    texts.push(bound, value);
+                }
+            });
+        }
+        texts.index(self.document);
+        numbers.index();
+        self.results.selections.end(id, (texts, numbers), Ok(()))
     }
 
     /// The bound elements that pass, ascending.
     fn condition(&mut self, id: u32) -> Result<(), Over> {
-        let condition = self.network.conditions.at(id);
-        match condition {
-            Condition::Exists { join, .. } => self.join(*join)?,
-            Condition::Compare { selection, found: Some(_), .. } if self.places.is_some() => {
-                self.stream(self.network.joins.at(self.network.selections.at(*selection).join).binding);
-            }
-            Condition::Compare { selection, .. } => self.selection(*selection)?,
-            Condition::Search { stream, .. } => self.stream(*stream),
+        if let Some(outcome) = self.results.conditions.outcome(id) {
+            return outcome;
         }
-        once!(self, conditions, id, passing, {
-            passing.clear();
-            let mut outcome = Ok(());
-            match condition {
-                Condition::Exists { join, leaf } => {
-                    for &(bound, end) in self.results.joins.at(*join) {
-                        let mut there = leaf.is_none();
-                        if let Some(subject) = leaf {
-                            self.values(*subject, end, |_| there = true);
-                        }
-                        if there {
-                            passing.push(bound);
-                        }
+        let condition = self.network.conditions.at(id);
+        match (condition, self.places) {
+            (Condition::Exists { join, .. }, _) => self.join(*join)?,
+            (Condition::Compare { selection, .. }, _) => self.selection(*selection)?,
+            (Condition::Found { join, .. }, Some(_)) => {
+                if !matches!(self.network.join_plans[*join as usize].reach, Reach::Exactly(_)) {
+                    self.stream(self.network.joins.at(*join).binding);
+                }
+            }
+            (Condition::Found { compared, .. }, None) => self.condition(*compared)?,
+            (Condition::Search { stream, .. }, _) => self.stream(*stream),
+        }
+        let mut passing = self.results.conditions.begin();
+        let mut outcome = Ok(());
+        match condition {
+            Condition::Exists { join, leaf } => {
+                for &(bound, end) in self.results.joins.at(*join) {
+                    let mut there = leaf.is_none();
+                    if let Some(subject) = leaf {
+                        self.values(*subject, end, |_| there = true);
+                    }
+                    if there {
+                        passing.push(bound);
                     }
                 }
-                Condition::Compare { selection, found: Some(found), .. } if self.places.is_some() => {
-                    let join = self.network.selections.at(*selection).join;
-                    for end in self.places.into_iter().flat_map(|places| places.of(*found)) {
-                        self.each_bound(join, end, |bound| passing.push(bound));
+            }
+            Condition::Compare { selection, operator, constant } => {
+                let (texts, numbers) = self.results.selections.at(*selection);
+                match constant {
+                    Constant::Text(text) => texts.select(self.document, *operator, text, &mut passing),
+                    Constant::Number(bits) => {
+                        numbers.select(*operator, f64::from_bits(*bits), &mut passing);
+                        passing.sort_unstable();
+                    }
+                }
+            }
+            Condition::Found { condition, join, compared } => match self.places {
+                Some(places) => {
+                    for end in places.of(*condition) {
+                        self.each_bound(*join, end, |bound| passing.push(bound));
                         if passing.len() > self.limit {
                             outcome = Err(Over);
                             break;
@@ -246,29 +262,23 @@ impl Run<'_> {
                     }
                     passing.sort_unstable();
                 }
-                Condition::Compare { selection, operator, constant, .. } => {
-                    let (texts, numbers) = self.results.selections.at(*selection);
-                    match constant {
-                        Constant::Text(text) => texts.select(self.document, *operator, text, &mut passing),
-                        Constant::Number(bits) => {
-                            numbers.select(*operator, f64::from_bits(*bits), &mut passing);
-                            passing.sort_unstable();
-                        }
-                    }
-                }
-                Condition::Search { stream, twig } => {
-                    let elements = self.results.streams.at(*stream).iter();
-                    passing.extend(elements.filter(|&&element| self.verifier.holds_at(*twig, element)));
-                }
+                None => passing.extend_from_slice(self.results.conditions.at(*compared)),
+            },
+            Condition::Search { stream, twig } => {
+                let elements = self.results.streams.at(*stream).iter();
+                passing.extend(elements.filter(|&&element| self.verifier.holds_at(*twig, element)));
             }
-            passing.dedup();
-            self.results.kept += passing.len();
-            outcome
-        })
+        }
+        passing.dedup();
+        self.results.kept += passing.len();
+        self.results.conditions.end(id, passing, outcome)
     }
 
-    /// The elements that a block binds, each once, in document order.
+    /// The elements that pass what a block asks for, each once, in document order.
     fn bindings(&mut self, id: u32) -> Result<(), Over> {
+        if let Some(outcome) = self.results.bindings.outcome(id) {
+            return outcome;
+        }
         let bindings = self.network.bindings.at(id);
         if let Bindings::Joined { stream, conditions } = bindings {
             self.stream(*stream);
@@ -276,20 +286,18 @@ impl Run<'_> {
                 self.condition(condition)?;
             }
         }
-        once!(self, bindings, id, bound, {
-            bound.clear();
-            match bindings {
-                Bindings::Joined { stream, conditions } => self.semijoin(*stream, conditions, &mut bound),
-                Bindings::Search { twig } => {
-                    bound.extend(self.verifier.nodes(*twig).into_iter().filter_map(|node| match node {
-                        NodeRef::Element(element) => Some(element),
-                        _ => None,
-                    }));
-                }
+        let mut bound = self.results.bindings.begin();
+        match bindings {
+            Bindings::Joined { stream, conditions } => self.semijoin(*stream, conditions, &mut bound),
+            Bindings::Search { twig } => {
+                bound.extend(self.verifier.nodes(*twig).into_iter().filter_map(|node| match node {
+                    NodeRef::Element(element) => Some(element),
+                    _ => None,
+                }));
             }
-            self.results.kept += bound.len();
-            if bound.len() > self.limit { Err(Over) } else { Ok(()) }
-        })
+        }
+        self.results.kept += bound.len();
+        self.results.bindings.end(id, bound, Ok(()))
     }
 
     /// The elements of a stream for which the conditions at each step hold, on some way to them.
