@@ -66,7 +66,7 @@ impl Constructor {
         self.marks.clear();
         let start = out.len();
         let mut construction = Construction { program, copyist, lists, start, limit, out, scratch: self };
-        match construction.run() {
+        match construction.run(&program.ops, 0, 0) {
             Ok(()) => Ok(true),
             Err(error) => {
                 out.truncate(start);
@@ -87,26 +87,24 @@ struct Construction<'a, L> {
 }
 
 impl<'a, L: Lists> Construction<'a, L> {
-    fn run(&mut self) -> Result<(), Box<ConstructError>> {
-        let ops = self.program.ops.as_slice();
+    /// Does operations one after the other, for one binding of a block if they are inside of it.
+    fn run(&mut self, ops: &[Op], block: usize, binding: usize) -> Result<(), Box<ConstructError>> {
         let mut at = 0;
-        while at < ops.len() {
-            let Op::Block { block, end } = ops[at] else {
-                self.step(&ops[at], 0, 0)?;
-                at += 1;
+        while let Some(op) = ops.get(at) {
+            at += 1;
+            let Op::Block { block, length } = *op else {
+                self.step(op, block, binding)?;
                 continue;
             };
             for binding in 0..self.lists.bindings(block).len() {
-                for op in &ops[at + 1..end] {
-                    self.step(op, block, binding)?;
-                }
+                self.run(&ops[at..at + length], block, binding)?;
             }
-            at = end;
+            at += length;
         }
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, op: &Op, block: usize, binding: usize) -> Result<(), Box<ConstructError>> {
         let list = |path: usize| self.lists.list(block, path, binding);
         match op {

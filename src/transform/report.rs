@@ -6,7 +6,8 @@ use crate::query::ast::{Axis, Name, NameTest, Operator};
 use crate::query::decompose::Reach;
 use crate::query::line::LineStep;
 use crate::transform::network::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
-use crate::transform::results::Results;
+use crate::transform::results::{Results, Taken};
+use crate::transform::run::Run;
 
 pub struct OperatorReport {
     /// stream, join, selection, condition, bindings or group.
@@ -20,8 +21,9 @@ pub struct OperatorReport {
     pub note: String,
 }
 
-pub fn report(network: &Network, view: View<'_>, plan: &Plan, results: &Results) -> Vec<OperatorReport> {
-    let told = Told { network, view, plan };
+pub fn report(view: View<'_>, plan: &Plan, run: &Run<'_>) -> Vec<OperatorReport> {
+    let (network, results, taken) = (run.network, &*run.results, &*run.taken);
+    let told = Told { network, view, plan, taken };
     let operators = plan.operators.iter();
     operators
         .map(|&operator| {
@@ -36,6 +38,7 @@ struct Told<'a> {
     network: &'a Network,
     view: View<'a>,
     plan: &'a Plan,
+    taken: &'a Taken,
 }
 
 impl Told<'_> {
@@ -69,10 +72,10 @@ impl Told<'_> {
                 ("condition", text, results.conditions.at(id).len(), note.to_string())
             }
             OperatorId::Bindings(id) => {
-                let block = self.plan.blocks.iter().find(|block| block.bindings == id);
+                let block = self.plan.blocks.iter().position(|block| block.bindings == id);
                 let (text, note) = match self.network.bindings.at(id) {
                     Bindings::Joined { stream, conditions } => {
-                        let note = match block.and_then(|block| block.distinct) {
+                        let note = match block.and_then(|block| self.plan.blocks[block].distinct) {
                             Some(claim) => format!("no duplicates ({claim})"),
                             None => "duplicates eliminated".to_string(),
                         };
@@ -80,7 +83,7 @@ impl Told<'_> {
                     }
                     Bindings::Search { .. } => ("the binding path".to_string(), "searched for".to_string()),
                 };
-                ("bindings", text, block.map_or(0, |block| results.bound(block).len()), note)
+                ("bindings", text, block.map_or(0, |block| self.taken.block(block).len()), note)
             }
             OperatorId::Group(id) => match *self.network.groups.at(id) {
                 Group::Joined { join, leaf } => {
@@ -90,10 +93,10 @@ impl Told<'_> {
                         Some(claim) => format!("merged, no duplicates ({claim})"),
                         None => "merged, duplicates eliminated".to_string(),
                     };
-                    ("group", self.taken(join, leaf), self.taken_by(id, results), note)
+                    ("group", self.taken(join, leaf), self.taken_by(id), note)
                 }
                 Group::Search { .. } => {
-                    let nodes = self.taken_by(id, results);
+                    let nodes = self.taken_by(id);
                     ("group", "a return path".to_string(), nodes, "searched for".to_string())
                 }
             },
@@ -118,12 +121,12 @@ impl Told<'_> {
     }
 
     /// How many nodes a group gave.
-    fn taken_by(&self, group: u32, results: &Results) -> usize {
+    fn taken_by(&self, group: u32) -> usize {
         let mut nodes = 0;
         for (at, block) in self.plan.blocks.iter().enumerate() {
             for path in (0..block.groups.len()).filter(|&path| block.groups[path] == group) {
-                let bound = 0..results.bound(block).len();
-                nodes += bound.map(|binding| results.taken.list(at, path, binding).len()).sum::<usize>();
+                let bound = 0..self.taken.block(at).len();
+                nodes += bound.map(|binding| self.taken.list(at, path, binding).len()).sum::<usize>();
             }
         }
         nodes

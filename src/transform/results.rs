@@ -1,10 +1,12 @@
 //! What the operators of a network say of one message, each kept from when it is first asked for.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use crate::document::NodeRef;
 use crate::ids::ElementId;
-use crate::transform::network::{BlockPlan, Bound, Network};
+use crate::transform::network::Network;
 use crate::transform::values::{Numbers, Texts};
 
 /// Pairs kept for one message, over all operators; past this they are computed again.
@@ -60,8 +62,6 @@ pub struct Gathered {
     stretches: Vec<(usize, u32)>,
     marks: Marks,
     elements: Vec<ElementId>,
-    /// What the operator that runs gives.
-    scratch: Vec<ElementId>,
 }
 
 impl Gathered {
@@ -82,20 +82,27 @@ impl Gathered {
         self.marks.outcome(id)
     }
 
-    /// Where an operator puts what it gives, empty.
+    /// The buffer, for an operator to append to.
     #[inline]
-    pub fn begin(&mut self) -> Vec<ElementId> {
-        self.scratch.clear();
-        std::mem::take(&mut self.scratch)
+    pub fn begin(&mut self) -> Growing {
+        let elements = std::mem::take(&mut self.elements);
+        Growing { start: elements.len(), elements }
     }
 
+    /// Takes the buffer back; how much the operator gave.
     #[inline]
-    pub fn end(&mut self, id: u32, given: Vec<ElementId>, outcome: Result<(), Over>) -> Result<(), Over> {
-        self.stretches[id as usize] = (self.elements.len(), given.len() as u32);
-        self.elements.extend_from_slice(&given);
-        self.scratch = given;
+    pub fn end(&mut self, id: u32, given: Growing, outcome: Result<(), Over>) -> usize {
+        let count = given.len();
+        self.stretches[id as usize] = (given.start, count as u32);
+        self.elements = given.elements;
         self.marks.set(id, outcome);
-        outcome
+        count
+    }
+
+    /// Says that an operator gives what another has given.
+    pub fn repeat(&mut self, id: u32, other: u32) {
+        self.stretches[id as usize] = self.stretches[other as usize];
+        self.marks.set(id, Ok(()));
     }
 
     /// What an operator gave for this message; nothing if it was not run.
@@ -106,6 +113,52 @@ impl Gathered {
         }
         let (start, count) = self.stretches[id as usize];
         &self.elements[start..start + count as usize]
+    }
+}
+
+/// What an operator gives, after what others gave before it.
+pub struct Growing {
+    elements: Vec<ElementId>,
+    start: usize,
+}
+
+impl Growing {
+    #[inline]
+    pub fn push(&mut self, element: ElementId) {
+        self.elements.push(element);
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.elements.len() - self.start
+    }
+
+    pub fn retain(&mut self, mut keep: impl FnMut(ElementId) -> bool) {
+        let mut kept = self.start;
+        for at in self.start..self.elements.len() {
+            let element = self.elements[at];
+            self.elements[kept] = element;
+            kept += keep(element) as usize;
+        }
+        self.elements.truncate(kept);
+    }
+
+    /// Brings the elements into order, each once.
+    #[inline]
+    pub fn sort(&mut self) {
+        let given = &mut self.elements[self.start..];
+        if given.is_sorted_by(|one, other| one < other) {
+            return;
+        }
+        given.sort_unstable();
+        let mut last = ElementId::NONE;
+        self.retain(|element| std::mem::replace(&mut last, element) != element);
+    }
+}
+
+impl Extend<ElementId> for Growing {
+    fn extend<T: IntoIterator<Item = ElementId>>(&mut self, elements: T) {
+        self.elements.extend(elements);
     }
 }
 
@@ -150,19 +203,53 @@ impl Marks {
 /// Pairs of a bound element and an element found from there, grouped by the former, ascending.
 pub type Pairs = Vec<(ElementId, ElementId)>;
 
-/// What one transformation takes: per block, return path and bound element a stretch of `nodes`.
+/// What one transformation binds and takes: per block the bound elements, and for each of these and each
+/// return path a stretch of `nodes`.
 #[derive(Default)]
 pub struct Taken {
+    pub bound: Vec<ElementId>,
     pub nodes: Vec<NodeRef>,
     stretches: Vec<(u32, u32)>,
-    /// Per block: where its stretches begin, and how many bound elements it has.
-    blocks: Vec<(u32, u32)>,
+    blocks: Vec<TakenBlock>,
+    /// How many stretches there will be.
+    expected: usize,
+}
+
+struct TakenBlock {
+    bound: Range<usize>,
+    /// The first of its stretches.
+    first: usize,
 }
 
 impl Taken {
-    /// Begins a block with so many bound elements.
-    pub fn begin(&mut self, bound: usize) {
-        self.blocks.push((self.stretches.len() as u32, bound as u32));
+    pub fn clear(&mut self) {
+        self.bound.clear();
+        self.nodes.clear();
+        self.stretches.clear();
+        self.blocks.clear();
+        self.expected = 0;
+    }
+
+    /// Adds a block with so many return paths.
+    pub fn bind(&mut self, bound: &[ElementId], paths: usize) {
+        let start = self.bound.len();
+        self.bound.extend_from_slice(bound);
+        self.blocks.push(TakenBlock { bound: start..self.bound.len(), first: self.expected });
+        self.expected += bound.len() * paths;
+    }
+
+    /// Where the elements of a block are in `bound`; nowhere if a limit came before.
+    #[inline]
+    pub fn block(&self, block: usize) -> Range<usize> {
+        self.blocks.get(block).map_or(0..0, |block| block.bound.clone())
+    }
+
+    /// Ends the stretch of a bound element. Bound elements may lie in one another and take the same nodes,
+    /// so it is here that the nodes are counted.
+    #[inline]
+    pub fn end(&mut self, start: usize, limit: usize) -> Result<(), Over> {
+        self.stretches.push((start as u32, self.nodes.len() as u32));
+        if self.nodes.len() > limit { Err(Over) } else { Ok(()) }
     }
 
     /// The nodes of a block's return path for one of its bound elements; none if a limit came before.
@@ -171,21 +258,8 @@ impl Taken {
         let stretch = self
             .blocks
             .get(block)
-            .and_then(|&(first, bound)| self.stretches.get(first as usize + path * bound as usize + binding));
+            .and_then(|TakenBlock { bound, first }| self.stretches.get(first + path * bound.len() + binding));
         stretch.map_or(&[], |&(start, end)| &self.nodes[start as usize..end as usize])
-    }
-
-    /// Ends the stretch of a bound element. Bound elements may lie in one another and take the same nodes,
-    /// so it is here that the nodes are counted.
-    pub fn end(&mut self, start: usize, limit: usize) -> Result<(), Over> {
-        self.stretches.push((start as u32, self.nodes.len() as u32));
-        if self.nodes.len() > limit { Err(Over) } else { Ok(()) }
-    }
-
-    pub fn clear(&mut self) {
-        self.nodes.clear();
-        self.stretches.clear();
-        self.blocks.clear();
     }
 }
 
@@ -204,7 +278,6 @@ pub struct Results {
     pub conditions: Gathered,
     pub bindings: Gathered,
     pub searched: Searched,
-    pub taken: Taken,
     /// How much is kept.
     pub kept: usize,
 }
@@ -228,16 +301,6 @@ impl Results {
         self.searched.places.clear();
         self.searched.nodes.clear();
         self.kept = 0;
-    }
-
-    /// The elements that a block has bound.
-    #[inline]
-    pub fn bound(&self, block: &BlockPlan) -> &[ElementId] {
-        match block.bound {
-            Bound::Stream(id) => self.streams.at(id),
-            Bound::Condition(id) => self.conditions.at(id),
-            Bound::Joined(id) => self.bindings.at(id),
-        }
     }
 
     /// Whether so much is kept that it is better forgotten.

@@ -1,5 +1,7 @@
 //! The operators, run on a message. Each runs when something above it asks, and once.
 
+use std::ops::Range;
+
 use crate::document::{Document, NodeRef, Span};
 use crate::ids::ElementId;
 use crate::matching::names::Names;
@@ -9,13 +11,14 @@ use crate::query::ast::Axis;
 use crate::query::decompose::Reach;
 use crate::transform::climb::{self, Ground, Steps};
 use crate::transform::network::{Bindings, BlockPlan, Bound, Condition, Constant, Group, Network, Subject};
-use crate::transform::results::{Over, Results, Taken};
+use crate::transform::results::{Growing, Over, Results, Taken};
 use crate::transform::streams::Streams;
 use crate::transform::values::Value;
 
 pub struct Run<'a> {
     pub network: &'a Network,
     pub results: &'a mut Results,
+    pub taken: &'a mut Taken,
     pub document: &'a Document,
     pub names: &'a Names,
     /// Walks the twigs of the network.
@@ -28,76 +31,82 @@ pub struct Run<'a> {
     pub limit: usize,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
     /// Binds the elements of a block.
     pub fn bind(&mut self, plan: &BlockPlan) -> Result<(), Over> {
-        match plan.bound {
-            Bound::Stream(id) => self.stream(id),
-            Bound::Condition(id) => self.condition(id)?,
-            Bound::Joined(id) => self.bindings(id)?,
-        }
-        if self.results.bound(plan).len() > self.limit { Err(Over) } else { Ok(()) }
+        let bound = match plan.bound {
+            Bound::Stream(id) => {
+                self.stream(id);
+                self.results.streams.at(id)
+            }
+            Bound::Condition(id) => {
+                self.condition(id)?;
+                self.results.conditions.at(id)
+            }
+            Bound::Joined(id) => {
+                self.bindings(id)?;
+                self.results.bindings.at(id)
+            }
+        };
+        self.taken.bind(bound, plan.groups.len());
+        if bound.len() > self.limit { Err(Over) } else { Ok(()) }
     }
 
-    /// Takes the nodes of a block that is bound: an outer join of its bindings with its groups.
-    pub fn select(&mut self, plan: &BlockPlan) -> Result<(), Over> {
-        let bound = self.results.bound(plan).len();
-        let mut taken = std::mem::take(&mut self.results.taken);
-        taken.begin(bound);
-        let groups = if bound > 0 { plan.groups.as_slice() } else { &[] };
-        let outcome = groups.iter().try_for_each(|&group| match *self.network.groups.at(group) {
-            Group::Joined { join, leaf } => self.take(join, leaf, plan, &mut taken),
-            Group::Search { twig } => self.search(group, twig, plan, &mut taken),
-        });
-        self.results.taken = taken;
-        outcome
+    /// Takes the nodes of a block, told by its place among those that are bound: an outer join of its bindings
+    /// with its groups.
+    pub fn select(&mut self, block: usize, plan: &BlockPlan) -> Result<(), Over> {
+        let bound = self.taken.block(block);
+        if bound.is_empty() {
+            return Ok(());
+        }
+        plan.groups.iter().try_for_each(|&group| match *self.network.groups.at(group) {
+            Group::Joined { join, leaf } => self.take(join, leaf, bound.clone()),
+            Group::Search { twig } => self.search(group, twig, bound.clone()),
+        })
     }
 
     /// Takes a group's nodes for each bound element. What is bound and what is found both ascend, so one walk
     /// over each joins them: below a bound element lies a stretch of the stream.
-    fn take(
-        &mut self,
-        join: u32,
-        leaf: Option<Subject>,
-        block: &BlockPlan,
-        taken: &mut Taken,
-    ) -> Result<(), Over> {
+    fn take(&mut self, join: u32, leaf: Option<Subject>, bound: Range<usize>) -> Result<(), Over> {
         let (end, plan) = (self.network.joins.at(join).end, &self.network.join_plans[join as usize]);
         self.stream(end);
-        let ground = self.ground();
+        let (ground, rest) = (self.ground(), rest(self.network, join));
         let mut ends = self.results.streams.at(end);
-        for &bound in self.results.bound(block) {
-            let element = self.document.element(bound);
+        for at in bound {
+            let bound = self.taken.bound[at];
+            let element = ground.document.element(bound);
             ends = &ends[ends.partition_point(|end| *end < bound)..];
-            let start = taken.nodes.len();
+            let nodes = &mut self.taken.nodes;
+            let start = nodes.len();
             for &end in ends.iter().take_while(|end| **end < element.end) {
-                let levels = self.document.element(end).depth - element.depth;
+                let levels = ground.document.element(end).depth - element.depth;
                 let leads = match plan.reach {
                     Reach::Exactly(reach) => levels == reach,
                     Reach::AtLeast(reach) => levels >= reach,
-                    Reach::Unclear => climb::leads(ground, self.rest(join), bound, end),
+                    Reach::Unclear => climb::leads(ground, rest, bound, end),
                 };
                 match leaf {
                     _ if !leads => {}
-                    None => taken.nodes.push(NodeRef::Element(end)),
-                    Some(subject) => self.leaves(subject, end, |leaf| taken.nodes.push(leaf)),
+                    None => nodes.push(NodeRef::Element(end)),
+                    Some(subject) => leaves(ground, subject, end, |leaf| nodes.push(leaf)),
                 }
             }
-            // Texts of an element may come after those of one in it.
-            let group = &mut taken.nodes[start..];
-            let order = |node: &NodeRef| self.document.order(*node);
-            if leaf == Some(Subject::Text) && !group.is_sorted_by_key(order) {
-                group.sort_unstable_by_key(order);
+            if leaf == Some(Subject::Text) {
+                // Texts of an element may come after those of one in it.
+                let order = |node: &NodeRef| ground.document.order(*node);
+                if !nodes[start..].is_sorted_by_key(order) {
+                    nodes[start..].sort_unstable_by_key(order);
+                }
             }
-            taken.end(start, self.limit)?;
+            self.taken.end(start, self.limit)?;
         }
         Ok(())
     }
 
     /// Searches for a return path from each bound element, unless that was done.
-    fn search(&mut self, group: u32, twig: u32, block: &BlockPlan, taken: &mut Taken) -> Result<(), Over> {
-        for at in 0..self.results.bound(block).len() {
-            let bound = self.results.bound(block)[at];
+    fn search(&mut self, group: u32, twig: u32, bound: Range<usize>) -> Result<(), Over> {
+        for at in bound {
+            let bound = self.taken.bound[at];
             let searched = &mut self.results.searched;
             let (start, end) = *searched.places.entry((group, bound)).or_insert_with(|| {
                 let start = searched.nodes.len() as u32;
@@ -105,27 +114,26 @@ impl Run<'_> {
                 self.results.kept += searched.nodes.len() - start as usize;
                 (start, searched.nodes.len() as u32)
             });
-            let first = taken.nodes.len();
-            taken.nodes.extend_from_slice(&searched.nodes[start as usize..end as usize]);
-            taken.end(first, self.limit)?;
+            let first = self.taken.nodes.len();
+            self.taken.nodes.extend_from_slice(&searched.nodes[start as usize..end as usize]);
+            self.taken.end(first, self.limit)?;
         }
         Ok(())
     }
 
-    fn ground(&self) -> Ground<'_> {
+    fn ground(&self) -> Ground<'a> {
         Ground { document: self.document, names: self.names }
     }
 
-    /// The steps of a join's path from the bound element.
-    fn rest(&self, join: u32) -> Steps<'_> {
-        let steps = &self.network.stream_plans[self.network.joins.at(join).end as usize].steps;
-        &steps[steps.len() - self.network.join_plans[join as usize].rest..]
+    /// The elements at the end of a line.
+    #[inline]
+    pub fn stream(&mut self, id: u32) {
+        if self.results.streams.outcome(id).is_none() {
+            self.fill(id);
+        }
     }
 
-    pub fn stream(&mut self, id: u32) {
-        if self.results.streams.outcome(id).is_some() {
-            return;
-        }
+    fn fill(&mut self, id: u32) {
         let mut elements = self.results.streams.begin();
         match self.streams {
             Some(streams) => streams.gather(id, &mut elements),
@@ -138,7 +146,7 @@ impl Run<'_> {
                 }));
             }
         }
-        let _ = self.results.streams.end(id, elements, Ok(()));
+        self.results.streams.end(id, elements, Ok(()));
     }
 
     /// Pairs, grouped by what is bound: as they come if claims say that they come so, else sorted.
@@ -181,8 +189,8 @@ impl Run<'_> {
             }
         };
         match plan.distinct {
-            Some(_) => climb::follow(ground, self.rest(id), end, &mut push),
-            None => climb::climb(ground, self.rest(id), end, push),
+            Some(_) => climb::follow(ground, rest(self.network, id), end, &mut push),
+            None => climb::climb(ground, rest(self.network, id), end, push),
         }
     }
 
@@ -224,7 +232,11 @@ impl Run<'_> {
                     self.stream(self.network.joins.at(*join).binding);
                 }
             }
-            (Condition::Found { compared, .. }, None) => self.condition(*compared)?,
+            (Condition::Found { compared, .. }, None) => {
+                self.condition(*compared)?;
+                self.results.conditions.repeat(id, *compared);
+                return Ok(());
+            }
             (Condition::Search { stream, .. }, _) => self.stream(*stream),
         }
         let mut passing = self.results.conditions.begin();
@@ -247,31 +259,26 @@ impl Run<'_> {
                     Constant::Text(text) => texts.select(self.document, *operator, text, &mut passing),
                     Constant::Number(bits) => {
                         numbers.select(*operator, f64::from_bits(*bits), &mut passing);
-                        passing.sort_unstable();
                     }
                 }
             }
-            Condition::Found { condition, join, compared } => match self.places {
-                Some(places) => {
-                    for end in places.of(*condition) {
-                        self.each_bound(*join, end, |bound| passing.push(bound));
-                        if passing.len() > self.limit {
-                            outcome = Err(Over);
-                            break;
-                        }
+            Condition::Found { condition, join, .. } => {
+                for end in self.places.into_iter().flat_map(|places| places.of(*condition)) {
+                    self.each_bound(*join, end, |bound| passing.push(bound));
+                    if passing.len() > self.limit {
+                        outcome = Err(Over);
+                        break;
                     }
-                    passing.sort_unstable();
                 }
-                None => passing.extend_from_slice(self.results.conditions.at(*compared)),
-            },
+            }
             Condition::Search { stream, twig } => {
-                let elements = self.results.streams.at(*stream).iter();
-                passing.extend(elements.filter(|&&element| self.verifier.holds_at(*twig, element)));
+                let elements = self.results.streams.at(*stream).iter().copied();
+                passing.extend(elements.filter(|&element| self.verifier.holds_at(*twig, element)));
             }
         }
-        passing.dedup();
-        self.results.kept += passing.len();
-        self.results.conditions.end(id, passing, outcome)
+        passing.sort();
+        self.results.kept += self.results.conditions.end(id, passing, outcome);
+        outcome
     }
 
     /// The elements that pass what a block asks for, each once, in document order.
@@ -296,12 +303,12 @@ impl Run<'_> {
                 }));
             }
         }
-        self.results.kept += bound.len();
-        self.results.bindings.end(id, bound, Ok(()))
+        self.results.kept += self.results.bindings.end(id, bound, Ok(()));
+        Ok(())
     }
 
     /// The elements of a stream for which the conditions at each step hold, on some way to them.
-    fn semijoin(&self, stream: u32, conditions: &[(u32, u32)], bound: &mut Vec<ElementId>) {
+    fn semijoin(&self, stream: u32, conditions: &[(u32, u32)], bound: &mut Growing) {
         let steps = &self.network.stream_plans[stream as usize].steps;
         let last = steps.len() as u32 - 1;
         let own = conditions.partition_point(|&(step, _)| step < last);
@@ -312,12 +319,12 @@ impl Run<'_> {
             Some((first, others)) => (passing(first), others),
             None => (self.results.streams.at(stream), own),
         };
-        bound.extend(first);
+        bound.extend(first.iter().copied());
         for other in others {
             let mut passing = passing(other).iter().peekable();
             bound.retain(|element| {
-                while passing.next_if(|next| *next < element).is_some() {}
-                passing.peek() == Some(&element)
+                while passing.next_if(|next| **next < element).is_some() {}
+                passing.peek() == Some(&&element)
             });
         }
         if before.is_empty() {
@@ -330,7 +337,7 @@ impl Run<'_> {
         };
         let deep = steps.iter().filter(|(axis, _)| *axis == Axis::Descendant).count();
         let ground = self.ground();
-        bound.retain(|&element| {
+        bound.retain(|element| {
             if deep <= 1 {
                 climb::passes_on_only_way(ground, steps, element, passes)
             } else {
@@ -353,22 +360,29 @@ impl Run<'_> {
             }
         }
     }
+}
 
-    fn leaves(&self, subject: Subject, element: ElementId, mut leaf: impl FnMut(NodeRef)) {
-        match subject {
-            Subject::Value => leaf(NodeRef::Element(element)),
-            Subject::Text => {
-                let texts = self.document.element(element).texts;
-                let own = (texts.start..texts.end)
-                    .filter(|&text| self.document.texts[text as usize].parent == element);
-                own.for_each(|text| leaf(NodeRef::Text(text)));
-            }
-            Subject::Attribute(label) => {
-                let start = self.document.element(element).attributes_start;
-                for (attribute, place) in self.document.attributes_of(element).iter().zip(start..) {
-                    if self.ground().has_label(label, attribute.name) {
-                        leaf(NodeRef::Attribute(element, place));
-                    }
+/// The steps of a join's path from the bound element.
+fn rest(network: &Network, join: u32) -> Steps<'_> {
+    let steps = &network.stream_plans[network.joins.at(join).end as usize].steps;
+    &steps[steps.len() - network.join_plans[join as usize].rest..]
+}
+
+fn leaves(ground: Ground<'_>, subject: Subject, element: ElementId, mut leaf: impl FnMut(NodeRef)) {
+    let document = ground.document;
+    match subject {
+        Subject::Value => leaf(NodeRef::Element(element)),
+        Subject::Text => {
+            let texts = document.element(element).texts;
+            let own =
+                (texts.start..texts.end).filter(|&text| document.texts[text as usize].parent == element);
+            own.for_each(|text| leaf(NodeRef::Text(text)));
+        }
+        Subject::Attribute(label) => {
+            let start = document.element(element).attributes_start;
+            for (attribute, place) in document.attributes_of(element).iter().zip(start..) {
+                if ground.has_label(label, attribute.name) {
+                    leaf(NodeRef::Attribute(element, place));
                 }
             }
         }

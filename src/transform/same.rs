@@ -12,6 +12,8 @@ pub struct Same {
     /// The words that tell outputs from each other. After those of all entries stand those of the output that
     /// is asked for.
     words: Vec<u32>,
+    /// The place in the table of the output that is asked for.
+    place: usize,
 }
 
 struct Entry {
@@ -43,9 +45,13 @@ impl Same {
     }
 
     /// The number of the output asked for, if it is there.
-    pub fn find(&self) -> Option<u32> {
+    pub fn find(&mut self) -> Option<u32> {
         let words = &self.words[self.asked()..];
-        let mut at = self.table[self.place()];
+        let hash = words.iter().fold(0u64, |hash, &word| {
+            (hash.rotate_left(5) ^ u64::from(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        });
+        self.place = (hash >> 32) as usize & (self.table.len() - 1);
+        let mut at = self.table[self.place];
         while let Some(entry) = self.entries.get(at as usize) {
             if self.words[entry.start..entry.end] == *words {
                 return Some(entry.output);
@@ -57,22 +63,13 @@ impl Same {
 
     /// Notes that the output asked for is there now.
     pub fn insert(&mut self, output: u32) {
-        let (start, end, place) = (self.asked(), self.words.len(), self.place());
-        let next = std::mem::replace(&mut self.table[place], self.entries.len() as u32);
+        let (start, end) = (self.asked(), self.words.len());
+        let next = std::mem::replace(&mut self.table[self.place], self.entries.len() as u32);
         self.entries.push(Entry { start, end, output, next });
     }
 
     /// Where the words begin of the output that is asked for.
     fn asked(&self) -> usize {
         self.entries.last().map_or(0, |entry| entry.end)
-    }
-
-    /// Its place in the table.
-    fn place(&self) -> usize {
-        let mix = |hash: u64, &word: &u32| {
-            (hash.rotate_left(5) ^ u64::from(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        };
-        let hash = self.words[self.asked()..].iter().fold(0, mix);
-        (hash >> 32) as usize & (self.table.len() - 1)
     }
 }

@@ -6,6 +6,7 @@ use crate::document::Document;
 use crate::ids::ElementId;
 use crate::matching::dfa::Dfa;
 use crate::transform::network::Network;
+use crate::transform::results::Growing;
 
 /// Members kept for streams; past this they are gathered anew.
 const MOST_MEMBERS: usize = 1 << 22;
@@ -84,8 +85,8 @@ impl Streams {
         }
     }
 
-    /// Appends the elements of a stream, in document order.
-    pub fn gather(&self, stream: u32, elements: &mut Vec<ElementId>) {
+    /// The elements of a stream, in document order.
+    pub fn gather(&self, stream: u32, elements: &mut Growing) {
         let accepts = self.members[stream as usize].iter().map(|&accept| self.accepts[accept as usize]);
         for accept in accepts.filter(|accept| accept.mark == self.mark) {
             let mut element = accept.first;
@@ -94,6 +95,6 @@ impl Streams {
                 element = self.next[element.index()];
             }
         }
-        elements.sort_unstable();
+        elements.sort();
     }
 }

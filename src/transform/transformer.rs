@@ -16,7 +16,7 @@ use crate::matching::verify::{Memo, Verifier};
 use crate::query::{Namespaces, parse};
 use crate::transform::network::{Ground, Network, OperatorId, Plan};
 use crate::transform::report::{OperatorReport, report};
-use crate::transform::results::{Over, Results};
+use crate::transform::results::{Over, Results, Taken};
 use crate::transform::run::Run;
 use crate::transform::same::Same;
 use crate::transform::schema::Schema;
@@ -71,6 +71,7 @@ struct Side {
     /// The transformations that a message concerns, and the places of their plans.
     concerned: Vec<(u32, u32)>,
     results: Results,
+    taken: Taken,
     streams: Streams,
     /// Where conditions of the index were found, once there is a plan that asks.
     places: Option<Places>,
@@ -143,13 +144,15 @@ impl Transformer {
         let Some(&(_, plan)) = concerned.first() else { return Vec::new() };
         let plan = &plans[plan as usize];
         // What passes a limit is not there to be reported, and all else is.
-        let _ = plan.blocks.iter().try_for_each(|block| run.bind(block).and_then(|()| run.select(block)));
+        run.taken.clear();
+        let mut blocks = plan.blocks.iter().enumerate();
+        let _ = blocks.try_for_each(|(at, block)| run.bind(block).and_then(|()| run.select(at, block)));
         for operator in &plan.operators {
             if let OperatorId::Stream(id) = *operator {
                 run.stream(id);
             }
         }
-        report(run.network, view, plan, run.results)
+        report(view, plan, &run)
     }
 
     /// The network for all messages, or for those that conform to a schema.
@@ -216,12 +219,12 @@ impl Side {
 
     /// The network on a message, and what outputs are made with.
     fn run<'r>(&'r mut self, message: &'r mut Matched<'_>, limits: &Limits) -> (Run<'r>, Making<'r>) {
-        let Side { network, plans, concerned, results, streams, places, placed, same, constructor, .. } =
-            self;
+        let Side { network, plans, concerned, results, taken, streams, places, placed, .. } = self;
         let Matched { document, names, .. } = *message;
         let run = Run {
             network,
             results,
+            taken,
             document,
             names,
             verifier: Verifier::new(network.twigs.words(), document, names, message.by_name, message.memo),
@@ -229,7 +232,7 @@ impl Side {
             places: places.as_ref().filter(|_| *placed),
             limit: limits.bindings,
         };
-        (run, Making { plans, concerned, same, constructor })
+        (run, Making { plans, concerned, same: &mut self.same, constructor: &mut self.constructor })
     }
 }
 
@@ -253,22 +256,22 @@ fn output(
 ) -> Result<u32, Box<ConstructError>> {
     let over =
         |Over| exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings);
+    run.taken.clear();
     same.ask(plan.construction);
-    for block in &plan.blocks {
+    for (at, block) in plan.blocks.iter().enumerate() {
         run.bind(block).map_err(over)?;
-        same.ask_of(run.results.bound(block));
+        same.ask_of(&run.taken.bound[run.taken.block(at)]);
     }
     if let Some(number) = same.find() {
         return Ok(number);
     }
-    run.results.taken.clear();
-    plan.blocks.iter().try_for_each(|block| run.select(block)).map_err(over)?;
+    let mut blocks = plan.blocks.iter().enumerate();
+    blocks.try_for_each(|(at, block)| run.select(at, block)).map_err(over)?;
     if outputs.bytes.len() >= limits.outputs {
         return Err(exceeded("outputs-limit", "transformations make more of this message", limits.outputs));
     }
-    let lists = Joined { plan, results: run.results };
     let program = &run.network.programs[plan.construction as usize];
-    constructor.construct(program, copyist, &lists, limits.output, &mut outputs.bytes)?;
+    constructor.construct(program, copyist, &*run.taken, limits.output, &mut outputs.bytes)?;
     let number = outputs.ends.len() as u32;
     outputs.ends.push(outputs.bytes.len());
     same.insert(number);
@@ -285,18 +288,12 @@ fn exceeded(code: &'static str, what: &str, limit: usize) -> Box<ConstructError>
     })
 }
 
-/// What a plan's blocks bind and take.
-struct Joined<'a> {
-    plan: &'a Plan,
-    results: &'a Results,
-}
-
-impl Lists for Joined<'_> {
+impl Lists for Taken {
     fn bindings(&self, block: usize) -> &[ElementId] {
-        self.results.bound(&self.plan.blocks[block])
+        &self.bound[self.block(block)]
     }
 
     fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
-        self.results.taken.list(block, path, binding)
+        Taken::list(self, block, path, binding)
     }
 }
