@@ -12,7 +12,7 @@ use crate::query::ast::{
 };
 use crate::query::number::number;
 use crate::query::transformation::Block;
-use crate::transform::{ConstructError, Copyist, Lists, Program, construct};
+use crate::transform::{ConstructError, Constructor, Copyist, Lists, Program};
 
 /// Whether a query is true of a document.
 pub fn matches(query: &Query, document: &Document, vocabulary: &Vocabulary) -> bool {
@@ -34,13 +34,14 @@ pub fn transform(
     document: &Document,
     vocabulary: &Vocabulary,
     limit: usize,
-) -> Result<Option<Vec<u8>>, ConstructError> {
+) -> Result<Option<Vec<u8>>, Box<ConstructError>> {
     let Some(transformation) = &query.transformation else { return Ok(None) };
     let mut evaluation = Evaluation::new(document, vocabulary);
     let blocks = transformation.blocks.iter().map(|block| evaluation.taken(block)).collect();
     let mut output = Vec::new();
     let (program, copyist) = (Program::new(transformation), Copyist::new(document, vocabulary));
-    let made = construct(&program, &copyist, &Taken { blocks }, limit, &mut output)?;
+    let taken = Taken { blocks };
+    let made = Constructor::default().construct(&program, &copyist, &taken, limit, &mut output)?;
     Ok(made.then_some(output))
 }
 

@@ -17,7 +17,7 @@ use tamis::matching::verify::{Memo, Verifier};
 use tamis::matching::{CAPACITY, Matcher};
 use tamis::query::{Namespaces, parse};
 use tamis::transform::network::{Ground, Network, Plan};
-use tamis::transform::results::Results;
+use tamis::transform::results::{Results, Taken};
 use tamis::transform::run::Run;
 use tamis::transform::schema::Schema;
 use tamis::transform::streams::Streams;
@@ -41,6 +41,7 @@ pub struct Shared {
     network: Network,
     plans: Vec<Plan>,
     results: Results,
+    taken: Taken,
     streams: Streams,
     places: Places,
 }
@@ -80,6 +81,7 @@ impl Shared {
             network,
             plans,
             results: Results::default(),
+            taken: Taken::default(),
             streams: Streams::default(),
             places: Places::new(view.conditions()),
         }
@@ -115,31 +117,31 @@ impl Shared {
             self.by_name.reset();
             self.results.reset();
             self.results.fit(&self.network);
-            self.streams.fill(&self.network, &self.dfa, document, &mut self.results);
+            self.streams.fill(&self.network, &self.dfa, document);
             self.places.reset();
             for &query in queries {
                 self.plans[query as usize].found.iter().for_each(|&condition| self.places.expect(condition));
             }
             assert!(self.places.fill(self.dfa.values_found()), "few places");
         });
-        let Shared { network, names, results, by_name, memo, places, .. } = self;
-        let places = Some(&*places);
+        let Shared { network, names, results, taken, streams, by_name, memo, places, .. } = self;
+        let (streams, places) = (Some(&*streams), Some(&*places));
         let verifier = Verifier::new(network.twigs.words(), document, names, by_name, memo);
         let limit = Limits::default().bindings;
-        let mut run = Run { network, results, document, names, verifier, filled: true, places, limit };
+        let mut run = Run { network, results, taken, document, names, verifier, streams, places, limit };
         for &query in queries {
-            run.results.taken.clear();
+            run.taken.clear();
             if run.results.is_full() {
                 run.results.forget();
             }
-            for block in &self.plans[query as usize].blocks {
+            for (at, block) in self.plans[query as usize].blocks.iter().enumerate() {
                 // Joins and selections are made by what binds.
                 clock.time(Operator::Semijoin, || run.bind(block)).expect("within the limit");
-                clock.time(Operator::OuterJoin, || run.select(block)).expect("within the limit");
+                clock.time(Operator::OuterJoin, || run.select(at, block)).expect("within the limit");
                 given.matches += 1;
-                given.bindings += run.results.bindings.at(block.bindings).len();
+                given.bindings += run.taken.block(at).len();
             }
-            given.nodes += run.results.taken.nodes.len();
+            given.nodes += run.taken.nodes.len();
         }
     }
 }

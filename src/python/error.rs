@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_array::builder::{StringBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::builder::{ArrayBuilder, StringBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -50,13 +50,13 @@ pub struct Outcomes {
     code: StringBuilder,
     reason: StringBuilder,
     numbers: [UInt64Builder; 5],
+    /// Rows without an error since the last one with an error. Nearly all are: they are written together.
+    succeeded: usize,
 }
 
 impl Outcomes {
-    pub fn succeed(&mut self) {
-        self.code.append_null();
-        self.reason.append_null();
-        self.numbers.iter_mut().for_each(UInt64Builder::append_null);
+    pub fn succeed(&mut self, rows: usize) {
+        self.succeeded += rows;
     }
 
     pub fn fail(&mut self, error: &ReadError) {
@@ -65,6 +65,7 @@ impl Outcomes {
 
     /// Not every error has a place.
     pub fn push(&mut self, code: &str, reason: &str, position: Option<Position>, exceeded: Option<Exceeded>) {
+        self.write_succeeded();
         self.code.append_value(code);
         self.reason.append_value(reason);
         let place = [|p: Position| p.offset, |p: Position| p.line, |p: Position| p.column]
@@ -75,16 +76,27 @@ impl Outcomes {
         }
     }
 
+    fn write_succeeded(&mut self) {
+        let rows = std::mem::take(&mut self.succeeded);
+        self.code.append_nulls(rows);
+        self.reason.append_nulls(rows);
+        self.numbers.iter_mut().for_each(|column| column.append_nulls(rows));
+    }
+
     pub fn finish(mut self) -> Vec<Column> {
-        let mut columns: Vec<Column> = vec![
-            ("code", Arc::new(self.code.finish()), true),
-            ("reason", Arc::new(self.reason.finish()), true),
-        ];
+        let (code, reason, numbers): (ArrayRef, ArrayRef, [ArrayRef; 5]) = if self.code.is_empty() {
+            // Columns that are all null are one column.
+            let text: ArrayRef = Arc::new(StringArray::new_null(self.succeeded));
+            let number: ArrayRef = Arc::new(UInt64Array::new_null(self.succeeded));
+            (text.clone(), text, std::array::from_fn(|_| number.clone()))
+        } else {
+            self.write_succeeded();
+            let numbers = self.numbers.map(|mut column| Arc::new(column.finish()) as ArrayRef);
+            (Arc::new(self.code.finish()), Arc::new(self.reason.finish()), numbers)
+        };
         let names = ["offset", "line", "column", "value", "limit"];
-        for (name, mut numbers) in names.into_iter().zip(self.numbers) {
-            columns.push((name, Arc::new(numbers.finish()), true));
-        }
-        columns
+        let numbers = names.into_iter().zip(numbers).map(|(name, column)| (name, column, true));
+        [("code", code, true), ("reason", reason, true)].into_iter().chain(numbers).collect()
     }
 }
 

@@ -227,7 +227,7 @@ impl Index {
         let generation = self.state().newest();
         let schema = schema.map(|schema| schema.get().0.clone());
         let (matches, made, outputs) = py.detach(|| {
-            let (mut rows, mut made) = (Rows::new(messages.len()), Made::default());
+            let (mut rows, mut made) = (Rows::new(messages.len()), Made::new());
             self.with_matcher(|matcher| {
                 let sink = |outcome: Result<(&Matches, &Outputs), ReadError>| match outcome {
                     Ok((matches, outputs)) => {

@@ -58,7 +58,7 @@ impl Rows {
         self.queries.extend_from_slice(queries);
         self.offsets.push(self.queries.len() as i64);
         self.candidates.push(candidates.min(u64::from(u32::MAX)) as u32);
-        self.errors.succeed();
+        self.errors.succeed(1);
     }
 
     pub fn fail(&mut self, error: &ReadError) {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{LargeBinaryBuilder, UInt32Builder};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, LargeBinaryArray, RecordBatch, UInt32Array};
+use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use pyo3::prelude::*;
 
 use super::error::Outcomes;
@@ -24,41 +24,59 @@ impl Schema {
 }
 
 /// Rows (message, query, output or error), and the outputs.
-#[derive(Default)]
 pub struct Made {
-    message: UInt32Builder,
-    query: UInt32Builder,
-    output: UInt32Builder,
+    message: Vec<u32>,
+    query: Vec<u32>,
+    output: Vec<u32>,
+    made: NullBufferBuilder,
     errors: Outcomes,
-    outputs: LargeBinaryBuilder,
-    count: u32,
+    /// The outputs one after the other, and where each begins and the last ends.
+    outputs: Vec<u8>,
+    offsets: Vec<i64>,
 }
 
 impl Made {
+    pub fn new() -> Made {
+        Made {
+            message: Vec::new(),
+            query: Vec::new(),
+            output: Vec::new(),
+            made: NullBufferBuilder::new(0),
+            errors: Outcomes::default(),
+            outputs: Vec::new(),
+            offsets: vec![0],
+        }
+    }
+
     pub fn push(&mut self, message: usize, outputs: &Outputs) {
-        for (query, outcome) in &outputs.outcomes {
-            self.message.append_value(message as u32);
-            self.query.append_value(*query);
-            self.output.append_option(outcome.as_ref().ok().map(|number| self.count + number));
+        let first = self.offsets.len() as u32 - 1;
+        self.message.extend(std::iter::repeat_n(message as u32, outputs.outcomes.len()));
+        self.query.extend(outputs.outcomes.iter().map(|(query, _)| query));
+        for (_, outcome) in &outputs.outcomes {
+            self.made.append(outcome.is_ok());
+            self.output.push(outcome.as_ref().map_or(0, |number| first + number));
             match outcome {
-                Ok(_) => self.errors.succeed(),
+                Ok(_) => self.errors.succeed(1),
                 Err(error) => self.errors.push(error.code, &error.reason, None, error.exceeded),
             }
         }
-        self.count += outputs.iter().len() as u32;
-        outputs.iter().for_each(|output| self.outputs.append_value(output));
+        let start = self.outputs.len();
+        self.outputs.extend_from_slice(outputs.bytes());
+        self.offsets.extend(outputs.ends().iter().map(|end| (start + end) as i64));
     }
 
     /// The rows, and the outputs they name by place.
     pub fn finish(mut self, generation: u64) -> (RecordBatch, RecordBatch) {
+        let output = UInt32Array::new(self.output.into(), self.made.finish());
         let mut columns = vec![
-            ("message", Arc::new(self.message.finish()) as ArrayRef, false),
-            ("query", Arc::new(self.query.finish()), false),
-            ("output", Arc::new(self.output.finish()), true),
+            ("message", Arc::new(UInt32Array::from(self.message)) as ArrayRef, false),
+            ("query", Arc::new(UInt32Array::from(self.query)), false),
+            ("output", Arc::new(output), true),
         ];
         columns.extend(self.errors.finish());
         let rows = record_batch(columns, [("generation", generation.to_string())]);
-        let outputs = record_batch([("output", Arc::new(self.outputs.finish()) as ArrayRef, false)], []);
-        (rows, outputs)
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
+        let outputs = LargeBinaryArray::new(offsets, Buffer::from_vec(self.outputs), None);
+        (rows, record_batch([("output", Arc::new(outputs) as ArrayRef, false)], []))
     }
 }

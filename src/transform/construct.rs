@@ -36,35 +36,42 @@ impl fmt::Display for ConstructError {
 
 impl std::error::Error for ConstructError {}
 
-/// Appends what a transformation makes of a message; of no binding it makes nothing, and false is given.
-/// `limit`: bytes that may be appended. After an error, `out` is as it was.
-pub fn construct(
-    program: &Program,
-    copyist: &Copyist<'_>,
-    lists: &impl Lists,
-    limit: usize,
-    out: &mut Vec<u8>,
-) -> Result<bool, ConstructError> {
-    if (0..program.blocks).all(|block| lists.bindings(block).is_empty()) {
-        return Ok(false);
-    }
-    let start = out.len();
-    let mut construction = Construction {
-        program,
-        copyist,
-        lists,
-        start,
-        limit,
-        out,
-        open: Vec::new(),
-        extras: Vec::new(),
-        marks: Vec::new(),
-    };
-    match construction.run() {
-        Ok(()) => Ok(true),
-        Err(error) => {
-            out.truncate(start);
-            Err(error)
+/// Constructs outputs, one after the other; it keeps memory between them.
+#[derive(Default)]
+pub struct Constructor {
+    /// Where the contents of elements begin that may be empty.
+    open: Vec<usize>,
+    /// What attributes of the message made constructed elements declare.
+    extras: Vec<Extra>,
+    /// How many there were when such an element began.
+    marks: Vec<usize>,
+}
+
+impl Constructor {
+    /// Appends what a transformation makes of a message; of no binding it makes nothing, and false is given.
+    /// `limit`: bytes that may be appended. After an error, `out` is as it was.
+    pub fn construct(
+        &mut self,
+        program: &Program,
+        copyist: &Copyist<'_>,
+        lists: &impl Lists,
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Box<ConstructError>> {
+        if (0..program.blocks).all(|block| lists.bindings(block).is_empty()) {
+            return Ok(false);
+        }
+        self.open.clear();
+        self.extras.clear();
+        self.marks.clear();
+        let start = out.len();
+        let mut construction = Construction { program, copyist, lists, start, limit, out, scratch: self };
+        match construction.run(&program.ops, 0, 0) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                out.truncate(start);
+                Err(error)
+            }
         }
     }
 }
@@ -76,36 +83,29 @@ struct Construction<'a, L> {
     start: usize,
     limit: usize,
     out: &'a mut Vec<u8>,
-    /// Where the contents of elements begin that may be empty.
-    open: Vec<usize>,
-    /// What attributes of the message made constructed elements declare.
-    extras: Vec<Extra>,
-    /// How many there were when such an element began.
-    marks: Vec<usize>,
+    scratch: &'a mut Constructor,
 }
 
 impl<'a, L: Lists> Construction<'a, L> {
-    fn run(&mut self) -> Result<(), ConstructError> {
-        let ops = self.program.ops.as_slice();
+    /// Does operations one after the other, for one binding of a block if they are inside of it.
+    fn run(&mut self, ops: &[Op], block: usize, binding: usize) -> Result<(), Box<ConstructError>> {
         let mut at = 0;
-        while at < ops.len() {
-            let Op::Block { block, end } = ops[at] else {
-                self.step(&ops[at], 0, 0)?;
-                at += 1;
+        while let Some(op) = ops.get(at) {
+            at += 1;
+            let Op::Block { block, length } = *op else {
+                self.step(op, block, binding)?;
                 continue;
             };
             for binding in 0..self.lists.bindings(block).len() {
-                for op in &ops[at + 1..end] {
-                    self.step(op, block, binding)?;
-                }
+                self.run(&ops[at..at + length], block, binding)?;
             }
-            at = end;
+            at += length;
         }
         Ok(())
     }
 
-    #[inline]
-    fn step(&mut self, op: &Op, block: usize, binding: usize) -> Result<(), ConstructError> {
+    #[inline(always)]
+    fn step(&mut self, op: &Op, block: usize, binding: usize) -> Result<(), Box<ConstructError>> {
         let list = |path: usize| self.lists.list(block, path, binding);
         match op {
             Op::Write(range) => self.out.extend_from_slice(&self.program.bytes[range.clone()]),
@@ -119,12 +119,12 @@ impl<'a, L: Lists> Construction<'a, L> {
             Op::Values(path) => return self.values(list(*path)),
             Op::Attributes(receiver) => return self.attributes(receiver, block, binding),
             Op::Leave => {
-                let mark = self.marks.pop().unwrap_or_default();
-                self.extras.truncate(mark);
+                let mark = self.scratch.marks.pop().unwrap_or_default();
+                self.scratch.extras.truncate(mark);
             }
-            Op::Open => self.open.push(self.out.len()),
+            Op::Open => self.scratch.open.push(self.out.len()),
             Op::Close(end_tag) => {
-                if self.open.pop() == Some(self.out.len()) {
+                if self.scratch.open.pop() == Some(self.out.len()) {
                     self.out.pop();
                     self.out.extend_from_slice(b"/>");
                 } else {
@@ -136,10 +136,14 @@ impl<'a, L: Lists> Construction<'a, L> {
         self.check()
     }
 
-    fn nodes(&mut self, nodes: &[NodeRef], scope: usize) -> Result<(), ConstructError> {
-        let context = Context { scopes: &self.program.scopes, scope, extras: &self.extras };
+    fn nodes(&mut self, nodes: &[NodeRef], scope: usize) -> Result<(), Box<ConstructError>> {
+        let context = Context { scopes: &self.program.scopes, scope, extras: &self.scratch.extras };
+        let as_it_stands = self.copyist.copies_as_it_stands(&context);
         for &node in nodes {
             match node {
+                NodeRef::Element(element) if as_it_stands => {
+                    self.out.extend_from_slice(self.copyist.source_of(element));
+                }
                 NodeRef::Element(element) => self.copyist.element(element, &context, self.out),
                 node => escape::text(self.copyist.document.value_of(node), self.out),
             }
@@ -148,7 +152,7 @@ impl<'a, L: Lists> Construction<'a, L> {
         Ok(())
     }
 
-    fn values(&mut self, nodes: &[NodeRef]) -> Result<(), ConstructError> {
+    fn values(&mut self, nodes: &[NodeRef]) -> Result<(), Box<ConstructError>> {
         for (place, &node) in nodes.iter().enumerate() {
             if place > 0 {
                 self.out.push(b' ');
@@ -168,8 +172,8 @@ impl<'a, L: Lists> Construction<'a, L> {
         receiver: &Receiver,
         block: usize,
         binding: usize,
-    ) -> Result<(), ConstructError> {
-        self.marks.push(self.extras.len());
+    ) -> Result<(), Box<ConstructError>> {
+        self.scratch.marks.push(self.scratch.extras.len());
         let mut names: FxHashSet<NameId> = FxHashSet::default();
         for &path in &receiver.paths {
             for &node in self.lists.list(block, path, binding) {
@@ -183,9 +187,9 @@ impl<'a, L: Lists> Construction<'a, L> {
                     return Err(duplicate(local));
                 }
                 let (scopes, scope) = (&self.program.scopes, receiver.scope);
-                let context = Context { scopes, scope, extras: &self.extras };
+                let context = Context { scopes, scope, extras: &self.scratch.extras };
                 let declared = self.copyist.attribute(element, place, &context, self.out);
-                self.extras.extend(declared.map(|(prefix, uri)| Extra {
+                self.scratch.extras.extend(declared.map(|(prefix, uri)| Extra {
                     prefix,
                     uri,
                     depth: receiver.depth,
@@ -197,27 +201,27 @@ impl<'a, L: Lists> Construction<'a, L> {
     }
 
     #[inline(always)]
-    fn check(&self) -> Result<(), ConstructError> {
+    fn check(&self) -> Result<(), Box<ConstructError>> {
         let length = self.out.len() - self.start;
         if length > self.limit { Err(too_long(length, self.limit)) } else { Ok(()) }
     }
 }
 
 #[cold]
-fn too_long(length: usize, limit: usize) -> ConstructError {
-    ConstructError {
+fn too_long(length: usize, limit: usize) -> Box<ConstructError> {
+    Box::new(ConstructError {
         code: "output-limit",
         reason: format!("the output is too long: {length} bytes, at most {limit}"),
         exceeded: Some(Exceeded { value: length as u64, limit: limit as u64 }),
-    }
+    })
 }
 
 #[cold]
-fn duplicate(local: &[u8]) -> ConstructError {
+fn duplicate(local: &[u8]) -> Box<ConstructError> {
     let name = String::from_utf8_lossy(local);
-    ConstructError {
+    Box::new(ConstructError {
         code: "duplicate-attribute",
         reason: format!("the message gives a constructed element a second attribute `{name}`"),
         exceeded: None,
-    }
+    })
 }

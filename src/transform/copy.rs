@@ -70,13 +70,22 @@ impl<'a> Copyist<'a> {
         (self.vocabulary.uri_text(uri), local)
     }
 
+    /// Whether the bytes of any element are its copy.
     #[inline]
+    pub(super) fn copies_as_it_stands(&self, context: &Context<'_>) -> bool {
+        !self.subset && self.declarations.is_empty() && !context.has_default()
+    }
+
+    /// The bytes of an element.
+    #[inline]
+    pub(super) fn source_of(&self, element: ElementId) -> &'a [u8] {
+        self.document.element(element).span.of(&self.document.source)
+    }
+
+    /// Copies an element that is more than its bytes.
     pub(super) fn element(&self, element: ElementId, context: &Context<'_>, out: &mut Vec<u8>) {
         if self.subset {
             reproduce::element(self, element, context, out);
-        } else if self.declarations.is_empty() && !context.has_default() {
-            let span = self.document.element(element).span;
-            out.extend_from_slice(span.of(&self.document.source));
         } else {
             self.with_namespaces(element, context, out);
         }

@@ -10,6 +10,7 @@
 //! | `construct.rs` | groups of nodes → output, by that program |
 //! | `copy.rs`, `reproduce.rs`, `declarations.rs` | nodes of a message, copied with their namespaces |
 //! | `escape.rs` | characters as they are written in XML |
+//! | `same.rs` | outputs that are there already |
 //! | `transformer.rs` | the whole way, for a matcher |
 //! | `report.rs` | which operators ran, for people |
 
@@ -26,6 +27,7 @@ mod reproduce;
 pub mod results;
 pub mod rewrite;
 pub mod run;
+mod same;
 pub mod schema;
 pub mod shared;
 pub mod streams;
@@ -34,6 +36,6 @@ mod tests;
 pub mod transformer;
 mod values;
 
-pub use construct::{ConstructError, Lists, construct};
+pub use construct::{ConstructError, Constructor, Lists};
 pub use copy::Copyist;
 pub use program::Program;

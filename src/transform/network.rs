@@ -98,9 +98,11 @@ pub enum Subject {
 pub enum Condition {
     /// A path leads somewhere.
     Exists { join: u32, leaf: Option<Subject> },
-    /// A value compares with a constant. If the index has this as a condition of its own, matching has
-    /// found where it holds, and nothing is left to compare.
-    Compare { selection: u32, operator: Operator, constant: Constant, found: Option<u32> },
+    /// A value compares with a constant.
+    Compare { selection: u32, operator: Operator, constant: Constant },
+    /// The same, if the index has it as a condition of its own: matching has found where it holds, and nothing
+    /// is left to compare. It is compared after all where matching could not tell.
+    Found { condition: u32, join: u32, compared: u32 },
     /// Anything else, decided on the message: the twig of a predicate, and the stream it filters.
     Search { stream: u32, twig: u32 },
 }
@@ -134,9 +136,19 @@ pub enum Group {
     },
 }
 
+/// Where the elements are that a block binds. Often bindings are what one operator below them gives, and are
+/// taken from there.
+#[derive(Clone, Copy)]
+pub enum Bound {
+    Stream(u32),
+    Condition(u32),
+    Joined(u32),
+}
+
 /// A block as operators: an outer-join-select of the groups with the bindings.
 pub struct BlockPlan {
     pub bindings: u32,
+    pub bound: Bound,
     pub groups: Vec<u32>,
     /// What proves that no element is bound twice.
     pub distinct: Option<Claim>,
@@ -250,7 +262,7 @@ impl Network {
         operators.iter().for_each(|operator| *self.uses.entry(*operator).or_default() += 1);
         let found = |operator: &OperatorId| match operator {
             OperatorId::Condition(id) => match self.conditions.at(*id) {
-                Condition::Compare { found, .. } => *found,
+                Condition::Found { condition, .. } => Some(*condition),
                 _ => None,
             },
             _ => None,
@@ -289,7 +301,20 @@ impl Network {
                 group
             })
             .collect();
-        BlockPlan { bindings, groups, distinct }
+        BlockPlan { bindings, bound: self.bound(bindings), groups, distinct }
+    }
+
+    fn bound(&self, bindings: u32) -> Bound {
+        let Bindings::Joined { stream, conditions } = self.bindings.at(bindings) else {
+            return Bound::Joined(bindings);
+        };
+        let last = self.stream_plans[*stream as usize].steps.len() as u32 - 1;
+        match conditions.as_slice() {
+            [] => Bound::Stream(*stream),
+            // What passes a condition at the last step is in the stream.
+            [(step, condition)] if *step == last => Bound::Condition(*condition),
+            _ => Bound::Joined(bindings),
+        }
     }
 
     /// A line as conforming messages may have it.
@@ -422,10 +447,17 @@ impl Network {
                     Operator::Equal => ground.condition(&line, subject, &constant),
                     _ => None,
                 };
-                if found.is_none() {
-                    self.planned.extend([OperatorId::Join(join), OperatorId::Selection(selection)]);
-                }
-                Some(Condition::Compare { selection, operator: *operator, constant, found })
+                let compared = Condition::Compare { selection, operator: *operator, constant };
+                Some(match found {
+                    Some(condition) => {
+                        let compared = self.conditions.get(compared);
+                        Condition::Found { condition, join, compared }
+                    }
+                    None => {
+                        self.planned.extend([OperatorId::Join(join), OperatorId::Selection(selection)]);
+                        compared
+                    }
+                })
             }
             Test::Contains(_) | Test::StartsWith(_) => None,
         }

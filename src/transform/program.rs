@@ -11,10 +11,10 @@ use crate::query::transformation::{Block, Element, Item, Outer, Part, PrefixedNa
 pub(super) enum Op {
     /// These of the program's bytes.
     Write(Range<usize>),
-    /// The operations up to `end`, for each binding of the block.
+    /// So many of the next operations, for each binding of the block.
     Block {
         block: usize,
-        end: usize,
+        length: usize,
     },
     /// The nodes of a path; `scope` is what prefixes stand for around them.
     Nodes {
@@ -29,7 +29,7 @@ pub(super) enum Op {
     /// All nodes' values in an attribute value.
     Values(usize),
     /// Attributes of the message for the element whose start tag is being written.
-    Attributes(Receiver),
+    Attributes(Box<Receiver>),
     /// Here ends the element that they went to.
     Leave,
     /// A start tag has just been closed, and it may turn out that nothing follows.
@@ -120,12 +120,12 @@ impl Compiler {
             Outer::Block(block) => {
                 self.flush();
                 let place = self.program.ops.len();
-                self.program.ops.push(Op::Block { block: *block, end: 0 });
+                self.program.ops.push(Op::Block { block: *block, length: 0 });
                 let Block { returns, template, .. } = &blocks[*block];
                 template.iter().for_each(|item| self.item(item, returns));
                 self.flush();
-                let end = self.program.ops.len();
-                self.program.ops[place] = Op::Block { block: *block, end };
+                let length = self.program.ops.len() - place - 1;
+                self.program.ops[place] = Op::Block { block: *block, length };
             }
         }
     }
@@ -168,7 +168,7 @@ impl Compiler {
         if receives {
             let names = element.attributes.iter().map(|attribute| self.expanded(&attribute.name)).collect();
             let (scope, depth) = (self.scope, self.depth);
-            self.slot(Op::Attributes(Receiver { paths: attributes, names, scope, depth }));
+            self.slot(Op::Attributes(Box::new(Receiver { paths: attributes, names, scope, depth })));
         }
         if is_empty {
             self.bytes("/>");

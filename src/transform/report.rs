@@ -6,7 +6,8 @@ use crate::query::ast::{Axis, Name, NameTest, Operator};
 use crate::query::decompose::Reach;
 use crate::query::line::LineStep;
 use crate::transform::network::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
-use crate::transform::results::Results;
+use crate::transform::results::{Results, Taken};
+use crate::transform::run::Run;
 
 pub struct OperatorReport {
     /// stream, join, selection, condition, bindings or group.
@@ -20,8 +21,9 @@ pub struct OperatorReport {
     pub note: String,
 }
 
-pub fn report(network: &Network, view: View<'_>, plan: &Plan, results: &Results) -> Vec<OperatorReport> {
-    let told = Told { network, view, plan };
+pub fn report(view: View<'_>, plan: &Plan, run: &Run<'_>) -> Vec<OperatorReport> {
+    let (network, results, taken) = (run.network, &*run.results, &*run.taken);
+    let told = Told { network, view, plan, taken };
     let operators = plan.operators.iter();
     operators
         .map(|&operator| {
@@ -36,6 +38,7 @@ struct Told<'a> {
     network: &'a Network,
     view: View<'a>,
     plan: &'a Plan,
+    taken: &'a Taken,
 }
 
 impl Told<'_> {
@@ -65,33 +68,14 @@ impl Told<'_> {
                 ("selection", text, texts.len() + numbers.len(), "values indexed once".to_string())
             }
             OperatorId::Condition(id) => {
-                let condition = self.network.conditions.at(id);
-                let (text, note) = match condition {
-                    Condition::Exists { join, leaf } => (self.taken(*join, *leaf), "semijoin"),
-                    Condition::Compare { selection, operator, constant, found } => {
-                        let selection = self.network.selections.at(*selection);
-                        let taken = self.taken(selection.join, Some(selection.subject));
-                        let constant = match constant {
-                            Constant::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
-                            Constant::Number(bits) => f64::from_bits(*bits).to_string(),
-                        };
-                        let note = if found.is_some() { "found by matching, semijoin" } else { "semijoin" };
-                        (format!("{taken} {} {constant}", Operator::symbol(*operator)), note)
-                    }
-                    Condition::Search { stream, .. } => (self.stream(*stream), "searched for"),
-                };
+                let (text, note) = self.condition(id);
                 ("condition", text, results.conditions.at(id).len(), note.to_string())
             }
             OperatorId::Bindings(id) => {
+                let block = self.plan.blocks.iter().position(|block| block.bindings == id);
                 let (text, note) = match self.network.bindings.at(id) {
                     Bindings::Joined { stream, conditions } => {
-                        let distinct = self
-                            .plan
-                            .blocks
-                            .iter()
-                            .find(|block| block.bindings == id)
-                            .and_then(|b| b.distinct);
-                        let note = match distinct {
+                        let note = match block.and_then(|block| self.plan.blocks[block].distinct) {
                             Some(claim) => format!("no duplicates ({claim})"),
                             None => "duplicates eliminated".to_string(),
                         };
@@ -99,7 +83,7 @@ impl Told<'_> {
                     }
                     Bindings::Search { .. } => ("the binding path".to_string(), "searched for".to_string()),
                 };
-                ("bindings", text, results.bindings.at(id).len(), note)
+                ("bindings", text, block.map_or(0, |block| self.taken.block(block).len()), note)
             }
             OperatorId::Group(id) => match *self.network.groups.at(id) {
                 Group::Joined { join, leaf } => {
@@ -109,25 +93,40 @@ impl Told<'_> {
                         Some(claim) => format!("merged, no duplicates ({claim})"),
                         None => "merged, duplicates eliminated".to_string(),
                     };
-                    ("group", self.taken(join, leaf), self.taken_by(id, results), note)
+                    ("group", self.taken(join, leaf), self.taken_by(id), note)
                 }
                 Group::Search { .. } => {
-                    let nodes = self.taken_by(id, results);
+                    let nodes = self.taken_by(id);
                     ("group", "a return path".to_string(), nodes, "searched for".to_string())
                 }
             },
         }
     }
 
-    /// How many nodes a group gave: the plan's blocks and groups took theirs one after the other.
-    fn taken_by(&self, group: u32, results: &Results) -> usize {
-        let mut stretches = results.taken.stretches.iter();
+    fn condition(&self, id: u32) -> (String, &'static str) {
+        match self.network.conditions.at(id) {
+            Condition::Exists { join, leaf } => (self.taken(*join, *leaf), "semijoin"),
+            Condition::Compare { selection, operator, constant } => {
+                let selection = self.network.selections.at(*selection);
+                let taken = self.taken(selection.join, Some(selection.subject));
+                let constant = match constant {
+                    Constant::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
+                    Constant::Number(bits) => f64::from_bits(*bits).to_string(),
+                };
+                (format!("{taken} {} {constant}", Operator::symbol(*operator)), "semijoin")
+            }
+            Condition::Found { compared, .. } => (self.condition(*compared).0, "found by matching, semijoin"),
+            Condition::Search { stream, .. } => (self.stream(*stream), "searched for"),
+        }
+    }
+
+    /// How many nodes a group gave.
+    fn taken_by(&self, group: u32) -> usize {
         let mut nodes = 0;
-        for block in &self.plan.blocks {
-            for &of in &block.groups {
-                let own = stretches.by_ref().take(results.bindings.at(block.bindings).len());
-                let taken: u32 = own.map(|(start, end)| end - start).sum();
-                nodes += if of == group { taken as usize } else { 0 };
+        for (at, block) in self.plan.blocks.iter().enumerate() {
+            for path in (0..block.groups.len()).filter(|&path| block.groups[path] == group) {
+                let bound = 0..self.taken.block(at).len();
+                nodes += bound.map(|binding| self.taken.list(at, path, binding).len()).sum::<usize>();
             }
         }
         nodes

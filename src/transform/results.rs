@@ -1,5 +1,7 @@
 //! What the operators of a network say of one message, each kept from when it is first asked for.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use crate::document::NodeRef;
@@ -17,49 +19,34 @@ pub struct Over;
 /// Results of one kind of operator, by its number.
 pub struct Kept<T> {
     results: Vec<T>,
-    /// Those with the present mark are of this message; one more stands for failure.
-    marks: Vec<u32>,
-    mark: u32,
+    marks: Marks,
 }
 
 impl<T> Default for Kept<T> {
     fn default() -> Kept<T> {
-        Kept { results: Vec::new(), marks: Vec::new(), mark: 2 }
+        Kept { results: Vec::new(), marks: Marks::default() }
     }
-}
-
-/// Whether an operator has been run for this message.
-pub enum Begun<T> {
-    Done(Result<(), Over>),
-    /// Not yet: what to compute the result in, with what it held before.
-    Empty(T),
 }
 
 impl<T: Default> Kept<T> {
     fn fit(&mut self, count: usize) {
         self.results.resize_with(count, T::default);
-        self.marks.resize(count, 0);
+        self.marks.of.resize(count, 0);
     }
 
-    fn reset(&mut self) {
-        self.mark = self.mark.wrapping_add(2);
-        if self.mark < 2 {
-            self.marks.fill(0);
-            self.mark = 2;
-        }
+    /// What came of an operator, if it was run for this message.
+    pub fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+        self.marks.outcome(id)
     }
 
-    pub fn begin(&mut self, id: u32) -> Begun<T> {
-        match self.marks[id as usize].checked_sub(self.mark) {
-            Some(0) => Begun::Done(Ok(())),
-            Some(_) => Begun::Done(Err(Over)),
-            None => Begun::Empty(std::mem::take(&mut self.results[id as usize])),
-        }
+    /// What to compute a result in, with what it held before.
+    pub fn begin(&mut self, id: u32) -> T {
+        std::mem::take(&mut self.results[id as usize])
     }
 
     pub fn end(&mut self, id: u32, result: T, outcome: Result<(), Over>) -> Result<(), Over> {
         self.results[id as usize] = result;
-        self.marks[id as usize] = self.mark + outcome.is_err() as u32;
+        self.marks.set(id, outcome);
         outcome
     }
 
@@ -69,40 +56,210 @@ impl<T: Default> Kept<T> {
     }
 }
 
-impl Kept<Vec<ElementId>> {
-    /// Adds an element to a stream.
+/// Elements that operators of one kind gave, by their numbers: stretches of one buffer.
+#[derive(Default)]
+pub struct Gathered {
+    stretches: Vec<(usize, u32)>,
+    marks: Marks,
+    elements: Vec<ElementId>,
+}
+
+impl Gathered {
+    fn fit(&mut self, count: usize) {
+        self.stretches.resize(count, (0, 0));
+        self.marks.of.resize(count, 0);
+    }
+
+    fn reset(&mut self) {
+        self.marks.next();
+        self.elements.clear();
+        self.elements.shrink_to(MOST_KEPT);
+    }
+
+    /// What came of an operator, if it was run for this message.
     #[inline]
-    pub fn push(&mut self, id: u32, element: ElementId) {
-        let result = &mut self.results[id as usize];
-        if self.marks[id as usize] != self.mark {
-            self.marks[id as usize] = self.mark;
-            result.clear();
+    pub fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+        self.marks.outcome(id)
+    }
+
+    /// The buffer, for an operator to append to.
+    #[inline]
+    pub fn begin(&mut self) -> Growing {
+        let elements = std::mem::take(&mut self.elements);
+        Growing { start: elements.len(), elements }
+    }
+
+    /// Takes the buffer back; how much the operator gave.
+    #[inline]
+    pub fn end(&mut self, id: u32, given: Growing, outcome: Result<(), Over>) -> usize {
+        let count = given.len();
+        self.stretches[id as usize] = (given.start, count as u32);
+        self.elements = given.elements;
+        self.marks.set(id, outcome);
+        count
+    }
+
+    /// Says that an operator gives what another has given.
+    pub fn repeat(&mut self, id: u32, other: u32) {
+        self.stretches[id as usize] = self.stretches[other as usize];
+        self.marks.set(id, Ok(()));
+    }
+
+    /// What an operator gave for this message; nothing if it was not run.
+    #[inline]
+    pub fn at(&self, id: u32) -> &[ElementId] {
+        if self.marks.outcome(id).is_none() {
+            return &[];
         }
-        result.push(element);
+        let (start, count) = self.stretches[id as usize];
+        &self.elements[start..start + count as usize]
+    }
+}
+
+/// What an operator gives, after what others gave before it.
+pub struct Growing {
+    elements: Vec<ElementId>,
+    start: usize,
+}
+
+impl Growing {
+    #[inline]
+    pub fn push(&mut self, element: ElementId) {
+        self.elements.push(element);
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.elements.len() - self.start
+    }
+
+    pub fn retain(&mut self, mut keep: impl FnMut(ElementId) -> bool) {
+        let mut kept = self.start;
+        for at in self.start..self.elements.len() {
+            let element = self.elements[at];
+            self.elements[kept] = element;
+            kept += keep(element) as usize;
+        }
+        self.elements.truncate(kept);
+    }
+
+    /// Brings the elements into order, each once.
+    #[inline]
+    pub fn sort(&mut self) {
+        let given = &mut self.elements[self.start..];
+        if given.is_sorted_by(|one, other| one < other) {
+            return;
+        }
+        given.sort_unstable();
+        let mut last = ElementId::NONE;
+        self.retain(|element| std::mem::replace(&mut last, element) != element);
+    }
+}
+
+impl Extend<ElementId> for Growing {
+    fn extend<T: IntoIterator<Item = ElementId>>(&mut self, elements: T) {
+        self.elements.extend(elements);
+    }
+}
+
+/// Which operators were run for this message.
+struct Marks {
+    /// Those with the present mark were; one more stands for failure.
+    of: Vec<u32>,
+    present: u32,
+}
+
+impl Default for Marks {
+    fn default() -> Marks {
+        Marks { of: Vec::new(), present: 2 }
+    }
+}
+
+impl Marks {
+    /// Goes over to the next message.
+    fn next(&mut self) {
+        self.present = self.present.wrapping_add(2);
+        if self.present < 2 {
+            self.of.fill(0);
+            self.present = 2;
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, id: u32, outcome: Result<(), Over>) {
+        self.of[id as usize] = self.present + outcome.is_err() as u32;
+    }
+
+    #[inline]
+    fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+        match self.of[id as usize].checked_sub(self.present) {
+            Some(0) => Some(Ok(())),
+            Some(_) => Some(Err(Over)),
+            None => None,
+        }
     }
 }
 
 /// Pairs of a bound element and an element found from there, grouped by the former, ascending.
 pub type Pairs = Vec<(ElementId, ElementId)>;
 
-/// What one transformation takes: per block, return path and bound element a stretch of `nodes`.
+/// What one transformation binds and takes: per block the bound elements, and for each of these and each
+/// return path a stretch of `nodes`.
 #[derive(Default)]
 pub struct Taken {
+    pub bound: Vec<ElementId>,
     pub nodes: Vec<NodeRef>,
-    pub stretches: Vec<(u32, u32)>,
+    stretches: Vec<(u32, u32)>,
+    blocks: Vec<TakenBlock>,
+    /// How many stretches there will be.
+    expected: usize,
+}
+
+struct TakenBlock {
+    bound: Range<usize>,
+    /// The first of its stretches.
+    first: usize,
 }
 
 impl Taken {
+    pub fn clear(&mut self) {
+        self.bound.clear();
+        self.nodes.clear();
+        self.stretches.clear();
+        self.blocks.clear();
+        self.expected = 0;
+    }
+
+    /// Adds a block with so many return paths.
+    pub fn bind(&mut self, bound: &[ElementId], paths: usize) {
+        let start = self.bound.len();
+        self.bound.extend_from_slice(bound);
+        self.blocks.push(TakenBlock { bound: start..self.bound.len(), first: self.expected });
+        self.expected += bound.len() * paths;
+    }
+
+    /// Where the elements of a block are in `bound`; nowhere if a limit came before.
+    #[inline]
+    pub fn block(&self, block: usize) -> Range<usize> {
+        self.blocks.get(block).map_or(0..0, |block| block.bound.clone())
+    }
+
     /// Ends the stretch of a bound element. Bound elements may lie in one another and take the same nodes,
     /// so it is here that the nodes are counted.
+    #[inline]
     pub fn end(&mut self, start: usize, limit: usize) -> Result<(), Over> {
         self.stretches.push((start as u32, self.nodes.len() as u32));
         if self.nodes.len() > limit { Err(Over) } else { Ok(()) }
     }
 
-    pub fn clear(&mut self) {
-        self.nodes.clear();
-        self.stretches.clear();
+    /// The nodes of a block's return path for one of its bound elements; none if a limit came before.
+    #[inline]
+    pub fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
+        let stretch = self
+            .blocks
+            .get(block)
+            .and_then(|TakenBlock { bound, first }| self.stretches.get(first + path * bound.len() + binding));
+        stretch.map_or(&[], |&(start, end)| &self.nodes[start as usize..end as usize])
     }
 }
 
@@ -115,13 +272,12 @@ pub struct Searched {
 
 #[derive(Default)]
 pub struct Results {
-    pub streams: Kept<Vec<ElementId>>,
+    pub streams: Gathered,
     pub joins: Kept<Pairs>,
     pub selections: Kept<(Texts, Numbers)>,
-    pub conditions: Kept<Vec<ElementId>>,
-    pub bindings: Kept<Vec<ElementId>>,
+    pub conditions: Gathered,
+    pub bindings: Gathered,
     pub searched: Searched,
-    pub taken: Taken,
     /// How much is kept.
     pub kept: usize,
 }
@@ -138,8 +294,8 @@ impl Results {
 
     /// Forgets all of this message but its streams.
     pub fn forget(&mut self) {
-        self.joins.reset();
-        self.selections.reset();
+        self.joins.marks.next();
+        self.selections.marks.next();
         self.conditions.reset();
         self.bindings.reset();
         self.searched.places.clear();

@@ -14,13 +14,14 @@ use crate::matching::names::Names;
 use crate::matching::places::Places;
 use crate::matching::verify::{Memo, Verifier};
 use crate::query::{Namespaces, parse};
-use crate::transform::network::{BlockPlan, Ground, Network, Plan};
+use crate::transform::network::{Ground, Network, OperatorId, Plan};
 use crate::transform::report::{OperatorReport, report};
-use crate::transform::results::{Over, Results};
+use crate::transform::results::{Over, Results, Taken};
 use crate::transform::run::Run;
+use crate::transform::same::Same;
 use crate::transform::schema::Schema;
 use crate::transform::streams::Streams;
-use crate::transform::{ConstructError, Copyist, Lists, construct};
+use crate::transform::{ConstructError, Constructor, Copyist, Lists};
 
 /// Operators that are kept; past this, plans are made anew when they are needed.
 const MOST_OPERATORS: usize = 1 << 20;
@@ -34,7 +35,7 @@ pub struct Outputs {
     ends: Vec<usize>,
     /// Per matching transformation its query and the number of its output. Filters are not among them:
     /// they leave the message as it is.
-    pub outcomes: Vec<(u32, Result<u32, ConstructError>)>,
+    pub outcomes: Vec<(u32, Result<u32, Box<ConstructError>>)>,
 }
 
 impl Outputs {
@@ -44,12 +45,14 @@ impl Outputs {
         self.outcomes.clear();
     }
 
-    /// The outputs, by number.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.ends.iter().enumerate().map(|(number, &end)| {
-            let start = if number == 0 { 0 } else { self.ends[number - 1] };
-            &self.bytes[start..end]
-        })
+    /// All outputs, one after the other.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where each of them ends.
+    pub fn ends(&self) -> &[usize] {
+        &self.ends
     }
 }
 
@@ -62,15 +65,19 @@ pub struct Transformer {
 #[derive(Default)]
 struct Side {
     network: Network,
-    /// By query; none for a filter.
-    plans: FxHashMap<u32, Option<Plan>>,
+    plans: Vec<Plan>,
+    /// By query, the place of its plan; none for a filter.
+    planned: FxHashMap<u32, Option<u32>>,
+    /// The transformations that a message concerns, and the places of their plans.
+    concerned: Vec<(u32, u32)>,
     results: Results,
+    taken: Taken,
     streams: Streams,
     /// Where conditions of the index were found, once there is a plan that asks.
     places: Option<Places>,
     placed: bool,
-    /// Outputs by construction and bound elements.
-    same: FxHashMap<Box<[u32]>, u32>,
+    same: Same,
+    constructor: Constructor,
 }
 
 /// A message with what matching found in it.
@@ -86,21 +93,6 @@ pub struct Matched<'a> {
     pub memo: &'a mut Memo,
 }
 
-impl Matched<'_> {
-    fn run<'r>(
-        &'r mut self,
-        network: &'r Network,
-        results: &'r mut Results,
-        places: Option<&'r Places>,
-        limits: &Limits,
-    ) -> Run<'r> {
-        let Matched { document, names, .. } = *self;
-        let verifier = Verifier::new(network.twigs.words(), document, names, self.by_name, self.memo);
-        let (filled, limit) = (self.dfa.is_some(), limits.bindings);
-        Run { network, results, document, names, verifier, filled, places, limit }
-    }
-}
-
 impl Transformer {
     /// Appends what each transformation among the segment's `queries` makes of a message. `base` is added
     /// to their numbers. The schema is given if the message conforms to it.
@@ -108,31 +100,27 @@ impl Transformer {
         &mut self,
         mut message: Matched<'_>,
         schema: Option<&Arc<Schema>>,
-        queries: impl Iterator<Item = u32> + Clone,
+        queries: impl Iterator<Item = u32>,
         base: u32,
         limits: &Limits,
         outputs: &mut Outputs,
     ) {
         let side = self.side(schema);
-        let ground = Ground { view: message.segment.view(), names: message.names, root: message.root };
-        let mut any = false;
-        for query in queries.clone() {
-            any |= side.prepare(message.segment, ground, query).is_some();
-        }
-        if !any {
+        side.concern(&message, queries);
+        if side.concerned.is_empty() {
             return;
         }
-        side.begin(&mut message, queries.clone());
+        side.begin(&mut message);
         let copyist = Copyist::new(message.document, message.vocabulary);
-        for query in queries {
-            let Side { network, plans, results, places, placed, same, .. } = side;
-            let Some(plan) = &plans[&query] else { continue };
-            if results.is_full() {
-                results.forget();
+        let (mut run, making) = side.run(&mut message, limits);
+        let Making { plans, concerned, same, constructor } = making;
+        same.reset(concerned.len());
+        for &(query, plan) in concerned {
+            if run.results.is_full() {
+                run.results.forget();
             }
-            let places = places.as_ref().filter(|_| *placed);
-            let run = message.run(network, results, places, limits);
-            let outcome = output(plan, run, &copyist, same, limits, outputs);
+            let plan = &plans[plan as usize];
+            let outcome = output(plan, &mut run, &copyist, same, constructor, limits, outputs);
             outputs.outcomes.push((query + base, outcome));
         }
         message.memo.clear();
@@ -146,21 +134,25 @@ impl Transformer {
         limits: &Limits,
     ) -> Vec<OperatorReport> {
         let view = message.segment.view();
-        let ground = Ground { view, names: message.names, root: message.root };
         let mut side = Side { network: Network::new(schema.cloned()), ..Side::default() };
-        for other in 0..view.queries() as u32 {
-            if view.query_tenant.get(other as usize).is_none_or(|&tenant| tenant == message.root) {
-                side.prepare(message.segment, ground, other);
+        let own =
+            |other: &u32| view.query_tenant.get(*other as usize).is_none_or(|&tenant| tenant == message.root);
+        side.concern(&message, (0..view.queries() as u32).filter(own));
+        side.concern(&message, std::iter::once(query));
+        side.begin(&mut message);
+        let (mut run, Making { plans, concerned, .. }) = side.run(&mut message, limits);
+        let Some(&(_, plan)) = concerned.first() else { return Vec::new() };
+        let plan = &plans[plan as usize];
+        // What passes a limit is not there to be reported, and all else is.
+        run.taken.clear();
+        let mut blocks = plan.blocks.iter().enumerate();
+        let _ = blocks.try_for_each(|(at, block)| run.bind(block).and_then(|()| run.select(at, block)));
+        for operator in &plan.operators {
+            if let OperatorId::Stream(id) = *operator {
+                run.stream(id);
             }
         }
-        side.begin(&mut message, std::iter::once(query));
-        let Side { network, plans, results, places, placed, .. } = &mut side;
-        let Some(Some(plan)) = plans.get(&query) else { return Vec::new() };
-        let places = places.as_ref().filter(|_| *placed);
-        let mut run = message.run(network, results, places, limits);
-        // What passes a limit is not there to be reported, and all else is.
-        let _ = plan.blocks.iter().try_for_each(|block| run.bind(block).and_then(|()| run.select(block)));
-        report(network, view, plan, results)
+        report(view, plan, &run)
     }
 
     /// The network for all messages, or for those that conform to a schema.
@@ -188,31 +180,34 @@ impl Transformer {
 }
 
 impl Side {
-    /// The plan of a query, made when it is first needed; none for a filter.
-    fn prepare(&mut self, segment: &Segment, ground: Ground<'_>, query: u32) -> Option<&Plan> {
-        let network = &mut self.network;
-        let plan = self.plans.entry(query).or_insert_with(|| {
-            // A canonical text parses: it was written by us.
-            let parsed = parse(segment.text(query), &Namespaces::default()).ok()?;
-            let transformation = parsed.transformation?;
-            Some(network.plan(ground, &transformation))
-        });
-        plan.as_ref()
+    /// Notes which transformations a message concerns, and plans those that are new.
+    fn concern(&mut self, message: &Matched<'_>, queries: impl Iterator<Item = u32>) {
+        let Side { network, plans, planned, concerned, .. } = self;
+        let ground = Ground { view: message.segment.view(), names: message.names, root: message.root };
+        concerned.clear();
+        for query in queries {
+            let plan = *planned.entry(query).or_insert_with(|| {
+                // A canonical text parses: it was written by us.
+                let parsed = parse(message.segment.text(query), &Namespaces::default()).ok()?;
+                let transformation = parsed.transformation?;
+                plans.push(network.plan(ground, &transformation));
+                Some(plans.len() as u32 - 1)
+            });
+            concerned.extend(plan.map(|plan| (query, plan)));
+        }
     }
 
-    /// Goes over to a message that some of the queries match.
-    fn begin(&mut self, message: &mut Matched<'_>, queries: impl Iterator<Item = u32>) {
+    /// Goes over to a message that concerns some of the transformations.
+    fn begin(&mut self, message: &mut Matched<'_>) {
         message.memo.clear();
-        self.same.clear();
         self.results.reset();
         self.results.fit(&self.network);
-        if let Some(dfa) = message.dfa {
-            self.streams.fill(&self.network, dfa, message.document, &mut self.results);
-        }
         self.placed = false;
-        let mut found =
-            queries.filter_map(|query| self.plans.get(&query)?.as_ref()).flat_map(|plan| &plan.found);
-        if let (Some(dfa), Some(&first)) = (message.dfa, found.next()) {
+        let Some(dfa) = message.dfa else { return };
+        self.streams.fill(&self.network, dfa, message.document);
+        let plans = self.concerned.iter().map(|&(_, plan)| &self.plans[plan as usize]);
+        let mut found = plans.flat_map(|plan| &plan.found);
+        if let Some(&first) = found.next() {
             let conditions = message.segment.view().conditions();
             let places = self.places.get_or_insert_with(|| Places::new(conditions));
             places.reset();
@@ -221,82 +216,84 @@ impl Side {
             self.placed = places.fill(dfa.values_found());
         }
     }
+
+    /// The network on a message, and what outputs are made with.
+    fn run<'r>(&'r mut self, message: &'r mut Matched<'_>, limits: &Limits) -> (Run<'r>, Making<'r>) {
+        let Side { network, plans, concerned, results, taken, streams, places, placed, .. } = self;
+        let Matched { document, names, .. } = *message;
+        let run = Run {
+            network,
+            results,
+            taken,
+            document,
+            names,
+            verifier: Verifier::new(network.twigs.words(), document, names, message.by_name, message.memo),
+            streams: message.dfa.map(|_| &*streams),
+            places: places.as_ref().filter(|_| *placed),
+            limit: limits.bindings,
+        };
+        (run, Making { plans, concerned, same: &mut self.same, constructor: &mut self.constructor })
+    }
+}
+
+/// What the outputs of a message are made with.
+struct Making<'a> {
+    plans: &'a [Plan],
+    concerned: &'a [(u32, u32)],
+    same: &'a mut Same,
+    constructor: &'a mut Constructor,
 }
 
 /// Makes the output of a transformation, unless an equal one is there.
 fn output(
     plan: &Plan,
-    mut run: Run<'_>,
+    run: &mut Run<'_>,
     copyist: &Copyist<'_>,
-    same: &mut FxHashMap<Box<[u32]>, u32>,
+    same: &mut Same,
+    constructor: &mut Constructor,
     limits: &Limits,
     outputs: &mut Outputs,
-) -> Result<u32, ConstructError> {
+) -> Result<u32, Box<ConstructError>> {
     let over =
         |Over| exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings);
-    plan.blocks.iter().try_for_each(|block| run.bind(block)).map_err(over)?;
-    let mut key = vec![plan.construction];
-    for block in &plan.blocks {
-        let bound = run.results.bindings.at(block.bindings);
-        key.push(bound.len() as u32);
-        key.extend(bound.iter().map(|element| element.0));
+    run.taken.clear();
+    same.ask(plan.construction);
+    for (at, block) in plan.blocks.iter().enumerate() {
+        run.bind(block).map_err(over)?;
+        same.ask_of(&run.taken.bound[run.taken.block(at)]);
     }
-    if let Some(&number) = same.get(key.as_slice()) {
+    if let Some(number) = same.find() {
         return Ok(number);
     }
-    run.results.taken.clear();
-    plan.blocks.iter().try_for_each(|block| run.select(block)).map_err(over)?;
-    let start = outputs.bytes.len();
-    if start >= limits.outputs {
+    let mut blocks = plan.blocks.iter().enumerate();
+    blocks.try_for_each(|(at, block)| run.select(at, block)).map_err(over)?;
+    if outputs.bytes.len() >= limits.outputs {
         return Err(exceeded("outputs-limit", "transformations make more of this message", limits.outputs));
     }
-    let lists = Joined::new(plan, run.results);
     let program = &run.network.programs[plan.construction as usize];
-    construct(program, copyist, &lists, limits.output, &mut outputs.bytes)?;
+    constructor.construct(program, copyist, &*run.taken, limits.output, &mut outputs.bytes)?;
     let number = outputs.ends.len() as u32;
     outputs.ends.push(outputs.bytes.len());
-    same.insert(key.into(), number);
+    same.insert(number);
     Ok(number)
 }
 
-fn exceeded(code: &'static str, what: &str, limit: usize) -> ConstructError {
+#[cold]
+fn exceeded(code: &'static str, what: &str, limit: usize) -> Box<ConstructError> {
     let limit = limit as u64;
-    ConstructError {
+    Box::new(ConstructError {
         code,
         reason: format!("{what} than the {limit} allowed"),
         exceeded: Some(Exceeded { value: limit + 1, limit }),
-    }
+    })
 }
 
-/// What a plan's blocks bind and take.
-struct Joined<'a> {
-    results: &'a Results,
-    /// Per block its bindings, and where its stretches begin.
-    blocks: Vec<(&'a [ElementId], usize)>,
-}
-
-impl<'a> Joined<'a> {
-    fn new(plan: &Plan, results: &'a Results) -> Joined<'a> {
-        let mut first = 0;
-        let block = |block: &BlockPlan| {
-            let bound = results.bindings.at(block.bindings).as_slice();
-            let start = first;
-            first += bound.len() * block.groups.len();
-            (bound, start)
-        };
-        Joined { results, blocks: plan.blocks.iter().map(block).collect() }
-    }
-}
-
-impl Lists for Joined<'_> {
+impl Lists for Taken {
     fn bindings(&self, block: usize) -> &[ElementId] {
-        self.blocks[block].0
+        &self.bound[self.block(block)]
     }
 
     fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
-        let (bound, first) = self.blocks[block];
-        let taken = &self.results.taken;
-        let (start, end) = taken.stretches[first + path * bound.len() + binding];
-        &taken.nodes[start as usize..end as usize]
+        Taken::list(self, block, path, binding)
     }
 }

@@ -53,7 +53,13 @@ impl Texts {
     }
 
     /// Appends the elements bound to values that compare so with a constant, in the order of pushing.
-    pub fn select(&self, document: &Document, operator: Operator, constant: &[u8], out: &mut Vec<ElementId>) {
+    pub fn select(
+        &self,
+        document: &Document,
+        operator: Operator,
+        constant: &[u8],
+        out: &mut impl Extend<ElementId>,
+    ) {
         if operator != Operator::Equal {
             let other = self.entries.iter().filter(|(_, value, _)| value.of(document) != constant);
             return out.extend(other.map(|entry| entry.0));
@@ -61,7 +67,7 @@ impl Texts {
         let mut at = self.table[hash(constant) as usize & (self.table.len() - 1)];
         while let Some(&(bound, value, next)) = self.entries.get(at as usize) {
             if value.of(document) == constant {
-                out.push(bound);
+                out.extend([bound]);
             }
             at = next;
         }
@@ -114,7 +120,7 @@ impl Numbers {
     }
 
     /// Appends the elements bound to numbers that compare so with a constant, in no order.
-    pub fn select(&self, operator: Operator, constant: f64, out: &mut Vec<ElementId>) {
+    pub fn select(&self, operator: Operator, constant: f64, out: &mut impl Extend<ElementId>) {
         let numbers = &self.entries[..self.numbers];
         if constant.is_nan() {
             if operator == Operator::NotEqual {
