@@ -13,7 +13,7 @@ import tamis
 from tamis.bench.measure import array
 from tamis.bench.running_job import PATIENCE_S, JobBenchError
 from tamis.bench.running_service import ServiceFolder
-from tamis.client import AsyncClient, Delivery
+from tamis.client import AsyncClient, ClientError, Delivery
 
 TICK_S = 0.05
 """Messages that are due within so many seconds are published together."""
@@ -23,6 +23,9 @@ PUBLISHERS = 8
 
 ACKNOWLEDGED_S = 1.0
 """Subscribers say so often what they have."""
+
+BUSY = ("backlog", "rate-limit")
+"""What a service says that is asked for too much."""
 
 Key = tuple[str, str]
 """A message and a subscription."""
@@ -37,6 +40,8 @@ class Stretch:
     rate: float
     seconds: float
     messages: int = 0
+    refused: int = 0
+    """Messages that the service would not take, however often it was asked."""
     late_s: float = 0.0
     """How much later than due the last message was accepted."""
     accepted: list[float] = field(default_factory=list)
@@ -57,7 +62,7 @@ class Stretch:
         middle = [wait for due, wait in self.waits if first + third <= due < last - third]
         ending = [wait for due, wait in self.waits if due >= last - third]
         grows = float(np.median(ending)) > GROWTH * float(np.median(middle or ending)) + SLACK_S
-        return not grows and self.late_s < LATE_S
+        return not grows and not self.refused and self.late_s < LATE_S
 
 
 GROWTH, SLACK_S = 1.3, 0.3
@@ -137,8 +142,15 @@ class Load:
             stretch.messages += count
             sent = time.monotonic()
             texts = (message.decode() for message in messages)
-            await self._publisher.publish_many(zip(ids, texts, strict=True))
-            stretch.accepted.append(time.monotonic() - sent)
+            try:
+                await self._publisher.publish_many(zip(ids, texts, strict=True))
+            except ClientError as error:
+                if error.code not in BUSY:
+                    raise
+                self._expect_no_more(ids)
+                stretch.refused += count
+            else:
+                stretch.accepted.append(time.monotonic() - sent)
         finally:
             self._room.release()
 
@@ -147,6 +159,11 @@ class Load:
         for id, lines in zip(ids, matched.to_pylist(), strict=True):
             for line in lines:
                 self._stretches[id, f"s{line}"] = due, stretch
+
+    def _expect_no_more(self, ids: Iterable[str]) -> None:
+        refused = set(ids)
+        for key in [key for key in self._stretches if key[0] in refused]:
+            del self._stretches[key]
 
     async def _drained(self) -> None:
         """Until all has arrived; or until nothing comes any more."""
