@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import hmac
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,9 +20,12 @@ from receiver import CLOSE, HANG, Got, Receiver, Reply, receiving
 from served import SOURCES, Served, serving, settings_in
 from servers import free_port
 from tamis import cli
+from tamis.catalog import Catalog
 from tamis.connectors import webhook as connector
 from tamis.service import sender
 from tamis.settings import Settings
+from tamis.signatures import new_secret
+from tamis.webhook import NewWebhook
 from test_service_deliveries import polled, publish
 from waiting import until
 
@@ -78,11 +83,9 @@ def settled(served: Served) -> None:
     until(lambda: webhook(served)["waiting"] == 0, "nothing to wait")
 
 
-@pytest.mark.parametrize("form", ["sqlite", "postgresql"])
 def test_a_receiver_that_fails_and_comes_back_gets_everything(
-    tmp_path: Path, receiver: Receiver, request: pytest.FixtureRequest, form: str
+    tmp_path: Path, receiver: Receiver, catalog_url: str
 ) -> None:
-    url = None if form == "sqlite" else request.getfixturevalue("postgres").new_database()
     tries: Counter[str] = Counter()
 
     def twice(got: Got) -> Reply:
@@ -90,7 +93,7 @@ def test_a_receiver_that_fails_and_comes_back_gets_everything(
         return Reply(500 if tries[got.id] <= 2 else 200)
 
     receiver.choose = twice
-    with hooked(settings(tmp_path, url), receiver.url) as served:
+    with hooked(settings(tmp_path, catalog_url), receiver.url) as served:
         send(tmp_path, 0, range(20))
         send(tmp_path, 1, range(10, 30))
         until(lambda: len(receiver.got) == 90, "all tries")
@@ -206,9 +209,7 @@ def test_the_command_replays_too_and_what_dies_again_is_another_letter(
     assert cli.main(["dead-letters", "show", *config, "d0", "--raw"]) == 0
 
 
-def test_one_that_hangs_is_given_up_and_holds_up_no_other(
-    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_hangs_is_given_up_and_holds_up_no_other(tmp_path: Path, receiver: Receiver) -> None:
     receiver.otherwise = HANG
     with receiving() as other, hooked(settings(tmp_path, timeout=1, concurrency=3), receiver.url) as served:
         admin = served.client()
@@ -217,18 +218,19 @@ def test_one_that_hangs_is_given_up_and_holds_up_no_other(
         rows += [delivery(n) | {"delivery_target": "webhook:other"} for n in range(10, 60)]
         publish(tmp_path, 0, rows)
         until(lambda: len(other.got) == 50, "what is not for the one that hangs")
-        # It was held up by none that hangs: of these, hardly any has been given up.
         found = buried(served, 4)
         assert {one["delivery"] for one in found} == {f"d{n}" for n in range(4)}
         assert all("tried 3 times" in one["reason"] and "within 1 s" in one["reason"] for one in found)
         assert Counter(other.ids) == {f"d{n}": 1 for n in range(10, 60)}
 
 
-def test_one_that_is_gone_is_disabled_and_can_be_enabled_again(tmp_path: Path, receiver: Receiver) -> None:
+def test_one_that_is_gone_is_disabled_and_can_be_enabled_again(
+    tmp_path: Path, receiver: Receiver, catalog_url: str
+) -> None:
     """What waits for it is dead, and so is what comes later."""
     receiver.otherwise = Reply(410)
     # One at a time, so that there is something that waits.
-    with hooked(settings(tmp_path, concurrency=1), receiver.url) as served:
+    with hooked(settings(tmp_path, catalog_url, concurrency=1), receiver.url) as served:
         admin = served.client()
         send(tmp_path, 0, range(5))
         found = buried(served, 5)
@@ -308,6 +310,45 @@ def test_who_is_killed_while_it_sends_sends_again_under_the_same_id(
 
 async def _nothing() -> None:
     """What a process does that is killed."""
+
+
+PROGRAM = """
+import sys
+from tamis import cli
+from tamis.service import sender
+
+# What is claimed by who is killed waits so long.
+sender.LEASE = 0.1
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def test_nothing_is_lost_when_the_service_is_killed_again_and_again(
+    tmp_path: Path, receiver: Receiver
+) -> None:
+    chosen = settings(tmp_path, timeout=1, concurrency=4)
+    flags = ["serve", "--config", str(tmp_path / "tamis.toml")]
+    with (tmp_path / "tamis.toml").open("a") as file:
+        file.write("[serve]\njob = false\n")
+    send(tmp_path, 0, range(300))
+    with Catalog(chosen.catalog) as catalog, (tmp_path / "log").open("wb") as log:
+        catalog.webhooks.create(NewWebhook("hook", receiver.url, new_secret()))
+        for kill in (True, True, False):
+            wanted = len(receiver.got) + 50
+            command = [sys.executable, "-c", PROGRAM, *flags, "--port", str(free_port())]
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+            try:
+                if kill:
+                    until(lambda wanted=wanted: len(receiver.got) >= wanted, "some of them")
+                    process.kill()
+                else:
+                    until(lambda: len(set(receiver.ids)) == 300, "all of them")
+                    until(lambda: catalog.outgoing.count() == 0, "that it is noted")
+            finally:
+                process.terminate()
+                process.wait()
+        assert catalog.burials.begin() == []
+    assert len(set(receiver.ids)) == 300
 
 
 def test_while_a_secret_is_rotated_both_are_good(served: Served, receiver: Receiver, tmp_path: Path) -> None:
