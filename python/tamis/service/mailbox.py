@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
-
 from tamis.catalog import Catalog
 from tamis.connectors.outbox import Outbox
 from tamis.connectors.published import Publication
 from tamis.errors import TamisError
+from tamis.service.threads import in_thread
 from tamis.settings import Settings
 from tamis.webhook import webhook_of
 
@@ -137,11 +136,11 @@ class Tail:
         swept = -SWEEP
         while True:
             try:
-                bell.ring(await run_in_threadpool(self.follow))
+                bell.ring(await in_thread(self.follow))
                 now = asyncio.get_running_loop().time()
                 if now - swept >= SWEEP:
                     for kept in (self._mailbox, self._outgoing):
-                        await run_in_threadpool(kept.forget, datetime.now(UTC) - KEPT)
+                        await in_thread(kept.forget, datetime.now(UTC) - KEPT)
                     swept = now
                 self.failure = None
             except TamisError as error:

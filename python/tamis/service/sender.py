@@ -12,8 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from starlette.concurrency import run_in_threadpool
-
 import tamis
 from tamis.catalog.outgoing import Outbound, Outgoing, Try
 from tamis.catalog.webhooks import Key
@@ -23,6 +21,7 @@ from tamis.errors import TamisError
 from tamis.service import cloudevents
 from tamis.service.mailbox import OUTGOING, Bell
 from tamis.service.retrying import judged
+from tamis.service.threads import in_thread
 from tamis.settings import WebhookSettings
 from tamis.signatures import signed
 from tamis.webhook import Webhook
@@ -114,7 +113,7 @@ class Sender:
         """Note what is done, begin what is due; seconds until there may be more to do."""
         await self._note()
         now = datetime.now(UTC)
-        waiting = await run_in_threadpool(self._outgoing.waiting)
+        waiting = await in_thread(self._outgoing.waiting)
         pause = LOOK
         for webhook, due in sorted(waiting, key=lambda one: one[1]):
             begin = due if webhook.held_until is None else max(due, webhook.held_until)
@@ -125,7 +124,7 @@ class Sender:
             if room > 0:
                 until = now + timedelta(seconds=self._settings.timeout + LEASE)
                 key = webhook.tenant, webhook.name
-                for one in await run_in_threadpool(self._outgoing.claim, key, now, until, room):
+                for one in await in_thread(self._outgoing.claim, key, now, until, room):
                     self._begin(webhook, one, bell)
         return pause
 
@@ -156,7 +155,7 @@ class Sender:
 
     async def _send(self, webhook: Webhook, delivery: Outbound) -> None:
         try:
-            body = await run_in_threadpool(cloudevents.delivery_event, delivery)
+            body = await in_thread(cloudevents.delivery_event, delivery)
             answer = await self._post(webhook, delivery.id, body)
         except Exception:
             # One that cannot be sent at all must end, too.
@@ -172,7 +171,7 @@ class Sender:
     async def _post(self, webhook: Webhook, id: str, body: bytes) -> Answer:
         assert self._poster is not None
         now = datetime.now(UTC)
-        signatures = await run_in_threadpool(signed, webhook.secrets(now), id, int(now.timestamp()), body)
+        signatures = await in_thread(signed, webhook.secrets(now), id, int(now.timestamp()), body)
         headers = {
             "Content-Type": cloudevents.CONTENT_TYPE,
             "User-Agent": f"tamis/{tamis.__version__}",
@@ -183,7 +182,7 @@ class Sender:
     async def _note(self) -> None:
         tries = list(self._tries)
         if tries:
-            await run_in_threadpool(self._outgoing.record, tries)
+            await in_thread(self._outgoing.record, tries)
             # Not before: what is not noted would be sent again.
             del self._tries[: len(tries)]
 
@@ -198,6 +197,6 @@ class Sender:
         try:
             await self._note()
             if left:
-                await run_in_threadpool(self._outgoing.release, [one.id for one in left.values()])
+                await in_thread(self._outgoing.release, [one.id for one in left.values()])
         except TamisError as error:
             log.error("what was just sent to webhooks may be sent again: %s", error)

@@ -1,8 +1,9 @@
 """What the operations of the service stand on, in one place."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -17,6 +18,8 @@ from tamis.service.publishing import Publishing
 from tamis.service.sender import Sender
 from tamis.service.supervisor import Supervisor
 from tamis.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 class Service:
@@ -46,6 +49,8 @@ class Service:
         if self.tail is not None:
             going.append(self.tail.run(self.bell))
         tasks = [asyncio.create_task(one) for one in going]
+        for task in tasks:
+            task.add_done_callback(_missed)
         try:
             yield
         finally:
@@ -53,14 +58,18 @@ class Service:
                 await run_in_threadpool(self.supervisor.stop)
             for task in tasks:
                 task.cancel()
-            for task in tasks:
-                with suppress(asyncio.CancelledError):
-                    await task
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def stop(self) -> None:
         """Let go of those who wait; to be called on the event loop."""
         self.stopping = True
         self.bell.ring_all()
+
+
+def _missed(task: "asyncio.Task[None]") -> None:
+    """Say of what goes on for ever that it ended, if it did."""
+    if not task.cancelled() and task.exception() is not None:
+        log.critical("a part of the service has ended; start it again", exc_info=task.exception())
 
 
 def _service(request: Request) -> Service:
