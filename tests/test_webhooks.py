@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from servers import free_port
 from tamis import cli
 from tamis.catalog import Catalog
 from tamis.connectors import webhook as connector
-from tamis.service import sender
 from tamis.settings import Settings
 from tamis.signatures import new_secret
 from tamis.webhook import NewWebhook
@@ -288,30 +287,6 @@ def test_a_service_that_starts_again_goes_on_where_it_was(tmp_path: Path) -> Non
         assert letters(served) == []
 
 
-def test_who_is_killed_while_it_sends_sends_again_under_the_same_id(
-    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As it is when the process is gone: nothing was noted of what was claimed."""
-    monkeypatch.setattr(sender, "LEASE", 0.0)
-    chosen = settings(tmp_path, timeout=1)
-    with ExitStack() as stack:
-        served = stack.enter_context(hooked(chosen, receiver.url))
-        monkeypatch.setattr(sender, "GRACE", 0.0)
-        receiver.otherwise = HANG
-        monkeypatch.setattr(served.service.sender, "_finish", _nothing)
-        send(tmp_path, 0, range(1))
-        until(lambda: receiver.got, "a request")
-    receiver.otherwise = Reply()
-    with serving(chosen) as served:
-        until(lambda: len(receiver.got) == 2, "the next one")
-        settled(served)
-    assert receiver.ids == ["d0", "d0"]
-
-
-async def _nothing() -> None:
-    """What a process does that is killed."""
-
-
 PROGRAM = """
 import sys
 from tamis import cli
@@ -354,6 +329,8 @@ def test_nothing_is_lost_when_the_service_is_killed_again_and_again(
                 process.terminate()
                 process.wait()
         assert catalog.burials.begin() == []
+    # What came twice came under its id.
+    assert {got.id for got in receiver.got} == {got.event["id"] for got in receiver.got}
     assert len(set(receiver.ids)) == 300
 
 

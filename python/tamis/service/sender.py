@@ -62,11 +62,14 @@ class Tally:
 class Sender:
     """Sends what waits for webhooks, for as long as it runs."""
 
-    def __init__(self, outgoing: Outgoing, settings: WebhookSettings) -> None:
+    def __init__(self, outgoing: Outgoing, settings: WebhookSettings, bell: Bell) -> None:
+        """`bell` rings when there may be something to send."""
         self.addresses = Addresses(settings.allow)
         self.tally = Tally()
         self._outgoing = outgoing
         self._settings = settings
+        self._bell = bell
+        self._stopping = False
         self._poster: Poster | None = None
         self._tests = asyncio.Semaphore(TESTS)
         self._running: dict[asyncio.Task[None], Outbound] = {}
@@ -76,28 +79,31 @@ class Sender:
         self._tries: list[Try] = []
         """What is to be noted."""
 
-    async def run(self, bell: Bell) -> None:
-        """Send, until it is cancelled; what runs then may finish."""
+    async def run(self) -> None:
+        """Send, until it is stopped; what runs then may finish."""
         settings = self._settings
         self._poster = Poster(self.addresses, settings.timeout, settings.concurrency + TESTS)
         failing = False
         try:
-            while True:
-                ticket = bell.ticket(OUTGOING)
+            while not self._stopping:
+                ticket = self._bell.ticket(OUTGOING)
                 try:
-                    pause = await self._round(bell)
+                    pause = await self._round()
                     failing = False
                 except TamisError as error:
                     if not failing:
                         log.error("webhooks are not sent to: %s", error)
-                    failing = True
-                    await asyncio.sleep(PAUSE)
-                    continue
+                    failing, pause = True, PAUSE
                 with suppress(TimeoutError):
                     await asyncio.wait_for(ticket.wait(), pause)
         finally:
             await self._finish()
             await self._poster.close()
+
+    def stop(self) -> None:
+        """Begin nothing more; to be called on the event loop."""
+        self._stopping = True
+        self._bell.ring([OUTGOING])
 
     def waiting(self) -> int:
         """How many deliveries wait to be sent."""
@@ -109,7 +115,7 @@ class Sender:
         async with self._tests:
             return await self._post(webhook, id, cloudevents.test_event(id, webhook.name))
 
-    async def _round(self, bell: Bell) -> float:
+    async def _round(self) -> float:
         """Note what is done, begin what is due; seconds until there may be more to do."""
         await self._note()
         now = datetime.now(UTC)
@@ -125,7 +131,7 @@ class Sender:
                 until = now + timedelta(seconds=self._settings.timeout + LEASE)
                 key = webhook.tenant, webhook.name
                 for one in await in_thread(self._outgoing.claim, key, now, until, room):
-                    self._begin(webhook, one, bell)
+                    self._begin(webhook, one)
         return pause
 
     def _room(self, webhook: Webhook) -> int:
@@ -139,7 +145,7 @@ class Sender:
         share = 1 if webhook.failing else max(1, whole // SHARE)
         return min(whole - len(self._running), share - self._each[webhook.tenant, webhook.name])
 
-    def _begin(self, webhook: Webhook, delivery: Outbound, bell: Bell) -> None:
+    def _begin(self, webhook: Webhook, delivery: Outbound) -> None:
         task = asyncio.create_task(self._send(webhook, delivery))
         self._running[task] = delivery
         self._each[delivery.key] += 1
@@ -149,7 +155,7 @@ class Sender:
             del self._running[task]
             self._each -= Counter([delivery.key])
             self._bytes -= len(delivery.payload)
-            bell.ring([OUTGOING])
+            self._bell.ring([OUTGOING])
 
         task.add_done_callback(done)
 

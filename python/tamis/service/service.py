@@ -32,11 +32,11 @@ class Service:
         self.publishing = Publishing(catalog.accepted, settings.sources, settings.serve.backlog)
         self.newest = Newest(settings)
         self.supervisor = supervisor
-        self.sender = Sender(catalog.outgoing, settings.webhooks)
+        self.bell = Bell()
+        self.sender = Sender(catalog.outgoing, settings.webhooks, self.bell)
         self.undertaker = Undertaker(catalog.burials, settings.dead_letters)
         self.measures = Measures(settings, self.publishing, supervisor, self.sender, self.undertaker)
         self.tail = Tail.of(settings, catalog)
-        self.bell = Bell()
         self.stopping = False
 
     @asynccontextmanager
@@ -45,20 +45,21 @@ class Service:
         await run_in_threadpool(self.publishing.finish)
         if self.supervisor is not None:
             self.supervisor.start()
-        going = [self.sender.run(self.bell), self.undertaker.run()]
+        sending = asyncio.create_task(self.sender.run())
+        others = [asyncio.create_task(self.undertaker.run())]
         if self.tail is not None:
-            going.append(self.tail.run(self.bell))
-        tasks = [asyncio.create_task(one) for one in going]
-        for task in tasks:
+            others.append(asyncio.create_task(self.tail.run(self.bell)))
+        for task in (sending, *others):
             task.add_done_callback(_missed)
         try:
             yield
         finally:
             if self.supervisor is not None:
                 await run_in_threadpool(self.supervisor.stop)
-            for task in tasks:
+            self.sender.stop()
+            for task in others:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(sending, *others, return_exceptions=True)
 
     def stop(self) -> None:
         """Let go of those who wait; to be called on the event loop."""
