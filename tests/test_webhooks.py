@@ -350,6 +350,16 @@ def test_while_a_secret_is_rotated_both_are_good(served: Served, receiver: Recei
         assert signature == f"v1,{made}"
 
 
+def test_a_host_with_two_addresses_is_reached_by_either(
+    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = ["127.0.0.2", "127.0.0.1"]
+    monkeypatch.setattr(connector, "_addresses", lambda host, port: found)
+    with hooked(settings(tmp_path, allow=["127.0.0.0/8"]), f"http://two.example:{receiver.port}/") as served:
+        assert served.client().post("/v1/webhooks/hook/test").json()["status"] == 204
+    assert receiver.got[0].headers["host"] == f"two.example:{receiver.port}"
+
+
 def test_a_name_that_leads_to_where_nobody_may_go_is_not_connected_to(
     tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
