@@ -63,8 +63,8 @@ def test_messages_reach_those_who_want_them_and_subscriptions_change_meanwhile(t
     status = folder.status()
     assert status is not None
     assert (status.state, status.subscriptions) == ("stopped", 3)
-    (source,) = status.sources
-    totals = source.totals
+    (shown,) = status.sources
+    totals = shown.totals
     assert (totals.read, totals.matched, totals.unmatched, totals.dead) == (5, 3, 1, 1)
     generations = [record.generation for record in folder.records()]
     assert generations == sorted(generations)

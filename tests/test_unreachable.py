@@ -184,3 +184,23 @@ def test_the_catalog_may_go_and_come_back(database: Postgres, tmp_path: Path) ->
         assert job.stop() == 0
     found = sorted((row["message"], row["subscription"]) for row in folder.deliveries())
     assert found == [("m0.xml", "q1"), ("m1.xml", "q1"), ("m2.xml", "q1"), ("m2.xml", "q2")]
+
+
+def test_a_job_waits_for_its_catalog(database: Postgres, tmp_path: Path) -> None:
+    url = database.new_database()
+    folder = Folder(tmp_path)
+    with Catalog(url) as catalog:
+        catalog.add(NewSubscription("ann", "/a", id="q1"))
+    database.stop()
+    folder.publish("m0.xml", b"<a/>")
+    with running(folder, "--catalog", url) as job:
+        until_failing(job, "catalog-unreachable")
+        database.start()
+        until(lambda: folder.read() == 1, "the message")
+        assert job.stop() == 0
+    database.stop()
+    with running(folder, "--catalog", url) as job:
+        until_failing(job, "catalog-unreachable")
+        assert job.stop() == 0
+    database.start()
+    assert [row["subscription"] for row in folder.deliveries()] == ["q1"]

@@ -7,6 +7,7 @@ from typing import Any
 DEGREES = ("F", "FW", "FWR")
 OPTIMISATIONS = ("none", "query", "dtd")
 EVERY_PLAN = tuple(f"{degree}-{optimisation}" for optimisation in OPTIMISATIONS for degree in DEGREES)
+CLAIMED_PLANS = tuple(f"{degree}-{claims}" for claims in ("query", "dtd") for degree in ("FW", "FWR"))
 BEST_PLANS = tuple(f"{degree}-dtd" for degree in DEGREES)
 
 BIBLIOGRAPHY: Mapping[str, Any] = {
@@ -55,6 +56,8 @@ def experiments() -> Iterator[Experiment]:
     for paths in (1, 2, 3, 4):
         yield of("6.9", paths, BEST_PLANS, BIBLIOGRAPHY, number=5_000, returns=paths)
     yield of("6.10", 10_000, EVERY_PLAN, BOOK, number=10_000)
+    for percent in (5, 10, 20, 30, 40):
+        yield of("DSProb", percent, CLAIMED_PLANS, BOOK, number=10_000, descendant=percent / 100)
     for number in (5_000, 10_000, 20_000, 40_000):
         yield of("6.11", number, BEST_PLANS, BIBLIOGRAPHY, number=number, values=100)
     shared = ("FWR-dtd", "shared")

@@ -70,7 +70,7 @@ def _operators(axes: Any, settings: Mapping[str, Any], of_seed: Mapping[str, Seq
 
 
 def _growth(path: Path, figures: Mapping[str, Any]) -> None:
-    figure, axes = plt.subplots(2, 3, figsize=(13, 8), layout="constrained")
+    figure, axes = plt.subplots(2, 4, figsize=(17, 8), layout="constrained")
     for place, (name, label) in enumerate(
         (("6.8", "predicate paths"), ("6.9", "return paths"), ("6.11", "queries, bibliography"))
     ):
@@ -79,7 +79,8 @@ def _growth(path: Path, figures: Mapping[str, Any]) -> None:
         axes[0][place].set(xlabel=label, ylabel="ms a document", ylim=(0, None))
     axes[0][0].set_xticks([1, 2, 3])
     axes[0][1].set_xticks([1, 2, 3, 4])
-    seeds, ours, rare = axes[1]
+    _descendants(axes[0][3], axes[1][3], figures["DSProb"])
+    seeds, ours, rare = axes[1][:3]
     seeds.plot(list(seed.UNSHARED), list(seed.UNSHARED.values()), marker="o", label="PathSharing-FWR")
     shared = seed.SHARED | dict([seed.SHARED_AT_MOST])
     seeds.plot(list(shared), list(shared.values()), marker="o", label="shared post-processing")
@@ -91,12 +92,24 @@ def _growth(path: Path, figures: Mapping[str, Any]) -> None:
         _line(panel, figures[name], "FWR-dtd", "PathSharing-FWR")
         _line(panel, figures[name], "shared", "the shared network")
         panel.set(title=title)
-    for panel in axes[1]:
+    for panel in axes[1][:3]:
         panel.set(xlabel="queries", ylabel="ms a document", xscale="log", yscale="log")
     for panel in axes.flat:
         panel.grid(alpha=0.3)
-        panel.legend()
+        panel.legend(fontsize="small")
     _save(figure, path)
+
+
+def _descendants(times: Any, hashed: Any, found: Mapping[str, Any]) -> None:
+    """What more steps by `//` cost on the recursive book, and how many operators have to hash for them."""
+    for claims in ("query", "dtd"):
+        for degree in ("FW", "FWR"):
+            _line(times, found, f"{degree}-{claims}", f"PathSharing-{degree}, {LABELS[claims]}")
+        settings = [one["settings"][f"FWR-{claims}"] for one in found.values()]
+        counts = [setting["semijoins"]["hash"] + setting["outer_joins"]["hash"] for setting in settings]
+        hashed.plot([int(at) for at in found], counts, marker="o", label=LABELS[claims])
+    times.set(xlabel="steps by //, %", ylabel="ms a document", ylim=(0, None))
+    hashed.set(title="book: joins by hash", xlabel="steps by //, %", ylabel="joins", ylim=(0, None))
 
 
 def _line(axes: Any, found: Mapping[str, Any], setting: str, label: str) -> None:

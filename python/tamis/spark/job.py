@@ -19,7 +19,7 @@ from tamis.batches import Batches
 from tamis.catalog import Catalog
 from tamis.connectors.directory import DirectorySource
 from tamis.dtd_file import read_schema
-from tamis.errors import TamisError
+from tamis.errors import CatalogError, TamisError
 from tamis.files import Lock
 from tamis.generations import Publisher
 from tamis.model import Generation
@@ -40,6 +40,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 
 IDLE = "Waiting for"
 """How Spark's word on a query begins that has asked its source and found nothing new."""
+
+UNREACHABLE = "catalog-unreachable"
 
 TICK = 0.1
 """How often queries are looked after, in seconds."""
@@ -80,13 +82,36 @@ class Job:
     def run(self, until: Callable[[], bool]) -> None:
         """Start, look after the queries until `until` says so, and stop when running batches are done."""
         with self._stack:
-            self._start()
+            if not self._started(until):
+                return
             while not until():
                 for stream in self._streams:
                     self._look_after(stream)
                 self._board.beat()
                 time.sleep(TICK)
             self._stop()
+
+    def _started(self, until: Callable[[], bool]) -> bool:
+        """Start, and wait for the catalog while it cannot be reached; false if `until` came first."""
+        pause = FIRST_PAUSE
+        while not until():
+            try:
+                self._start()
+            except CatalogError as error:
+                if error.code != UNREACHABLE:
+                    raise
+                self._stack.close()
+                log.error("%s; tried again in %.0f s", error, pause)
+                self._board.failed(None, error)
+                due = time.monotonic() + pause
+                pause = min(pause * 2, LONGEST_PAUSE)
+            else:
+                return True
+            while time.monotonic() < due and not until():
+                self._board.beat()
+                time.sleep(TICK)
+        self._board.state("stopped")
+        return False
 
     def _start(self) -> None:
         settings = self._settings
