@@ -100,6 +100,8 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
+        # More connect at once than may wait by default.
+        request_queue_size = 128
         connections: ClassVar[list[socket.socket]] = []
 
         def process_request(self, request: Any, address: Any) -> None:

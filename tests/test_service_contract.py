@@ -50,7 +50,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         publish(folder, 0, [delivery(1), delivery(2)])
         bury(folder, 0, [letter("m1")])
         served.client().post("/v1/subscriptions", json={"id": "0", "query": "//a", "subscriber": "0"})
-        served.client().post("/v1/webhooks", json={"name": "0", "url": "https://192.0.2.1/"})
+        served.client().post("/v1/webhooks", json={"name": "0", "url": "https://localhost:1/"})
         yield served
 
 

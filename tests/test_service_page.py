@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from delivery_rows import delivery
-from served import Served, serving, settings_in
+from receiver import receiving
+from served import SOURCES, Served, serving, settings_in
 from tamis.access import Role
 from tamis.service.app import application
 from tamis.service.service import Service
-from tamis.settings import ServeSettings
+from tamis.settings import ServeSettings, WebhookSettings, load_settings
 from test_docs import ROOT, run_examples
 from test_service_deliveries import publish
 
@@ -24,7 +25,7 @@ PAGE = ROOT / "docs" / "service.md"
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    with serving(settings_in(tmp_path)) as served:
+    with serving(settings_in(tmp_path, f'{SOURCES}\n[webhooks]\nallow = ["127.0.0.1"]\n')) as served:
         yield served
 
 
@@ -43,12 +44,14 @@ def test_curl(served: Served) -> None:
         assert done.returncode == 0, f"{block}\n{done.stderr}"
         # Two commands may answer in one block.
         answers.append(re.split(r"(?<=\})(?=\{)", done.stdout))
-    subscribed, refused, published, received, tried = answers
+    subscribed, refused, published, received, tried, webhooks = answers
     assert json.loads(subscribed[0])["id"] == "qlt"
     assert json.loads(refused[0])["error"]["position"] == {"offset": 10, "line": 1, "column": 11}
     assert [one["id"] for text in published for one in json.loads(text)["messages"]] == ["m1", "m2", "m3"]
     assert [json.loads(text) for text in received] == [{"deliveries": [], "next": 0}, {"acknowledged": 0}]
     assert "<c>1</c>" in json.loads(tried[0])["query"]["output"]
+    assert json.loads(webhooks[0])["secret"].startswith("whsec_")
+    assert json.loads(webhooks[1])["delivery_target"] == "webhook:news"
 
 
 def test_the_error_that_is_shown_is_the_one_there_is(served: Served) -> None:
@@ -62,14 +65,20 @@ def test_python(served: Served, tmp_path: Path) -> None:
     row = delivery(1, "ann", payload=b"<story><company symbol='QLT'/></story>") | {"message": "m4"}
     publish(tmp_path, 0, [row])
     ann, feed = served.secret(Role.SUBSCRIBER, "", "ann"), served.secret(Role.PUBLISHER)
-    run_examples(PAGE, {"url": served.url, "ann_token": ann, "feed_token": feed})
+    tokens = {"ann_token": ann, "feed_token": feed}
+    with receiving() as receiver:
+        hook = {"hook_url": receiver.url, "received": receiver.got}
+        run_examples(PAGE, {"url": served.url, **tokens, **hook})
 
 
-def test_all_operations_and_settings_are_told(served: Served) -> None:
+def test_all_operations_and_settings_are_told(served: Served, tmp_path: Path) -> None:
     page = PAGE.read_text("utf-8")
     for path in application(Service(served.settings, served.catalog)).openapi()["paths"]:
         assert path in page, path
     [settings] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    shown = ServeSettings(**tomllib.loads(settings)["serve"])
-    assert shown == ServeSettings()
-    assert tomllib.loads(settings)["serve"].keys() == {field.name for field in fields(ServeSettings)}
+    file = tmp_path / "shown.toml"
+    file.write_text(settings)
+    shown = load_settings(file, environment={})
+    assert (shown.serve, shown.webhooks) == (ServeSettings(), WebhookSettings())
+    for name, kind in (("serve", ServeSettings), ("webhooks", WebhookSettings)):
+        assert tomllib.loads(settings)[name].keys() == {field.name for field in fields(kind)}

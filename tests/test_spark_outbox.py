@@ -121,7 +121,7 @@ def test_letters_are_buried_once(spark: SparkSession, tmp_path: Path) -> None:
             "tenant": "t", "source": "inbox", "id": f"m{number}", "offset": f"{number}", "received": TIME,
             "code": "bad", "reason": "so bad", "raw": b"\xff" * number,
             **dict.fromkeys(("position", "line", "column"), number or None),
-            **dict.fromkeys(("encoding", "subscription")),
+            **dict.fromkeys(("encoding", "subscription", "delivery")),
         }
         for number in range(10)
     ]  # fmt: skip

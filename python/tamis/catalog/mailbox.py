@@ -181,7 +181,8 @@ def _take(given: Sequence[dict[str, Any]], connection: Connection) -> int:
     for row in kept:
         del row["webhook"]
     sent = [row for row in given if row["webhook"] is not None]
-    return (_put(kept, connection) if kept else 0) + (outgoing.put(connection, sent) if sent else 0)
+    # The first also has others wait who take the same.
+    return _put(kept, connection) + outgoing.put(connection, sent)
 
 
 def _put(given: Sequence[dict[str, Any]], connection: Connection) -> int:

@@ -125,9 +125,11 @@ class Outgoing:
 
         def work(connection: Connection) -> Sequence[Outbound]:
             ids = connection.execute(chosen).scalars().all()
+            if not ids:
+                return []
             taken = update(outgoing).where(outgoing.c.id.in_(ids)).values(due=rows.microseconds_of(until))
             found = connection.execute(taken.returning(*(outgoing.c[name] for name in _COLUMNS)))
-            return [_outbound(row) for row in found.mappings()] if ids else []
+            return [_outbound(row) for row in found.mappings()]
 
         return self._database.write_aside(work)
 

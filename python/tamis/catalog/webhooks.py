@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.exc import IntegrityError
 
 from tamis.catalog import rows
 from tamis.catalog.database import Database
@@ -46,11 +48,13 @@ class Webhooks:
         key = asked.tenant, asked.name
 
         def work(connection: Connection) -> Webhook:
+            made = {"state": WebhookState.ACTIVE.value, "created": now, "changed": now}
+            if _find(connection, key) is None:
+                # Somebody else may be about to make it too.
+                with suppress(IntegrityError), connection.begin_nested():
+                    connection.execute(insert(webhooks).values(row | made))
             found = _find(connection, key)
-            if found is None:
-                made = {"state": WebhookState.ACTIVE.value, "created": now, "changed": now}
-                connection.execute(insert(webhooks).values(row | made))
-            elif any(found[name] != value for name, value in row.items()):
+            if found is None or any(found[name] != value for name, value in row.items()):
                 reason = f"there is another webhook {asked.name}; change it, or take another name"
                 raise CatalogError("webhook-exists", reason)
             return _found(connection, key)

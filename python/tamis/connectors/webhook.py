@@ -213,8 +213,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
 
 def _addresses(host: str, port: int) -> list[str]:
-    # In brackets in a URL, without them in a look-up.
-    found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

@@ -4,12 +4,12 @@ import asyncio
 import logging
 
 import pyarrow as pa
-from starlette.concurrency import run_in_threadpool
 
 from tamis.batch import Batch
 from tamis.catalog.burials import Burials
 from tamis.connectors.dead_letters import LETTER, DeadLetters
 from tamis.errors import TamisError
+from tamis.service.threads import in_thread
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Undertaker:
         failing = False
         while True:
             try:
-                await run_in_threadpool(self.bury)
+                await in_thread(self.bury)
                 failing = False
             except TamisError as error:
                 if not failing:

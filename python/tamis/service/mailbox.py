@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
-
 from tamis.catalog.mailbox import Mailbox
 from tamis.connectors.outbox import Outbox
 from tamis.connectors.published import Publication
 from tamis.errors import TamisError
+from tamis.service.threads import in_thread
 from tamis.settings import Settings
 from tamis.webhook import webhook_of
 
@@ -144,7 +143,7 @@ class Tail:
         """Follow for ever."""
         while True:
             try:
-                bell.ring(await run_in_threadpool(self.follow))
+                bell.ring(await in_thread(self.follow))
                 self.failure = None
             except TamisError as error:
                 if self.failure is None:

@@ -12,8 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from starlette.concurrency import run_in_threadpool
-
 import tamis
 from tamis.catalog.outgoing import Outbound, Outgoing, Try
 from tamis.catalog.webhooks import Key
@@ -23,6 +21,7 @@ from tamis.errors import TamisError
 from tamis.service import cloudevents
 from tamis.service.mailbox import OUTGOING, Bell
 from tamis.service.retrying import judged
+from tamis.service.threads import in_thread
 from tamis.settings import WebhookSettings
 from tamis.signatures import signed
 from tamis.webhook import Webhook
@@ -63,11 +62,14 @@ class Tally:
 class Sender:
     """Sends what waits for webhooks, for as long as it runs."""
 
-    def __init__(self, outgoing: Outgoing, settings: WebhookSettings) -> None:
+    def __init__(self, outgoing: Outgoing, settings: WebhookSettings, bell: Bell) -> None:
+        """`bell` rings when there may be something to send."""
         self.addresses = Addresses(settings.allow)
         self.tally = Tally()
         self._outgoing = outgoing
         self._settings = settings
+        self._bell = bell
+        self._stopping = False
         self._poster: Poster | None = None
         self._tests = asyncio.Semaphore(TESTS)
         self._running: dict[asyncio.Task[None], Outbound] = {}
@@ -77,28 +79,31 @@ class Sender:
         self._tries: list[Try] = []
         """What is to be noted."""
 
-    async def run(self, bell: Bell) -> None:
-        """Send, until it is cancelled; what runs then may finish."""
+    async def run(self) -> None:
+        """Send, until it is stopped; what runs then may finish."""
         settings = self._settings
         self._poster = Poster(self.addresses, settings.timeout, settings.concurrency + TESTS)
         failing = False
         try:
-            while True:
-                ticket = bell.ticket(OUTGOING)
+            while not self._stopping:
+                ticket = self._bell.ticket(OUTGOING)
                 try:
-                    pause = await self._round(bell)
+                    pause = await self._round()
                     failing = False
                 except TamisError as error:
                     if not failing:
                         log.error("webhooks are not sent to: %s", error)
-                    failing = True
-                    await asyncio.sleep(PAUSE)
-                    continue
+                    failing, pause = True, PAUSE
                 with suppress(TimeoutError):
                     await asyncio.wait_for(ticket.wait(), pause)
         finally:
             await self._finish()
             await self._poster.close()
+
+    def stop(self) -> None:
+        """Begin nothing more; to be called on the event loop."""
+        self._stopping = True
+        self._bell.ring([OUTGOING])
 
     def waiting(self) -> int:
         """How many deliveries wait to be sent."""
@@ -110,11 +115,11 @@ class Sender:
         async with self._tests:
             return await self._post(webhook, id, cloudevents.test_event(id, webhook.name))
 
-    async def _round(self, bell: Bell) -> float:
+    async def _round(self) -> float:
         """Note what is done, begin what is due; seconds until there may be more to do."""
         await self._note()
         now = datetime.now(UTC)
-        waiting = await run_in_threadpool(self._outgoing.waiting)
+        waiting = await in_thread(self._outgoing.waiting)
         pause = LOOK
         for webhook, due in sorted(waiting, key=lambda one: one[1]):
             begin = due if webhook.held_until is None else max(due, webhook.held_until)
@@ -125,8 +130,8 @@ class Sender:
             if room > 0:
                 until = now + timedelta(seconds=self._settings.timeout + LEASE)
                 key = webhook.tenant, webhook.name
-                for one in await run_in_threadpool(self._outgoing.claim, key, now, until, room):
-                    self._begin(webhook, one, bell)
+                for one in await in_thread(self._outgoing.claim, key, now, until, room):
+                    self._begin(webhook, one)
         return pause
 
     def _room(self, webhook: Webhook) -> int:
@@ -140,7 +145,7 @@ class Sender:
         share = 1 if webhook.failing else max(1, whole // SHARE)
         return min(whole - len(self._running), share - self._each[webhook.tenant, webhook.name])
 
-    def _begin(self, webhook: Webhook, delivery: Outbound, bell: Bell) -> None:
+    def _begin(self, webhook: Webhook, delivery: Outbound) -> None:
         task = asyncio.create_task(self._send(webhook, delivery))
         self._running[task] = delivery
         self._each[delivery.key] += 1
@@ -150,13 +155,13 @@ class Sender:
             del self._running[task]
             self._each -= Counter([delivery.key])
             self._bytes -= len(delivery.payload)
-            bell.ring([OUTGOING])
+            self._bell.ring([OUTGOING])
 
         task.add_done_callback(done)
 
     async def _send(self, webhook: Webhook, delivery: Outbound) -> None:
         try:
-            body = await run_in_threadpool(cloudevents.delivery_event, delivery)
+            body = await in_thread(cloudevents.delivery_event, delivery)
             answer = await self._post(webhook, delivery.id, body)
         except Exception:
             # One that cannot be sent at all must end, too.
@@ -172,7 +177,7 @@ class Sender:
     async def _post(self, webhook: Webhook, id: str, body: bytes) -> Answer:
         assert self._poster is not None
         now = datetime.now(UTC)
-        signatures = await run_in_threadpool(signed, webhook.secrets(now), id, int(now.timestamp()), body)
+        signatures = await in_thread(signed, webhook.secrets(now), id, int(now.timestamp()), body)
         headers = {
             "Content-Type": cloudevents.CONTENT_TYPE,
             "User-Agent": f"tamis/{tamis.__version__}",
@@ -183,7 +188,7 @@ class Sender:
     async def _note(self) -> None:
         tries = list(self._tries)
         if tries:
-            await run_in_threadpool(self._outgoing.record, tries)
+            await in_thread(self._outgoing.record, tries)
             # Not before: what is not noted would be sent again.
             del self._tries[: len(tries)]
 
@@ -198,6 +203,6 @@ class Sender:
         try:
             await self._note()
             if left:
-                await run_in_threadpool(self._outgoing.release, [one.id for one in left.values()])
+                await in_thread(self._outgoing.release, [one.id for one in left.values()])
         except TamisError as error:
             log.error("what was just sent to webhooks may be sent again: %s", error)

@@ -1,8 +1,9 @@
 """What the operations of the service stand on, in one place."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -19,6 +20,8 @@ from tamis.service.supervisor import Supervisor
 from tamis.service.upkeep import Upkeep
 from tamis.settings import Settings
 
+log = logging.getLogger(__name__)
+
 
 class Service:
     """A running service: the catalog, and what is kept beside it."""
@@ -30,11 +33,11 @@ class Service:
         self.publishing = Publishing(catalog.accepted, settings.sources, settings.serve.backlog)
         self.newest = Newest(settings)
         self.supervisor = supervisor
-        self.sender = Sender(catalog.outgoing, settings.webhooks)
+        self.bell = Bell()
+        self.sender = Sender(catalog.outgoing, settings.webhooks, self.bell)
         self.undertaker = Undertaker(catalog.burials, settings.dead_letters)
         self.measures = Measures(settings, self.publishing, supervisor, self.sender, self.undertaker)
         self.tail = Tail.of(settings, catalog.mailbox)
-        self.bell = Bell()
         self._upkeep = Upkeep(catalog, self.tail, settings.serve.keep)
         self.stopping = False
 
@@ -44,25 +47,32 @@ class Service:
         await run_in_threadpool(self.publishing.finish)
         if self.supervisor is not None:
             self.supervisor.start()
-        going = [self.sender.run(self.bell), self.undertaker.run(), self._upkeep.run()]
+        sending = asyncio.create_task(self.sender.run())
+        others = [asyncio.create_task(one.run()) for one in (self.undertaker, self._upkeep)]
         if self.tail is not None:
-            going.append(self.tail.run(self.bell))
-        tasks = [asyncio.create_task(one) for one in going]
+            others.append(asyncio.create_task(self.tail.run(self.bell)))
+        for task in (sending, *others):
+            task.add_done_callback(_missed)
         try:
             yield
         finally:
             if self.supervisor is not None:
                 await run_in_threadpool(self.supervisor.stop)
-            for task in tasks:
+            self.sender.stop()
+            for task in others:
                 task.cancel()
-            for task in tasks:
-                with suppress(asyncio.CancelledError):
-                    await task
+            await asyncio.gather(sending, *others, return_exceptions=True)
 
     def stop(self) -> None:
         """Let go of those who wait; to be called on the event loop."""
         self.stopping = True
         self.bell.ring_all()
+
+
+def _missed(task: "asyncio.Task[None]") -> None:
+    """Say of what goes on for ever that it ended, if it did."""
+    if not task.cancelled() and task.exception() is not None:
+        log.critical("a part of the service has ended; start it again", exc_info=task.exception())
 
 
 def _service(request: Request) -> Service:

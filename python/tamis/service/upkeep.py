@@ -4,7 +4,7 @@ import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 
-from starlette.concurrency import run_in_threadpool
+from tamis.service.threads import in_thread
 
 from tamis.catalog import Catalog
 from tamis.errors import TamisError
@@ -39,7 +39,7 @@ class Upkeep:
         """Look now and then, for ever."""
         while True:
             try:
-                await run_in_threadpool(self.forget)
+                await in_thread(self.forget)
             except TamisError as error:
                 log.error("nothing old is forgotten: %s", error)
             await asyncio.sleep(PAUSE)

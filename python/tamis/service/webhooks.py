@@ -101,10 +101,6 @@ class WebhookWithSecret(ShownWebhook):
 
     secret: str
 
-    @classmethod
-    def of(cls, kept: Webhook, waiting: int) -> "WebhookWithSecret":
-        return cls(**ShownWebhook.of(kept, waiting).model_dump(), secret=kept.secret)
-
 
 class WebhookList(BaseModel):
     """All of them, by name."""
@@ -136,7 +132,7 @@ def create(asked: AskedWebhook, service: Running, caller: Subscriber) -> Webhook
         tenant=caller.tenant,
         subscriber=caller.subscriber or asked.subscriber,
     )
-    return WebhookWithSecret.of(service.catalog.webhooks.create(wanted), 0)
+    return _with_secret(service, service.catalog.webhooks.create(wanted))
 
 
 @router.get("/webhooks")
@@ -171,12 +167,15 @@ def remove(name: WebhookName, service: Running, caller: Subscriber) -> Response:
 
 
 @router.post("/webhooks/{name}/rotate")
-def rotate(name: WebhookName, asked: AskedSecret, service: Running, caller: Subscriber) -> WebhookWithSecret:
+def rotate(
+    name: WebhookName, service: Running, caller: Subscriber, asked: AskedSecret | None = None
+) -> WebhookWithSecret:
     """Another secret, shown once. For a while what is sent is signed with the one before too."""
     _own(service, caller, name)
+    asked = asked or AskedSecret()
     until = datetime.now(UTC) + timedelta(seconds=asked.overlap)
     kept = service.catalog.webhooks.rotate(caller.tenant, name, asked.secret or new_secret(), until)
-    return WebhookWithSecret.of(kept, service.catalog.outgoing.count(caller.tenant, name))
+    return _with_secret(service, kept)
 
 
 @router.post("/webhooks/{name}/test")
@@ -211,6 +210,10 @@ def no_webhook(name: str) -> ServiceError:
 
 def _shown(service: Service, kept: Webhook) -> ShownWebhook:
     return ShownWebhook.of(kept, service.catalog.outgoing.count(kept.tenant, kept.name))
+
+
+def _with_secret(service: Service, kept: Webhook) -> WebhookWithSecret:
+    return WebhookWithSecret(**_shown(service, kept).model_dump(), secret=kept.secret)
 
 
 def _own(service: Service, caller: Caller, name: str) -> Webhook:
