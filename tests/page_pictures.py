@@ -1,6 +1,5 @@
 """The pictures of the page in docs/service.md, taken anew: `python tests/page_pictures.py`."""
 
-import io
 import random
 import tempfile
 import threading
@@ -9,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
-from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from browser import chromium, visiting
@@ -80,11 +78,9 @@ def feeding(admin: Client) -> Iterator[None]:
 
 
 def take(page: Page, name: str) -> None:
-    """A picture, with few colours."""
-    picture = Image.open(io.BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
+    """A picture."""
     path = TO / f"page-{name}.png"
-    few = picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    few.save(path, optimize=True)
+    page.screenshot(path=path, animations="disabled")
     print(path.name, path.stat().st_size)
 
 
