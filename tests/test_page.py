@@ -4,18 +4,22 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser import PHONE, Visit, chromium, visiting
+from delivery_rows import delivery
 from jobs import Folder
+from served import serving, settings_in
 from servers import free_port
 from tamis.access import NewToken, Role
 from tamis.catalog import Catalog
 from tamis.client import Client
 from test_serve import MORE
 from test_serve import serving as service_in
+from test_service_deliveries import publish as deliver
 from waiting import until
 
 VIEWS = {
@@ -42,7 +46,13 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Place]:
     folder = Folder(tmp_path_factory.mktemp("page"), MORE)
     port = free_port()
     with ExitStack() as stack:
@@ -54,7 +64,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             for role in Role
         }
         stack.enter_context(service_in(folder, port))
-        browser = stack.enter_context(chromium())
         place = Place(f"http://127.0.0.1:{port}", browser, catalog, secrets)
         with place.client() as admin:
             admin.publish("<first/>")
@@ -204,13 +213,13 @@ def test_from_publishing_to_the_delivery(place: Place, visit: Visit) -> None:
         page.get_by_label("Message id").fill("p1")
         page.get_by_role("button", name="Publish").click()
         expect(page.get_by_text("known already")).to_be_visible()
+        # What is being read does not move away.
+        publish("p2")
+        second = theirs.locator(".delivery", has_text="p2")
+        expect(theirs.get_by_role("button", name="Show 1 new one")).to_be_visible()
+        expect(second).to_have_count(0)
         first.get_by_role("button", name="Acknowledge").click()
         expect(first).to_have_count(0)
-        # After a break it goes on where it was.
-        theirs.context.set_offline(True)
-        publish("p2")
-        theirs.context.set_offline(False)
-        second = theirs.locator(".delivery", has_text="p2")
         expect(second).to_have_count(1)
         theirs.reload()
         expect(second).to_have_count(1)
@@ -223,6 +232,33 @@ def test_from_publishing_to_the_delivery(place: Place, visit: Visit) -> None:
         expect(theirs.get_by_role("row").filter(has_text="inbox")).to_be_visible()
     with place.client(Role.SUBSCRIBER) as ann:
         assert ann.deliveries() == []
+
+
+def test_deliveries_go_on_after_a_break(browser: Browser, tmp_path: Path) -> None:
+    """Without a job: what it would deliver is put into the outbox."""
+    settings = settings_in(tmp_path)
+    with ExitStack() as stack:
+        with serving(settings) as served:
+            visit = stack.enter_context(visiting(browser, served.url))
+            asked: list[str | None] = []
+            visit.page.on(
+                "request",
+                lambda request: (
+                    asked.append(request.headers.get("last-event-id"))
+                    if request.url.endswith("/v1/deliveries/events")
+                    else None
+                ),
+            )
+            page = visit.log_in(served.secret(Role.SUBSCRIBER, "", "ann"), "deliveries")
+            deliver(tmp_path, 0, [delivery(1, "ann")])
+            expect(page.locator(".delivery")).to_have_count(1)
+        expect(page.get_by_text("The connection broke")).to_be_visible()
+        with serving(settings):
+            deliver(tmp_path, 1, [delivery(2, "ann")])
+            expect(page.locator(".delivery")).to_have_count(2)
+            expect(page.get_by_text("Live:")).to_be_visible()
+        assert asked[0] is None
+        assert asked[-1] == "1"
 
 
 def test_a_dead_letter_is_replayed_and_mended(place: Place, visit: Visit) -> None:

@@ -18,7 +18,7 @@ async function begin(token) {
 /** Somebody logs in: what had the focus is gone. */
 async function enter(token) {
   await begin(token);
-  document.getElementById("main").focus();
+  document.getElementById("main").focus({ preventScroll: true });
 }
 
 function end(reason) {

@@ -16,6 +16,8 @@ import { pretty, xmlParts } from "../xml.js";
 /** So many are shown, the newest; all of them wait in the mailbox. */
 const SHOWN = 200;
 
+const LIVE = "Live: deliveries appear as they happen.";
+
 export function deliveries(main, { who, params }) {
   const subscriber = h("input", { type: "search", placeholder: "Whose mailbox?", spellcheck: "false", autocomplete: "off", list: "subscribers", "data-key": "/" });
   const known = h("datalist", { id: "subscribers" });
@@ -25,8 +27,9 @@ export function deliveries(main, { who, params }) {
   let following = new AbortController();
   let whose = who.subscriber ?? params.get("subscriber") ?? "";
   let newest = null;
-  /** Arrived and not yet drawn: a full mailbox comes at once. */
+  /** Arrived and not yet drawn: a full mailbox comes at once, and what somebody reads must not move away. */
   let arrived = [];
+  let due = false;
 
   function open() {
     following.abort();
@@ -41,7 +44,7 @@ export function deliveries(main, { who, params }) {
     }
     say("busy", "Opening …");
     follow(who.subscriber ? null : whose, following.signal, {
-      open: () => say("good", "Live: deliveries appear as they happen."),
+      open: () => say("good", LIVE),
       broken: () => say("bad", "The connection broke; it is tried again."),
       refused: (error) => {
         say("bad", "");
@@ -49,13 +52,21 @@ export function deliveries(main, { who, params }) {
       },
       delivery: (one) => {
         arrived.push(one);
-        if (arrived.length === 1) requestAnimationFrame(draw);
+        if (!due) requestAnimationFrame(drawUnlessRead);
+        due = true;
       },
     });
   }
 
-  function draw() {
+  function drawUnlessRead() {
+    due = false;
     if (!arrived.length) return;
+    if (!list.querySelector("details[open]")) draw();
+    else say("good", "Live, but one is being read.", button(`Show ${plural(arrived.length, "new one")}`, { class: "plain small", onclick: draw }));
+  }
+
+  function draw() {
+    say("good", LIVE);
     newest = arrived.at(-1).cursor;
     const cards = arrived.slice(-SHOWN).reverse().map(card);
     arrived = [];
@@ -65,8 +76,8 @@ export function deliveries(main, { who, params }) {
     all.disabled = false;
   }
 
-  function say(kind, text) {
-    hold(state, h("i", { class: `dot ${kind}` }), text);
+  function say(kind, text, more) {
+    hold(state, h("i", { class: `dot ${kind}` }), text, more);
   }
 
   function card(one) {
@@ -87,6 +98,7 @@ export function deliveries(main, { who, params }) {
     );
     node.addEventListener("toggle", () => {
       if (node.open && !body.childElementCount) hold(body, whole(one, text, node));
+      drawUnlessRead();
     });
     return node;
   }
@@ -114,6 +126,7 @@ export function deliveries(main, { who, params }) {
       const next = node.nextElementSibling ?? node.previousElementSibling;
       node.remove();
       (next?.querySelector("summary") ?? main).focus();
+      drawUnlessRead();
       if (!list.childElementCount) hold(list, empty());
     } catch (error) {
       failed(error);
