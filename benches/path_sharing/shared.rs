@@ -117,7 +117,7 @@ impl Shared {
             self.by_name.reset();
             self.results.reset();
             self.results.fit(&self.network);
-            self.streams.fill(&self.network, &self.dfa, document);
+            self.streams.fill(&self.network, &self.dfa, document, &mut self.results);
             self.places.reset();
             for &query in queries {
                 self.plans[query as usize].found.iter().for_each(|&condition| self.places.expect(condition));

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::document::Element;
 use crate::index::builder::{SUBJECT_TEXT, SUBJECT_VALUE};
 use crate::index::columns::View;
 use crate::index::trie::NONE;
@@ -62,6 +63,8 @@ pub struct JoinPlan {
     pub rest: usize,
     /// How far below the bound element it leads.
     pub reach: Reach,
+    /// The depth of all bound elements, if it is one (claim 4): what is found from there tells which it is.
+    pub depth: Option<u32>,
     /// What proves that no pair is found twice; without it duplicates are eliminated.
     pub distinct: Option<Claim>,
     /// What proves that pairs come ordered by the bound element, to be merged; else they are sorted.
@@ -69,6 +72,16 @@ pub struct JoinPlan {
 }
 
 impl JoinPlan {
+    /// How many levels above an element at the end the bound element is, if that is clear.
+    #[inline]
+    pub fn levels(&self, end: &Element) -> Option<u32> {
+        match (self.reach, self.depth) {
+            (Reach::Exactly(levels), _) => Some(levels),
+            (_, Some(depth)) => Some(end.depth - depth),
+            _ => None,
+        }
+    }
+
     /// Whether pairs come ordered by the bound element.
     pub fn is_ordered(&self) -> bool {
         self.rest == 0 || self.ordered.is_some()
@@ -360,11 +373,13 @@ impl Network {
         let id = self.joins.get(Join { binding: stream, end });
         if id as usize == self.join_plans.len() {
             let schema = self.schema.as_deref();
+            let ordered = claims::ordered(bound, schema);
             self.join_plans.push(JoinPlan {
                 rest: rest_line.len(),
                 reach: reach(&rest_line),
+                depth: (ordered == Some(Claim::Four)).then_some(bound.len() as u32),
                 distinct: claims::distinct_pairs(bound, &rest_line, schema),
-                ordered: claims::ordered(bound, schema),
+                ordered,
             });
         }
         Some(id)

@@ -89,7 +89,9 @@ impl Told<'_> {
                 Group::Joined { join, leaf } => {
                     let plan = &self.network.join_plans[join as usize];
                     let note = match plan.distinct {
-                        _ if plan.reach != Reach::Unclear => "merged by depth".to_string(),
+                        _ if plan.depth.is_some() || plan.reach != Reach::Unclear => {
+                            "merged by depth".to_string()
+                        }
                         Some(claim) => format!("merged, no duplicates ({claim})"),
                         None => "merged, duplicates eliminated".to_string(),
                     };

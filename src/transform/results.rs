@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::document::NodeRef;
 use crate::ids::ElementId;
+use crate::matching::bits::ones;
 use crate::transform::network::Network;
 use crate::transform::values::{Numbers, Texts};
 
@@ -62,6 +63,8 @@ pub struct Gathered {
     stretches: Vec<(usize, u32)>,
     marks: Marks,
     elements: Vec<ElementId>,
+    /// Scratch: a bit for each element.
+    bits: Vec<u64>,
 }
 
 impl Gathered {
@@ -99,10 +102,36 @@ impl Gathered {
         count
     }
 
+    /// Says that an operator gives what stands somewhere in the buffer.
+    pub fn set(&mut self, id: u32, stretch: Range<usize>) {
+        self.stretches[id as usize] = (stretch.start, stretch.len() as u32);
+        self.marks.set(id, Ok(()));
+    }
+
     /// Says that an operator gives what another has given.
     pub fn repeat(&mut self, id: u32, other: u32) {
         self.stretches[id as usize] = self.stretches[other as usize];
         self.marks.set(id, Ok(()));
+    }
+
+    /// Room at the beginning of the buffer for all elements of a message, before any operator is run.
+    pub fn lay_out(&mut self, count: usize) -> &mut [ElementId] {
+        self.bits.resize(count.div_ceil(64), 0);
+        self.elements.resize(count, ElementId::NONE);
+        &mut self.elements
+    }
+
+    /// Says that an operator gives what stands in several stretches, in order.
+    pub fn unite(&mut self, id: u32, stretches: impl Iterator<Item = Range<usize>>) {
+        for element in stretches.flat_map(|stretch| &self.elements[stretch]) {
+            self.bits[element.index() / 64] |= 1 << (element.index() % 64);
+        }
+        let start = self.elements.len();
+        for (at, word) in self.bits.iter_mut().enumerate() {
+            let places = ones(std::mem::take(word)).map(|bit| at * 64 + bit as usize);
+            self.elements.extend(places.map(ElementId::from));
+        }
+        self.set(id, start..self.elements.len());
     }
 
     /// What an operator gave for this message; nothing if it was not run.

@@ -70,7 +70,7 @@ impl<'a> Run<'a> {
     fn take(&mut self, join: u32, leaf: Option<Subject>, bound: Range<usize>) -> Result<(), Over> {
         let (end, plan) = (self.network.joins.at(join).end, &self.network.join_plans[join as usize]);
         self.stream(end);
-        let (ground, rest) = (self.ground(), rest(self.network, join));
+        let ground = self.ground();
         let mut ends = self.results.streams.at(end);
         for at in bound {
             let bound = self.taken.bound[at];
@@ -79,12 +79,13 @@ impl<'a> Run<'a> {
             let nodes = &mut self.taken.nodes;
             let start = nodes.len();
             for &end in ends.iter().take_while(|end| **end < element.end) {
-                let levels = ground.document.element(end).depth - element.depth;
-                let leads = match plan.reach {
-                    Reach::Exactly(reach) => levels == reach,
-                    Reach::AtLeast(reach) => levels >= reach,
-                    Reach::Unclear => climb::leads(ground, rest, bound, end),
-                };
+                let levels = || ground.document.element(end).depth - element.depth;
+                let leads = plan.depth.is_some()
+                    || match plan.reach {
+                        Reach::Exactly(reach) => levels() == reach,
+                        Reach::AtLeast(reach) => levels() >= reach,
+                        Reach::Unclear => climb::leads(ground, rest(self.network, join), bound, end),
+                    };
                 match leaf {
                     _ if !leads => {}
                     None => nodes.push(NodeRef::Element(end)),
@@ -134,18 +135,15 @@ impl<'a> Run<'a> {
     }
 
     fn fill(&mut self, id: u32) {
-        let mut elements = self.results.streams.begin();
-        match self.streams {
-            Some(streams) => streams.gather(id, &mut elements),
-            None => {
-                let (ground, steps) = (self.ground(), &self.network.stream_plans[id as usize].steps);
-                let all = (0..self.document.elements.len()).map(ElementId::from);
-                elements.extend(all.filter(|&element| {
-                    steps.last().is_some_and(|&(_, label)| ground.admits(label, element))
-                        && climb::reaches_root(ground, steps, element, |_, _| true)
-                }));
-            }
+        if let Some(streams) = self.streams {
+            return streams.gather(id, self.results);
         }
+        let mut elements = self.results.streams.begin();
+        let (ground, steps) = (self.ground(), &self.network.stream_plans[id as usize].steps);
+        elements.extend((0..self.document.elements.len()).map(ElementId::from).filter(|&element| {
+            steps.last().is_some_and(|&(_, label)| ground.admits(label, element))
+                && climb::reaches_root(ground, steps, element, |_, _| true)
+        }));
         self.results.streams.end(id, elements, Ok(()));
     }
 
@@ -179,7 +177,7 @@ impl<'a> Run<'a> {
     fn each_bound(&self, id: u32, end: ElementId, mut found: impl FnMut(ElementId)) {
         let (join, plan) = (self.network.joins.at(id), &self.network.join_plans[id as usize]);
         let ground = self.ground();
-        if let Reach::Exactly(levels) = plan.reach {
+        if let Some(levels) = plan.levels(self.document.element(end)) {
             return found(ground.above(end, levels as usize));
         }
         let bound = self.results.streams.at(join.binding);
@@ -228,7 +226,8 @@ impl<'a> Run<'a> {
             (Condition::Exists { join, .. }, _) => self.join(*join)?,
             (Condition::Compare { selection, .. }, _) => self.selection(*selection)?,
             (Condition::Found { join, .. }, Some(_)) => {
-                if !matches!(self.network.join_plans[*join as usize].reach, Reach::Exactly(_)) {
+                let plan = &self.network.join_plans[*join as usize];
+                if plan.depth.is_none() && !matches!(plan.reach, Reach::Exactly(_)) {
                     self.stream(self.network.joins.at(*join).binding);
                 }
             }

@@ -204,7 +204,7 @@ impl Side {
         self.results.fit(&self.network);
         self.placed = false;
         let Some(dfa) = message.dfa else { return };
-        self.streams.fill(&self.network, dfa, message.document);
+        self.streams.fill(&self.network, dfa, message.document, &mut self.results);
         let plans = self.concerned.iter().map(|&(_, plan)| &self.plans[plan as usize]);
         let mut found = plans.flat_map(|plan| &plan.found);
         if let Some(&first) = found.next() {
