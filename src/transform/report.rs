@@ -5,7 +5,8 @@ use crate::index::trie::ANY;
 use crate::query::ast::{Axis, Name, NameTest, Operator};
 use crate::query::decompose::Reach;
 use crate::query::line::LineStep;
-use crate::transform::network::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
+use crate::transform::network::Network;
+use crate::transform::operators::{Bindings, Condition, Constant, Group, OperatorId, Plan, Subject};
 use crate::transform::results::{Results, Taken};
 use crate::transform::run::Run;
 
