@@ -116,9 +116,9 @@ impl Shared {
     fn run(&mut self, document: &Document, queries: &[u32], given: &mut Given, clock: &mut impl Clock) {
         clock.time(Operator::Engine, || {
             self.by_name.reset();
-            self.results.reset();
+            self.results.reset(document.elements.len());
             self.results.fit(&self.network);
-            self.streams.fill(&self.network, &self.dfa, document, &mut self.results);
+            self.streams.fill(&self.network, &self.dfa, document);
             self.places.reset();
             for &query in queries {
                 self.plans[query as usize].found.iter().for_each(|&condition| self.places.expect(condition));

@@ -47,7 +47,7 @@ impl Told<'_> {
         match operator {
             OperatorId::Stream(id) => {
                 let note = "matched by the shared automaton".to_string();
-                ("stream", self.stream(id), results.streams.at(id).len(), note)
+                ("stream", self.stream(id), results.streams.at(id).iter().count(), note)
             }
             OperatorId::Join(id) => {
                 let plan = &self.network.join_plans[id as usize];

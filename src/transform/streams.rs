@@ -7,7 +7,6 @@ use crate::ids::ElementId;
 use crate::matching::bits::ones;
 use crate::matching::dfa::Dfa;
 use crate::transform::network::Network;
-use crate::transform::results::Results;
 
 /// Words kept for streams; past this they are found anew.
 const MOST_WORDS: usize = 1 << 21;
@@ -23,8 +22,9 @@ pub struct Streams {
     kept: usize,
     /// How often the automaton's cache was cleared when this was remembered.
     clears: u64,
-    /// The accept sets that occur in the message, a bit for each.
+    /// The accept sets that occur in the message, a bit for each; and its elements, by accept set.
     present: Vec<u64>,
+    by_accept: Vec<ElementId>,
 }
 
 /// An accept set.
@@ -40,7 +40,7 @@ struct Accept {
 
 impl Streams {
     /// Goes over to a document that the automaton has just matched.
-    pub fn fill(&mut self, network: &Network, dfa: &Dfa, document: &Document, results: &mut Results) {
+    pub fn fill(&mut self, network: &Network, dfa: &Dfa, document: &Document) {
         for (id, plan) in network.stream_plans.iter().enumerate().skip(self.members.len()) {
             self.of_node.insert(plan.node, id as u32);
             self.members.push(Vec::new());
@@ -72,10 +72,10 @@ impl Streams {
                 self.learn(at, dfa);
             }
         }
-        let by_accept = results.streams.lay_out(document.elements.len());
+        self.by_accept.resize(document.elements.len(), ElementId::NONE);
         for element in (0..document.elements.len()).map(ElementId::from) {
             let accept = &mut self.accepts[dfa.accept_of(element) as usize];
-            by_accept[accept.end as usize] = element;
+            self.by_accept[accept.end as usize] = element;
             accept.end += 1;
         }
     }
@@ -94,20 +94,15 @@ impl Streams {
         }
     }
 
-    /// Puts a stream together.
-    pub fn gather(&self, stream: u32, results: &mut Results) {
-        let words = self.members[stream as usize].iter().zip(&self.present).enumerate();
-        let accepts = words.flat_map(|(at, (members, present))| {
-            ones(members & present).map(move |bit| at * 64 + bit as usize)
-        });
-        let mut stretches = accepts.map(|accept| {
-            let Accept { start, end, .. } = self.accepts[accept];
-            start as usize..end as usize
-        });
-        let first = stretches.next().unwrap_or_default();
-        match stretches.next() {
-            None => results.streams.set(stream, first),
-            Some(second) => results.streams.unite(stream, [first, second].into_iter().chain(stretches)),
+    /// Adds the elements of a stream to a set.
+    pub fn gather(&self, stream: u32, set: &mut [u64]) {
+        for (at, (members, present)) in self.members[stream as usize].iter().zip(&self.present).enumerate() {
+            for bit in ones(members & present) {
+                let Accept { start, end, .. } = self.accepts[at * 64 + bit as usize];
+                for element in &self.by_accept[start as usize..end as usize] {
+                    set[element.index() / 64] |= 1 << (element.index() % 64);
+                }
+            }
         }
     }
 }

@@ -201,11 +201,11 @@ impl Side {
     /// Goes over to a message that concerns some of the transformations.
     fn begin(&mut self, message: &mut Matched<'_>) {
         message.memo.clear();
-        self.results.reset();
+        self.results.reset(message.document.elements.len());
         self.results.fit(&self.network);
         self.placed = false;
         let Some(dfa) = message.dfa else { return };
-        self.streams.fill(&self.network, dfa, message.document, &mut self.results);
+        self.streams.fill(&self.network, dfa, message.document);
         let plans = self.concerned.iter().map(|&(_, plan)| &self.plans[plan as usize]);
         let mut found = plans.flat_map(|plan| &plan.found);
         if let Some(&first) = found.next() {
