@@ -16,7 +16,8 @@ use tamis::matching::places::Places;
 use tamis::matching::verify::{Memo, Verifier};
 use tamis::matching::{CAPACITY, Matcher};
 use tamis::query::{Namespaces, parse};
-use tamis::transform::network::{Ground, Network, Plan};
+use tamis::transform::network::{Ground, Network};
+use tamis::transform::operators::Plan;
 use tamis::transform::results::{Results, Taken};
 use tamis::transform::run::Run;
 use tamis::transform::schema::Schema;
@@ -115,7 +116,7 @@ impl Shared {
     fn run(&mut self, document: &Document, queries: &[u32], given: &mut Given, clock: &mut impl Clock) {
         clock.time(Operator::Engine, || {
             self.by_name.reset();
-            self.results.reset();
+            self.results.reset(document.elements.len());
             self.results.fit(&self.network);
             self.streams.fill(&self.network, &self.dfa, document);
             self.places.reset();

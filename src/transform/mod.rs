@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `network.rs` | plans: transformations as operators that they share |
+//! | `network.rs`, `operators.rs` | plans: transformations as operators that they share |
 //! | `claims.rs`, `schema.rs`, `rewrite.rs` | what plans may leave out, by the query and by a DTD |
 //! | `streams.rs` | lines as the shared automaton found them |
 //! | `run.rs`, `climb.rs`, `values.rs`, `results.rs` | the operators, run on a message |
@@ -21,6 +21,7 @@ mod copy;
 mod declarations;
 mod escape;
 pub mod network;
+pub mod operators;
 mod program;
 pub mod report;
 mod reproduce;

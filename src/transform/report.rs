@@ -5,7 +5,8 @@ use crate::index::trie::ANY;
 use crate::query::ast::{Axis, Name, NameTest, Operator};
 use crate::query::decompose::Reach;
 use crate::query::line::LineStep;
-use crate::transform::network::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
+use crate::transform::network::Network;
+use crate::transform::operators::{Bindings, Condition, Constant, Group, OperatorId, Plan, Subject};
 use crate::transform::results::{Results, Taken};
 use crate::transform::run::Run;
 
@@ -46,7 +47,7 @@ impl Told<'_> {
         match operator {
             OperatorId::Stream(id) => {
                 let note = "matched by the shared automaton".to_string();
-                ("stream", self.stream(id), results.streams.at(id).len(), note)
+                ("stream", self.stream(id), results.streams.at(id).iter().count(), note)
             }
             OperatorId::Join(id) => {
                 let plan = &self.network.join_plans[id as usize];
@@ -89,7 +90,9 @@ impl Told<'_> {
                 Group::Joined { join, leaf } => {
                     let plan = &self.network.join_plans[join as usize];
                     let note = match plan.distinct {
-                        _ if plan.reach != Reach::Unclear => "merged by depth".to_string(),
+                        _ if plan.depth.is_some() || plan.reach != Reach::Unclear => {
+                            "merged by depth".to_string()
+                        }
                         Some(claim) => format!("merged, no duplicates ({claim})"),
                         None => "merged, duplicates eliminated".to_string(),
                     };

@@ -162,6 +162,86 @@ impl Extend<ElementId> for Growing {
     }
 }
 
+/// The elements of streams, a bit for each element of the message.
+#[derive(Default)]
+pub struct Sets {
+    starts: Vec<usize>,
+    marks: Marks,
+    words: Vec<u64>,
+    /// How many words a set has.
+    width: usize,
+}
+
+impl Sets {
+    fn fit(&mut self, count: usize) {
+        self.starts.resize(count, 0);
+        self.marks.of.resize(count, 0);
+    }
+
+    fn reset(&mut self, elements: usize) {
+        self.marks.next();
+        self.words.clear();
+        self.words.shrink_to(MOST_KEPT);
+        self.width = elements.div_ceil(64);
+    }
+
+    /// Whether a set is there for this message.
+    #[inline]
+    pub fn has(&self, id: u32) -> bool {
+        self.marks.outcome(id).is_some()
+    }
+
+    /// A new set, empty.
+    pub fn insert(&mut self, id: u32) -> &mut [u64] {
+        let start = self.words.len();
+        self.words.resize(start + self.width, 0);
+        self.starts[id as usize] = start;
+        self.marks.set(id, Ok(()));
+        &mut self.words[start..]
+    }
+
+    /// A set; an empty one if it is not there.
+    #[inline]
+    pub fn at(&self, id: u32) -> Set<'_> {
+        let start = self.starts[id as usize];
+        Set(if self.has(id) { &self.words[start..start + self.width] } else { &[] })
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Set<'a>(&'a [u64]);
+
+impl<'a> Set<'a> {
+    #[inline]
+    pub fn has(self, element: ElementId) -> bool {
+        self.0.get(element.index() / 64).is_some_and(|word| word >> (element.index() % 64) & 1 != 0)
+    }
+
+    /// All elements, in document order.
+    pub fn iter(self) -> impl Iterator<Item = ElementId> + 'a {
+        self.between(ElementId(0), ElementId::from(self.0.len() * 64))
+    }
+
+    /// Those from one up to another, which is not among them.
+    #[inline]
+    pub fn between(self, from: ElementId, to: ElementId) -> impl Iterator<Item = ElementId> + 'a {
+        let mut at = from.index() / 64;
+        let mut word = self.0.get(at).map_or(0, |word| word & u64::MAX << (from.index() % 64));
+        std::iter::from_fn(move || {
+            while word == 0 {
+                at += 1;
+                if at * 64 >= to.index() {
+                    return None;
+                }
+                word = *self.0.get(at)?;
+            }
+            let element = ElementId::from(at * 64 + word.trailing_zeros() as usize);
+            word &= word - 1;
+            (element < to).then_some(element)
+        })
+    }
+}
+
 /// Which operators were run for this message.
 struct Marks {
     /// Those with the present mark were; one more stands for failure.
@@ -230,12 +310,16 @@ impl Taken {
         self.expected = 0;
     }
 
-    /// Adds a block with so many return paths.
-    pub fn bind(&mut self, bound: &[ElementId], paths: usize) {
-        let start = self.bound.len();
-        self.bound.extend_from_slice(bound);
-        self.blocks.push(TakenBlock { bound: start..self.bound.len(), first: self.expected });
-        self.expected += bound.len() * paths;
+    /// Adds a block with so many return paths; how many elements it binds.
+    #[inline]
+    pub fn bind(&mut self, bound: impl Iterator<Item = ElementId>, paths: usize) -> usize {
+        let (start, first) = (self.bound.len(), self.expected);
+        self.bound.extend(bound);
+        let bound = start..self.bound.len();
+        let count = bound.len();
+        self.expected += count * paths;
+        self.blocks.push(TakenBlock { bound, first });
+        count
     }
 
     /// Where the elements of a block are in `bound`; nowhere if a limit came before.
@@ -272,7 +356,7 @@ pub struct Searched {
 
 #[derive(Default)]
 pub struct Results {
-    pub streams: Gathered,
+    pub streams: Sets,
     pub joins: Kept<Pairs>,
     pub selections: Kept<(Texts, Numbers)>,
     pub conditions: Gathered,
@@ -283,12 +367,12 @@ pub struct Results {
 }
 
 impl Results {
-    /// Goes over to the next message.
-    pub fn reset(&mut self) {
+    /// Goes over to the next message, which has so many elements.
+    pub fn reset(&mut self, elements: usize) {
         if self.is_full() {
             *self = Results::default();
         }
-        self.streams.reset();
+        self.streams.reset(elements);
         self.forget();
     }
 

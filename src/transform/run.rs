@@ -10,7 +10,8 @@ use crate::matching::verify::Verifier;
 use crate::query::ast::Axis;
 use crate::query::decompose::Reach;
 use crate::transform::climb::{self, Ground, Steps};
-use crate::transform::network::{Bindings, BlockPlan, Bound, Condition, Constant, Group, Network, Subject};
+use crate::transform::network::Network;
+use crate::transform::operators::{Bindings, BlockPlan, Bound, Condition, Constant, Group, Subject};
 use crate::transform::results::{Growing, Over, Results, Taken};
 use crate::transform::streams::Streams;
 use crate::transform::values::Value;
@@ -34,22 +35,22 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// Binds the elements of a block.
     pub fn bind(&mut self, plan: &BlockPlan) -> Result<(), Over> {
+        let paths = plan.groups.len();
         let bound = match plan.bound {
             Bound::Stream(id) => {
                 self.stream(id);
-                self.results.streams.at(id)
+                self.taken.bind(self.results.streams.at(id).iter(), paths)
             }
             Bound::Condition(id) => {
                 self.condition(id)?;
-                self.results.conditions.at(id)
+                self.taken.bind(self.results.conditions.at(id).iter().copied(), paths)
             }
             Bound::Joined(id) => {
                 self.bindings(id)?;
-                self.results.bindings.at(id)
+                self.taken.bind(self.results.bindings.at(id).iter().copied(), paths)
             }
         };
-        self.taken.bind(bound, plan.groups.len());
-        if bound.len() > self.limit { Err(Over) } else { Ok(()) }
+        if bound > self.limit { Err(Over) } else { Ok(()) }
     }
 
     /// Takes the nodes of a block, told by its place among those that are bound: an outer join of its bindings
@@ -70,21 +71,21 @@ impl<'a> Run<'a> {
     fn take(&mut self, join: u32, leaf: Option<Subject>, bound: Range<usize>) -> Result<(), Over> {
         let (end, plan) = (self.network.joins.at(join).end, &self.network.join_plans[join as usize]);
         self.stream(end);
-        let (ground, rest) = (self.ground(), rest(self.network, join));
-        let mut ends = self.results.streams.at(end);
+        let ground = self.ground();
+        let ends = self.results.streams.at(end);
         for at in bound {
             let bound = self.taken.bound[at];
             let element = ground.document.element(bound);
-            ends = &ends[ends.partition_point(|end| *end < bound)..];
             let nodes = &mut self.taken.nodes;
             let start = nodes.len();
-            for &end in ends.iter().take_while(|end| **end < element.end) {
-                let levels = ground.document.element(end).depth - element.depth;
-                let leads = match plan.reach {
-                    Reach::Exactly(reach) => levels == reach,
-                    Reach::AtLeast(reach) => levels >= reach,
-                    Reach::Unclear => climb::leads(ground, rest, bound, end),
-                };
+            for end in ends.between(bound, element.end) {
+                let levels = || ground.document.element(end).depth - element.depth;
+                let leads = plan.depth.is_some()
+                    || match plan.reach {
+                        Reach::Exactly(reach) => levels() == reach,
+                        Reach::AtLeast(reach) => levels() >= reach,
+                        Reach::Unclear => climb::leads(ground, rest(self.network, join), bound, end),
+                    };
                 match leaf {
                     _ if !leads => {}
                     None => nodes.push(NodeRef::Element(end)),
@@ -128,25 +129,24 @@ impl<'a> Run<'a> {
     /// The elements at the end of a line.
     #[inline]
     pub fn stream(&mut self, id: u32) {
-        if self.results.streams.outcome(id).is_none() {
+        if !self.results.streams.has(id) {
             self.fill(id);
         }
     }
 
     fn fill(&mut self, id: u32) {
-        let mut elements = self.results.streams.begin();
-        match self.streams {
-            Some(streams) => streams.gather(id, &mut elements),
-            None => {
-                let (ground, steps) = (self.ground(), &self.network.stream_plans[id as usize].steps);
-                let all = (0..self.document.elements.len()).map(ElementId::from);
-                elements.extend(all.filter(|&element| {
-                    steps.last().is_some_and(|&(_, label)| ground.admits(label, element))
-                        && climb::reaches_root(ground, steps, element, |_, _| true)
-                }));
+        let (ground, steps) = (self.ground(), &self.network.stream_plans[id as usize].steps);
+        let set = self.results.streams.insert(id);
+        if let Some(streams) = self.streams {
+            return streams.gather(id, set);
+        }
+        for element in (0..ground.document.elements.len()).map(ElementId::from) {
+            if steps.last().is_some_and(|&(_, label)| ground.admits(label, element))
+                && climb::reaches_root(ground, steps, element, |_, _| true)
+            {
+                set[element.index() / 64] |= 1 << (element.index() % 64);
             }
         }
-        self.results.streams.end(id, elements, Ok(()));
     }
 
     /// Pairs, grouped by what is bound: as they come if claims say that they come so, else sorted.
@@ -160,7 +160,7 @@ impl<'a> Run<'a> {
         let mut pairs = self.results.joins.begin(id);
         pairs.clear();
         let mut outcome = Ok(());
-        for &end in self.results.streams.at(join.end) {
+        for end in self.results.streams.at(join.end).iter() {
             self.each_bound(id, end, |bound| pairs.push((bound, end)));
             if pairs.len() > self.limit {
                 outcome = Err(Over);
@@ -179,12 +179,12 @@ impl<'a> Run<'a> {
     fn each_bound(&self, id: u32, end: ElementId, mut found: impl FnMut(ElementId)) {
         let (join, plan) = (self.network.joins.at(id), &self.network.join_plans[id as usize]);
         let ground = self.ground();
-        if let Reach::Exactly(levels) = plan.reach {
+        if let Some(levels) = plan.levels(self.document.element(end)) {
             return found(ground.above(end, levels as usize));
         }
         let bound = self.results.streams.at(join.binding);
         let mut push = |element: ElementId| {
-            if bound.binary_search(&element).is_ok() {
+            if bound.has(element) {
                 found(element);
             }
         };
@@ -228,7 +228,8 @@ impl<'a> Run<'a> {
             (Condition::Exists { join, .. }, _) => self.join(*join)?,
             (Condition::Compare { selection, .. }, _) => self.selection(*selection)?,
             (Condition::Found { join, .. }, Some(_)) => {
-                if !matches!(self.network.join_plans[*join as usize].reach, Reach::Exactly(_)) {
+                let plan = &self.network.join_plans[*join as usize];
+                if plan.depth.is_none() && !matches!(plan.reach, Reach::Exactly(_)) {
                     self.stream(self.network.joins.at(*join).binding);
                 }
             }
@@ -272,7 +273,7 @@ impl<'a> Run<'a> {
                 }
             }
             Condition::Search { stream, twig } => {
-                let elements = self.results.streams.at(*stream).iter().copied();
+                let elements = self.results.streams.at(*stream).iter();
                 passing.extend(elements.filter(|&element| self.verifier.holds_at(*twig, element)));
             }
         }
@@ -315,11 +316,16 @@ impl<'a> Run<'a> {
         let (before, own) = conditions.split_at(own);
         let passing = |&(_, condition): &(u32, u32)| self.results.conditions.at(condition);
         // What passes a condition at the last step is in the stream.
-        let (first, others) = match own.split_first() {
-            Some((first, others)) => (passing(first), others),
-            None => (self.results.streams.at(stream), own),
+        let others = match own.split_first() {
+            Some((first, others)) => {
+                bound.extend(passing(first).iter().copied());
+                others
+            }
+            None => {
+                bound.extend(self.results.streams.at(stream).iter());
+                own
+            }
         };
-        bound.extend(first.iter().copied());
         for other in others {
             let mut passing = passing(other).iter().peekable();
             bound.retain(|element| {

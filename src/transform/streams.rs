@@ -4,36 +4,36 @@ use rustc_hash::FxHashMap;
 
 use crate::document::Document;
 use crate::ids::ElementId;
+use crate::matching::bits::ones;
 use crate::matching::dfa::Dfa;
 use crate::transform::network::Network;
-use crate::transform::results::Growing;
 
-/// Members kept for streams; past this they are gathered anew.
-const MOST_MEMBERS: usize = 1 << 22;
+/// Words kept for streams; past this they are found anew.
+const MOST_WORDS: usize = 1 << 21;
 
 /// Which accept sets the elements of a stream have: remembered, as accept sets are. The elements of a message
-/// are linked by accept set, and a stream is put together when somebody asks for it.
+/// are laid out by accept set, and a stream is put together when somebody asks for it.
 #[derive(Default)]
 pub struct Streams {
     of_node: FxHashMap<u32, u32>,
     accepts: Vec<Accept>,
-    /// Per stream its accept sets, and how many that is for all.
-    members: Vec<Vec<u32>>,
+    /// Per stream its accept sets, a bit for each; and how many words that is for all.
+    members: Vec<Vec<u64>>,
     kept: usize,
     /// How often the automaton's cache was cleared when this was remembered.
     clears: u64,
-    /// Per element of the message, the next one with the same accept set.
-    next: Vec<ElementId>,
-    /// Accept sets with this mark are in the message.
-    mark: u32,
+    /// The accept sets that occur in the message, a bit for each; and its elements, by accept set.
+    present: Vec<u64>,
+    by_accept: Vec<ElementId>,
 }
 
 /// An accept set.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Accept {
-    mark: u32,
-    /// The first element of the message that has it.
-    first: ElementId,
+    /// How many elements of the message have it, and where they stand when all are laid out.
+    count: u32,
+    start: u32,
+    end: u32,
     /// Among so many streams, it is known to which it belongs.
     streams: u32,
 }
@@ -45,56 +45,64 @@ impl Streams {
             self.of_node.insert(plan.node, id as u32);
             self.members.push(Vec::new());
         }
-        if self.clears != dfa.clears() || self.kept > MOST_MEMBERS {
+        if self.clears != dfa.clears() || self.kept > MOST_WORDS {
             self.clears = dfa.clears();
             self.accepts.clear();
             self.members.iter_mut().for_each(Vec::clear);
             self.kept = 0;
         }
-        self.accepts.resize(dfa.accepts(), Accept { mark: 0, first: ElementId::NONE, streams: 0 });
-        self.mark = self.mark.wrapping_add(1);
-        if self.mark == 0 {
-            self.accepts.iter_mut().for_each(|accept| accept.mark = 0);
-            self.mark = 1;
+        self.accepts.resize(dfa.accepts(), Accept::default());
+        self.accepts.iter_mut().for_each(|accept| accept.count = 0);
+        for element in 0..document.elements.len() {
+            self.accepts[dfa.accept_of(element.into()) as usize].count += 1;
         }
-        self.next.clear();
-        self.next.resize(document.elements.len(), ElementId::NONE);
-        for element in (0..document.elements.len()).rev().map(ElementId::from) {
-            let at = dfa.accept_of(element);
-            let accept = &mut self.accepts[at as usize];
-            if accept.mark == self.mark {
-                self.next[element.index()] = accept.first;
+        self.present.clear();
+        self.present.resize(self.accepts.len().div_ceil(64), 0);
+        let mut start = 0;
+        for at in 0..self.accepts.len() {
+            let accept = &mut self.accepts[at];
+            if accept.count == 0 {
+                continue;
             }
-            accept.mark = self.mark;
-            accept.first = element;
+            self.present[at / 64] |= 1 << (at % 64);
+            // It goes on to the end while elements are laid out.
+            (accept.start, accept.end) = (start, start);
+            start += accept.count;
             if accept.streams as usize != self.members.len() {
                 self.learn(at, dfa);
             }
+        }
+        self.by_accept.resize(document.elements.len(), ElementId::NONE);
+        for element in (0..document.elements.len()).map(ElementId::from) {
+            let accept = &mut self.accepts[dfa.accept_of(element) as usize];
+            self.by_accept[accept.end as usize] = element;
+            accept.end += 1;
         }
     }
 
     /// Finds the streams that an accept set belongs to, among those that are new.
     #[cold]
-    fn learn(&mut self, at: u32, dfa: &Dfa) {
-        let accept = &mut self.accepts[at as usize];
-        let known = std::mem::replace(&mut accept.streams, self.members.len() as u32);
-        let streams = dfa.nodes_of(at).iter().filter_map(|node| self.of_node.get(node));
+    fn learn(&mut self, at: usize, dfa: &Dfa) {
+        let known = std::mem::replace(&mut self.accepts[at].streams, self.members.len() as u32);
+        let streams = dfa.nodes_of(at as u32).iter().filter_map(|node| self.of_node.get(node));
         for &stream in streams.filter(|stream| **stream >= known) {
-            self.members[stream as usize].push(at);
-            self.kept += 1;
+            let words = &mut self.members[stream as usize];
+            let before = words.len();
+            words.resize(before.max(at / 64 + 1), 0);
+            words[at / 64] |= 1 << (at % 64);
+            self.kept += words.len() - before;
         }
     }
 
-    /// The elements of a stream, in document order.
-    pub fn gather(&self, stream: u32, elements: &mut Growing) {
-        let accepts = self.members[stream as usize].iter().map(|&accept| self.accepts[accept as usize]);
-        for accept in accepts.filter(|accept| accept.mark == self.mark) {
-            let mut element = accept.first;
-            while element.is_some() {
-                elements.push(element);
-                element = self.next[element.index()];
+    /// Adds the elements of a stream to a set.
+    pub fn gather(&self, stream: u32, set: &mut [u64]) {
+        for (at, (members, present)) in self.members[stream as usize].iter().zip(&self.present).enumerate() {
+            for bit in ones(members & present) {
+                let Accept { start, end, .. } = self.accepts[at * 64 + bit as usize];
+                for element in &self.by_accept[start as usize..end as usize] {
+                    set[element.index() / 64] |= 1 << (element.index() % 64);
+                }
             }
         }
-        elements.sort();
     }
 }

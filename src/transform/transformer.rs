@@ -14,7 +14,8 @@ use crate::matching::names::Names;
 use crate::matching::places::Places;
 use crate::matching::verify::{Memo, Verifier};
 use crate::query::{Namespaces, parse};
-use crate::transform::network::{Ground, Network, OperatorId, Plan};
+use crate::transform::network::{Ground, Network};
+use crate::transform::operators::{OperatorId, Plan};
 use crate::transform::report::{OperatorReport, report};
 use crate::transform::results::{Over, Results, Taken};
 use crate::transform::run::Run;
@@ -200,7 +201,7 @@ impl Side {
     /// Goes over to a message that concerns some of the transformations.
     fn begin(&mut self, message: &mut Matched<'_>) {
         message.memo.clear();
-        self.results.reset();
+        self.results.reset(message.document.elements.len());
         self.results.fit(&self.network);
         self.placed = false;
         let Some(dfa) = message.dfa else { return };
