@@ -4,11 +4,10 @@ import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 
-from tamis.service.threads import in_thread
-
 from tamis.catalog import Catalog
 from tamis.errors import TamisError
 from tamis.service.mailbox import Tail
+from tamis.service.threads import in_thread
 
 log = logging.getLogger(__name__)
 
