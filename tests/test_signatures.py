@@ -48,16 +48,18 @@ def test_one_good_signature_is_enough() -> None:
         ({"webhook-timestamp": "soon"}, "bad-timestamp"),
         ({"webhook-timestamp": "²"}, "bad-timestamp"),
         ({"webhook-timestamp": "9" * 400}, "bad-timestamp"),
-        ({"webhook-timestamp": str(now() - 600)}, "bad-timestamp"),
-        ({"webhook-timestamp": str(now() + 600)}, "bad-timestamp"),
-        ({"webhook-timestamp": str(now() - 100)}, "bad-signature"),
+        ({"webhook-timestamp": -600}, "bad-timestamp"),
+        ({"webhook-timestamp": +600}, "bad-timestamp"),
+        ({"webhook-timestamp": -100}, "bad-signature"),
     ],
 )
-def test_what_was_changed_is_refused(changed: dict[str, str], code: str) -> None:
+def test_what_was_changed_is_refused(changed: dict[str, str | int], code: str) -> None:
+    """Numbers are seconds from now, which is another time than when tests are collected."""
+    told = {name: value if isinstance(value, str) else str(now() + value) for name, value in changed.items()}
     headers = signed([SECRET], "d1", now(), b"{}")
     assert verify(headers, b"{}", SECRET) == "d1"
     with pytest.raises(SignatureError) as caught:
-        verify(headers | changed, b"{}", SECRET)
+        verify(headers | told, b"{}", SECRET)
     assert caught.value.code == code
 
 
