@@ -172,7 +172,8 @@ def test_what_cannot_be_delivered_is_a_dead_letter_and_can_be_replayed(
     whole = admin.get("/v1/dead-letters/d0").json()
     assert base64.b64decode(whole["base64"]) == b"<a/>"
     assert webhook(served)["waiting"] == 0
-    assert "tamis_webhook_dead_total 2.0" in admin.get("/metrics").text
+    # A letter is there a moment before it is counted.
+    until(lambda: "tamis_webhook_dead_total 2.0" in admin.get("/metrics").text, "the count")
     # It comes back.
     receiver.otherwise = Reply(200, body=b"x" * 1_000_000)
     done = admin.post("/v1/dead-letters/replay", json={"letters": ["d0"]}).json()

@@ -126,10 +126,13 @@ class Sender:
             if begin > now:
                 pause = min(pause, (begin - now).total_seconds())
                 continue
+            key = webhook.tenant, webhook.name
+            if any(one.delivery.key == key for one in self._tries):
+                # It may have said that it wants no more, or not now: that is noted first.
+                continue
             room = self._room(webhook)
             if room > 0:
                 until = now + timedelta(seconds=self._settings.timeout + LEASE)
-                key = webhook.tenant, webhook.name
                 for one in await in_thread(self._outgoing.claim, key, now, until, room):
                     self._begin(webhook, one)
         return pause
