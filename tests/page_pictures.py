@@ -84,7 +84,7 @@ def take(page: Page, name: str) -> None:
     path = TO / f"page-{name}.png"
     picture = Image.open(io.BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
     # As many colours as a third of the bytes can tell.
-    few = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few = picture.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
     print(path.name, path.stat().st_size)
 
