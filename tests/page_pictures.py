@@ -1,5 +1,6 @@
 """The pictures of the page in docs/service.md, taken anew: `python tests/page_pictures.py`."""
 
+import io
 import random
 import tempfile
 import threading
@@ -8,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from browser import chromium, visiting
@@ -80,7 +82,10 @@ def feeding(admin: Client) -> Iterator[None]:
 def take(page: Page, name: str) -> None:
     """A picture."""
     path = TO / f"page-{name}.png"
-    page.screenshot(path=path, animations="disabled")
+    picture = Image.open(io.BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
+    # As many colours as a third of the bytes can tell.
+    few = picture.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
     print(path.name, path.stat().st_size)
 
 

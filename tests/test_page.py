@@ -85,7 +85,7 @@ def menu(page: Page) -> Locator:
 
 def test_a_subscription_with_an_error_that_is_mended(place: Place, visit: Visit) -> None:
     page = visit.log_in(place.secrets[Role.ADMIN], "subscriptions")
-    page.get_by_role("button", name="New subscription").click()
+    page.locator(".toolbar").get_by_role("button", name="New subscription").click()
     form = page.get_by_role("dialog")
     # Counted in characters, though the service counts bytes.
     form.get_by_label("Query").fill("//company[name = 'é𝄞' AND price > 10]")

@@ -5,7 +5,7 @@ import { status } from "./api.js";
 const EVERY = 1000;
 
 /** Seconds that rates are taken over: batches come in lumps. */
-const WINDOW = 5;
+const WINDOW = 10;
 
 /** So many seconds are remembered. */
 export const MEMORY = 180;

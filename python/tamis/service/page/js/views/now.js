@@ -75,7 +75,7 @@ export function now(main, { feed }) {
     tiles.generation.show(job?.generation ?? "–", known === null ? "of subscriptions" : plural(known, "subscription"));
     tiles.mailbox.show(count(latest.waiting_deliveries), "deliveries wait");
     const wrong = totals.dead + totals.failed;
-    tiles.errors.show(count(wrong), `${plural(totals.dead, "dead letter")}, ${plural(totals.failed, "failure")}`);
+    tiles.errors.show(count(wrong), `${count(totals.dead)} dead, ${count(totals.failed)} failed`);
     tiles.errors.node.classList.toggle("bad", wrong > 0);
     for (const one of [flow, waiting, batches]) one.show(samples);
     hold(sources, job?.sources.length ? job.sources.map((source) => row(source, latest)) : nothing());
