@@ -62,7 +62,9 @@ class Stretch:
         middle = [wait for due, wait in self.waits if first + third <= due < last - third]
         ending = [wait for due, wait in self.waits if due >= last - third]
         grows = float(np.median(ending)) > GROWTH * float(np.median(middle or ending)) + SLACK_S
-        return not grows and not self.refused and self.late_s < LATE_S
+        # Who waits for half of the time that was measured has not been watched for long enough.
+        settled = float(np.median(ending)) <= self.seconds / 2
+        return settled and not grows and not self.refused and self.late_s < LATE_S
 
 
 GROWTH, SLACK_S = 1.3, 0.3
