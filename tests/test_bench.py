@@ -5,13 +5,16 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tamis import cli
 from tamis.bench import growth, saxon, sources
 from tamis.bench.checks import Check
+from tamis.bench.load import Stretch
 from tamis.bench.measure import build, measure
 from tamis.bench.oracle import confirm
 from tamis.bench.report import BEGIN, END, print_table, write_page
@@ -117,6 +120,21 @@ def test_bench_serve_ends_with_json() -> None:
     assert 0 < result["median_s"] <= result["p90_s"] <= result["p99_s"] <= result["most_s"]
     assert result["kill"]["messages"] == 150
     assert result["kill"]["again"] >= result["kill"]["deliveries"] > 0
+
+
+def test_a_rate_is_held_if_lag_does_not_grow() -> None:
+    def stretch(wait: Callable[[float], float], **more: Any) -> Stretch:
+        return Stretch(10, 30.0, waits=[(at / 10, wait(at / 10)) for at in range(300)], **more)
+
+    assert stretch(lambda at: 1.0).is_held
+    # A start that was slow is overcome.
+    assert stretch(lambda at: max(1.0, 8.0 - at)).is_held
+    assert not stretch(lambda at: 1.0 + at / 10).is_held
+    # All in one batch: nothing can be told.
+    assert not stretch(lambda at: 40.0 - at).is_held
+    assert not stretch(lambda at: 1.0, refused=1).is_held
+    assert not stretch(lambda at: 1.0, late_s=5.0).is_held
+    assert not Stretch(10, 30.0).is_held
 
 
 def test_lxml_confirms_and_would_notice_a_difference() -> None:

@@ -61,12 +61,18 @@ class Stretch:
         third = (last - first) / 3
         middle = [wait for due, wait in self.waits if first + third <= due < last - third]
         ending = [wait for due, wait in self.waits if due >= last - third]
-        grows = float(np.median(ending)) > GROWTH * float(np.median(middle or ending)) + SLACK_S
-        return not grows and not self.refused and self.late_s < LATE_S
+        wait = float(np.median(ending))
+        grows = wait - float(np.median(middle or ending)) > SLACK_S + GROWTH * third
+        # Where messages wait for half of the time that was watched, it was not watched for long enough.
+        settled = wait <= self.seconds / 2
+        return settled and not grows and not self.refused and self.late_s < LATE_S
 
 
-GROWTH, SLACK_S = 1.3, 0.3
-"""Lag grows if the last third waited longer than this times the middle one, and this much more."""
+GROWTH, SLACK_S = 0.02, 0.3
+"""Lag grows if the last third waited longer than the middle one: by so much for a second, and that much more.
+
+Batches are not all alike, so that waits differ a little.
+"""
 
 LATE_S = 2.0
 """Publishers that are so much too late are held up."""

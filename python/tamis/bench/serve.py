@@ -18,6 +18,7 @@ from tamis.bench.checks import Check
 from tamis.bench.load import Load, Show, Stretch
 from tamis.bench.measure import build
 from tamis.bench.oracle import confirm
+from tamis.bench.running_job import JobBenchError
 from tamis.bench.running_service import RunningService, ServiceFolder
 from tamis.progress import Report, bar
 from tamis.workload import StockOptions, stock_messages, stock_subscriptions
@@ -27,6 +28,9 @@ WARM_UP_S, WARM_UP_RATE = 20, 200
 
 FIRST_RATE = 500
 """Where the search begins; then twice as much, until it is too much."""
+
+LOWEST_RATE = 50
+"""Below it nothing is worth a search."""
 
 TRIED_S = 15
 """Seconds for which a rate is tried."""
@@ -187,6 +191,9 @@ async def _search(load: Load, show: Show, say: Say) -> int:
             rate = 2 * held
         elif not held:
             rate = too_high // 2
+            if rate < LOWEST_RATE:
+                reason = f"not even {too_high} messages a second are held: is the machine busy otherwise?"
+                raise JobBenchError("too-slow", reason)
         elif too_high <= held * CLOSE_ENOUGH:
             return held
         else:
