@@ -92,7 +92,7 @@ impl Gathered {
     /// Takes the buffer back; how much the operator gave.
     #[inline]
     pub fn end(&mut self, id: u32, given: Growing, outcome: Result<(), Over>) -> usize {
-        let count = given.len();
+        let count = given.count();
         self.stretches[id as usize] = (given.start, count as u32);
         self.elements = given.elements;
         self.marks.set(id, outcome);
@@ -129,7 +129,7 @@ impl Growing {
     }
 
     #[inline]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.elements.len() - self.start
     }
 

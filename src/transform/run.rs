@@ -266,7 +266,7 @@ impl<'a> Run<'a> {
             Condition::Found { condition, join, .. } => {
                 for end in self.places.into_iter().flat_map(|places| places.of(*condition)) {
                     self.each_bound(*join, end, |bound| passing.push(bound));
-                    if passing.len() > self.limit {
+                    if passing.count() > self.limit {
                         outcome = Err(Over);
                         break;
                     }
