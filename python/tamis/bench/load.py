@@ -174,7 +174,7 @@ class Load:
     async def _drained(self) -> None:
         """Until all has arrived; or until nothing comes any more."""
         self.last = max(self.last, time.monotonic())
-        while self.missing and time.monotonic() < self.last + PATIENCE_S / 5:
+        while self.missing and time.monotonic() < self.last + PATIENCE_S / 2:
             await asyncio.sleep(0.05)
         if self.missing:
             reason = f"{self.missing} deliveries never came, such as {next(iter(self._stretches))}"

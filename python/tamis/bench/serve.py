@@ -26,6 +26,9 @@ from tamis.workload import StockOptions, stock_messages, stock_subscriptions
 WARM_UP_S, WARM_UP_RATE = 20, 200
 """Seconds of messages before those that count: Spark compiles what it has met often."""
 
+WARM_UPS = 5
+"""So often at most; a machine that is busy otherwise may never be ready."""
+
 FIRST_RATE = 500
 """Where the search begins; then twice as much, until it is too much."""
 
@@ -132,7 +135,7 @@ def measure(workload: ServeWorkload, *, report: Report | None = None, say: Say |
 
         async def loaded() -> tuple[Stretch, KillResult | None, list[str]]:
             async with Load(folder, index, workload.messages()) as load:
-                await load.publish(min(WARM_UP_RATE, workload.rate or WARM_UP_RATE), WARM_UP_S, show)
+                await _warm_up(load, min(WARM_UP_RATE, workload.rate or WARM_UP_RATE), show, told)
                 stretch = await _hold(load, workload, show, told)
                 kill: KillResult | None = None
                 wrong: list[str] = []
@@ -162,6 +165,15 @@ def measure(workload: ServeWorkload, *, report: Report | None = None, say: Say |
         kill=kill,
         wrong=(*wrong, *confirmation.problems("lxml")),
     )
+
+
+async def _warm_up(load: Load, rate: int, show: Show, say: Say) -> None:
+    """Until a low rate is held: what a cold start does to it says nothing of a higher one."""
+    for _ in range(WARM_UPS):
+        stretch = await load.publish(rate, WARM_UP_S, show)
+        say(f"warm-up: {_line(stretch).strip()}")
+        if stretch.is_held:
+            return
 
 
 async def _hold(load: Load, workload: ServeWorkload, show: Show, say: Say) -> Stretch:
