@@ -84,7 +84,7 @@ def test_whether_a_text_is_a_query(served: Served) -> None:
     assert wrong.json()["canonical"] is None
     assert wrong.json()["error"]["position"] == {"offset": 5, "line": 1, "column": 5}
     served.catalog.put_prefixes(PrefixMap("shared", {"p": "urn:x"}))
-    named = {"query": "//p:b", "namespaces": "shared"}
+    named: dict[str, Any] = {"query": "//p:b", "namespaces": "shared"}
     assert client.post("/v1/check", json=named).json()["canonical"] == "//Q{urn:x}b"
     assert tried(served, xml="<b xmlns='urn:x'/>", **named)["query"]["matches"]
     unknown = client.post("/v1/check", json={"query": "//p:b", "namespaces": "none"})
