@@ -282,8 +282,10 @@ class Job:
         self._stopping.set()
         for stream in self._streams:
             with stream.working:
-                if stream.query is not None:
-                    stream.query.stop()
+                pass
+            # Not while it is held: a batch that comes now would wait for us, and Spark for the batch.
+            if stream.query is not None:
+                stream.query.stop()
         self._board.state("stopped")
 
 
