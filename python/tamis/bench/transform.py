@@ -87,7 +87,7 @@ class TransformResult(Timed):
     read_us: float
     expat_version: str
     saxon_us: float | None
-    """What Saxon takes to evaluate and serialize all transformations one by one, if it was asked."""
+    """What Saxon takes, if it was asked: to parse once, to evaluate and serialize all one by one."""
     matches: int
     """Results over all documents: pairs of a document and a transformation that makes something of it."""
     outputs: int
