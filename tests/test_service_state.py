@@ -51,6 +51,25 @@ def test_the_status_shows_what_is_the_callers(served: Served) -> None:
     assert served.client(Role.SUBSCRIBER).get("/v1/status").json()["waiting_deliveries"] == 0
 
 
+def test_what_was_read_does_not_wait_though_it_is_still_there(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = served.client()
+
+    def waiting() -> int:
+        count: int = admin.get("/v1/status").json()["waiting_messages"]["inbox"]
+        return count
+
+    assert admin.post("/v1/messages", json=[{"xml": "<a/>"}] * 3).status_code == 202
+    until(lambda: waiting() == 3, "the first messages")
+    # A source that had nothing new for a while.
+    monkeypatch.setattr("tamis.status.board.RATE_SECONDS", -1.0)
+    report(served)
+    until(lambda: waiting() == 0, "that they are read")
+    assert admin.post("/v1/messages", json=[{"xml": "<b/>"}] * 2).status_code == 202
+    until(lambda: waiting() == 2, "the messages after them")
+
+
 def test_sources_and_sinks(served: Served) -> None:
     admin, other = served.client(), served.client(tenant="other")
     assert [source["name"] for source in admin.get("/v1/sources").json()] == ["inbox", "others"]

@@ -16,7 +16,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,8 +67,16 @@ class _Request:
 class Publishing:
     """The inboxes of a service. One process at a time publishes to an inbox."""
 
-    def __init__(self, accepted: Accepted, sources: Iterable[Source], backlog: int) -> None:
+    def __init__(
+        self,
+        accepted: Accepted,
+        sources: Iterable[Source],
+        backlog: int,
+        read_until: Callable[[str], float] = lambda source: 0.0,
+    ) -> None:
+        """`read_until` tells of a source up to when, in seconds since 1970, all that entered was read."""
         self._accepted = accepted
+        self._read_until = read_until
         # Where files stay, nobody can tell how many wait.
         self.sources = [
             source for source in sources if isinstance(source, DirectorySource) and source.after != "keep"
@@ -116,9 +124,19 @@ class Publishing:
         """About how many messages an inbox holds that were not yet read."""
         at, count = self._counts.get(source.name, (-1.0, 0))
         if not 0 <= time.monotonic() - at <= COUNT_SECONDS:
-            with os.scandir(source.path) as files:
-                count = sum(_messages_in(file.name) for file in files)
+            count = self._count(source)
             self._counts[source.name] = time.monotonic(), count
+        return count
+
+    def _count(self, source: DirectorySource) -> int:
+        # The files of a batch leave the inbox with the next one: until then they are there, and read.
+        until = self._read_until(source.name)
+        count = 0
+        with os.scandir(source.path) as files:
+            for file in files:
+                with contextlib.suppress(FileNotFoundError):
+                    if not until or file.stat().st_ctime > until:
+                        count += _messages_in(file.name)
         return count
 
     def finish(self) -> None:

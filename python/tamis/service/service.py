@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Catalog
 from tamis.service.burial import Undertaker
+from tamis.service.lag import read_until
 from tamis.service.mailbox import Bell, Tail
 from tamis.service.measures import Measures
 from tamis.service.newest import Newest
@@ -30,7 +31,12 @@ class Service:
         """`supervisor` looks after the job, where it is ours to run."""
         self.settings = settings
         self.catalog = catalog
-        self.publishing = Publishing(catalog.accepted, settings.sources, settings.serve.backlog)
+        self.publishing = Publishing(
+            catalog.accepted,
+            settings.sources,
+            settings.serve.backlog,
+            lambda source: read_until(settings.state, source),
+        )
         self.newest = Newest(settings)
         self.supervisor = supervisor
         self.bell = Bell()

@@ -57,8 +57,6 @@ export function totalsOf({ job }) {
 
 /** Messages of a source that are still to be read; null if nobody knows. */
 export function lagOf(source, { waiting_messages: waiting }) {
-  // The last file that was read leaves an inbox with the next one: a job that waits has read them all.
-  if (source.state === "waiting" && source.last) return 0;
   return waiting[source.name] ?? source.last?.lag?.messages ?? null;
 }
 
