@@ -11,6 +11,7 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, select, upd
 
 from tamis.catalog import outgoing, rows
 from tamis.catalog.database import Database
+from tamis.catalog.delivered import Delivered, to_row, values_of
 from tamis.catalog.schema import mailbox, mailbox_head, tailed
 from tamis.webhook import webhook_of
 
@@ -30,27 +31,14 @@ Payloaded = TypeVar("Payloaded", dict[str, Any], RowMapping)
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Delivered):
     """A delivery in a mailbox."""
 
     number: int
     """Ascending in the order of arrival: what a cursor is made of."""
-    id: str
-    tenant: str
-    subscriber: str
-    message: str
-    source: str
-    subscription: str
-    revision: int
-    generation: int
-    received: datetime
-    matched: datetime
-    encoding: str | None
-    payload: bytes
 
 
 _COLUMNS = Delivery.__dataclass_fields__.keys()
-_TIMES = ("received", "matched")
 
 
 class Mailbox:
@@ -206,10 +194,8 @@ def _known(connection: Connection, ids: Sequence[str]) -> set[str]:
 
 
 def _row(delivery: dict[str, Any]) -> dict[str, Any]:
-    row = {name: delivery[name] for name in _COLUMNS if name != "number"}
-    row |= {name: rows.microseconds_of(row[name]) for name in _TIMES}
-    return row | {"webhook": webhook_of(delivery["delivery_target"])}
+    return to_row(delivery) | {"webhook": webhook_of(delivery["delivery_target"])}
 
 
 def _delivery(row: RowMapping) -> Delivery:
-    return Delivery(**{**row, **{name: rows.time_of(row[name]) for name in _TIMES}})
+    return Delivery(**values_of(row))

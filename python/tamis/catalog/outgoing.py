@@ -15,6 +15,7 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, literal_col
 
 from tamis.catalog import rows
 from tamis.catalog.database import Database
+from tamis.catalog.delivered import Delivered, values_of
 from tamis.catalog.schema import outgoing, webhooks
 from tamis.catalog.webhooks import Key, die, disable, webhook_from
 from tamis.webhook import Webhook, WebhookState
@@ -30,22 +31,10 @@ GONE = "webhook-gone"
 
 
 @dataclass(frozen=True, slots=True)
-class Outbound:
+class Outbound(Delivered):
     """A delivery that is to be sent."""
 
-    id: str
-    tenant: str
     webhook: str
-    subscriber: str
-    message: str
-    source: str
-    subscription: str
-    revision: int
-    generation: int
-    received: datetime
-    matched: datetime
-    encoding: str | None
-    payload: bytes
     tries: int
     """How often it was tried."""
 
@@ -56,7 +45,6 @@ class Outbound:
 
 
 _COLUMNS = Outbound.__dataclass_fields__.keys()
-_TIMES = ("received", "matched")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,4 +258,4 @@ def _now() -> int:
 
 
 def _outbound(row: RowMapping) -> Outbound:
-    return Outbound(**{**row, **{name: rows.time_of(row[name]) for name in _TIMES}})
+    return Outbound(**values_of(row))
