@@ -58,8 +58,8 @@ def client_of(options: argparse.Namespace) -> "Client":
     return Client(url, token)
 
 
-class RemoteCatalog:
-    """The subscriptions of a service. The token says which tenant's."""
+class OfService:
+    """What a service has, by a client that is closed with it. The token says which tenant's."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -71,6 +71,10 @@ class RemoteCatalog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._client.close()
+
+
+class RemoteCatalog(OfService):
+    """The subscriptions of a service."""
 
     def add(self, asked: NewSubscription) -> Subscription:
         with _positioned():

@@ -3,14 +3,10 @@
 import base64
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from tamis.connectors.dead_letters import Wanted
-from tamis.remote import RemoteError
-
-if TYPE_CHECKING:
-    from tamis.client import Client
+from tamis.remote import OfService, RemoteError
 
 MOST = 1_000
 """A service tells so many at a time."""
@@ -18,19 +14,8 @@ MOST = 1_000
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RemoteLetters:
-    """Dead letters. The token says which tenant's."""
-
-    def __init__(self, client: "Client") -> None:
-        self._client = client
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._client.close()
+class RemoteLetters(OfService):
+    """Dead letters."""
 
     def newest(self, wanted: Wanted, limit: int) -> list[dict[str, Any]]:
         """So many rows at most, the newest first."""
