@@ -28,7 +28,7 @@ MAKE_VENV = $(PYTHON) -m venv $(VENV) && $(INSTALL) --upgrade 'pip>=25.1'
 DEVELOP := $(BIN)/maturin develop
 endif
 
-.PHONY: build demo test lint test-kernel test-python bench soak clean java chromium
+.PHONY: build demo test lint test-kernel test-python bench soak clean java programs
 
 build: $(VENV)/.built
 
@@ -53,7 +53,7 @@ test-kernel:
 	@echo '── cargo test'
 	@cargo test --quiet
 
-test-python: build java chromium
+test-python: build java programs
 	@echo '── pytest'
 	@$(BIN)/python -m pytest
 
@@ -82,12 +82,13 @@ java:
 		else echo 'Java 17 or newer and Maven are needed: apt-get install default-jdk-headless maven' >&2; exit 1; fi; \
 	fi
 
-# The page is tested in a browser.
-chromium:
-	@if ! command -v chromium >/dev/null 2>&1; then \
+# The page is tested in a browser, webhooks with a certificate.
+programs:
+	@for tool in chromium openssl; do command -v $$tool >/dev/null 2>&1 || missing=1; done; \
+	if [ -n "$${missing:-}" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
-			echo '── Chromium'; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
-		else echo 'Chromium is needed: apt-get install chromium' >&2; exit 1; fi; \
+			echo '── Chromium, OpenSSL'; apt-get update -qq && apt-get install -y -qq chromium openssl >/dev/null; \
+		else echo 'Chromium and OpenSSL are needed: apt-get install chromium openssl' >&2; exit 1; fi; \
 	fi
 
 $(BIN)/python:
