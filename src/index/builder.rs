@@ -65,6 +65,24 @@ impl Condition {
     }
 }
 
+/// A number for some nodes of the trie, `NONE` for the others: it has nearly as many as it has nodes.
+#[derive(Default)]
+struct PerNode(Vec<u32>);
+
+impl PerNode {
+    fn at(&mut self, node: u32) -> &mut u32 {
+        if self.0.len() <= node as usize {
+            self.0.resize(node as usize + 1, NONE);
+        }
+        &mut self.0[node as usize]
+    }
+
+    /// The nodes that have a number, with it.
+    fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..).zip(self.0.iter().copied()).filter(|&(_, number)| number != NONE)
+    }
+}
+
 /// A distinct query of a tenant.
 struct Planned {
     id: QueryId,
@@ -93,10 +111,12 @@ pub struct Builder {
     entries: Vec<Entry>,
     entry_ids: FxHashMap<(u32, u32), u32>,
     conditions: Vec<Condition>,
-    node_condition: FxHashMap<u32, u32>,
+    /// By trie node, as `anchors`.
+    node_condition: PerNode,
     equal: FxHashMap<(u32, Constant), u32>,
     unequal: FxHashMap<(u32, Constant), u32>,
-    anchors: FxHashMap<u32, u32>,
+    anchors: PerNode,
+    anchor_count: u32,
     /// Per slot, its entry.
     slot_entries: Vec<u32>,
 
@@ -131,10 +151,11 @@ impl Builder {
             entries: Vec::new(),
             entry_ids: FxHashMap::default(),
             conditions: Vec::new(),
-            node_condition: FxHashMap::default(),
+            node_condition: PerNode::default(),
             equal: FxHashMap::default(),
             unequal: FxHashMap::default(),
-            anchors: FxHashMap::default(),
+            anchors: PerNode::default(),
+            anchor_count: 0,
             slot_entries: Vec::new(),
             alternatives: Alternatives::default(),
             queries: Vec::new(),
@@ -203,9 +224,12 @@ impl Builder {
         }
         for &anchor in &alternative.anchors {
             let node = self.grown[anchor as usize];
-            let next = self.anchors.len() as u32;
-            let anchor = *self.anchors.entry(node).or_insert(next);
-            self.alternatives.anchor(anchor);
+            let anchor = self.anchors.at(node);
+            if *anchor == NONE {
+                *anchor = self.anchor_count;
+                self.anchor_count += 1;
+            }
+            self.alternatives.anchor(*anchor);
         }
         if let Some(counted) = &alternative.counted
             && let Some(place) = alternative.anchors.iter().position(|&anchor| anchor == counted.anchor)
@@ -235,13 +259,13 @@ impl Builder {
     fn condition(&mut self, line: &Line<'_>) -> u32 {
         let node = self.grown[line.node as usize];
         if line.subject == Subject::Element {
-            let next = self.conditions.len() as u32;
-            let condition = *self.node_condition.entry(node).or_insert(next);
-            if condition == next {
+            let condition = self.node_condition.at(node);
+            if *condition == NONE {
+                *condition = self.conditions.len() as u32;
                 let prior = if self.trie.label_of(node) == ANY { PRIOR_ANY } else { PRIOR_PATH };
                 self.conditions.push(Condition::new(node, prior));
             }
-            return condition;
+            return *condition;
         }
         let entry = self.entry(node, &line.subject);
         let subject = self.entries[entry as usize].subject;

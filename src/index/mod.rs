@@ -1,5 +1,6 @@
 //! Queries, compiled: text in, segments and generations out.
 
+mod ahead;
 pub mod alternatives;
 pub mod builder;
 pub mod columns;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::QueryError;
+use crate::index::ahead::make_ahead;
 use crate::index::builder::Builder;
 use crate::index::generation::{Generation, Part};
 use crate::index::sample::Sample;
@@ -110,36 +112,35 @@ impl Index {
     /// Registers many at once, as (target, tenant, text). Refused rows are reported, the rest go in.
     pub fn load<'a>(
         &mut self,
-        rows: impl Iterator<Item = (u64, &'a str, &'a str)> + Clone,
+        rows: impl Iterator<Item = (u64, &'a str, &'a str)> + Clone + Send,
         namespaces: &Namespaces,
     ) -> Vec<Refused> {
         self.commit();
         let tenants = distinct(rows.clone().map(|(_, tenant, _)| tenant));
-        let expected = rows.size_hint().0;
-        let mut builder = Builder::new(tenants, expected);
+        let repeated = repeated(rows.clone().map(|(target, _, _)| target));
+        let mut builder = Builder::new(tenants, rows.size_hint().0);
         let mut refused = Vec::new();
-        let mut seen = FxHashSet::with_capacity_and_hasher(expected, Default::default());
-        for (row, (target, tenant, text)) in rows.enumerate() {
-            match parse_durable(text, namespaces) {
-                Err(error) => refused.push(Refused { row, error }),
-                Ok(_) if !seen.insert(target) => {
-                    let reason = format!("target {target} is in this load already; give each target once");
-                    let error = QueryError {
-                        code: "duplicate-target",
-                        reason,
-                        position: Default::default(),
-                        exceeded: None,
-                    };
-                    refused.push(Refused { row, error });
-                }
-                Ok(query) => {
-                    if self.generation.live() > 0 {
-                        self.remove(target);
-                    }
-                    builder.add(target, tenant, &query.query, query.id, &query.canonical);
-                }
+        let mut seen = FxHashSet::default();
+        let parse = |&(_, (_, _, text)): &(usize, (u64, &str, &str))| parse_durable(text, namespaces);
+        make_ahead(rows.enumerate(), parse, |&(row, (target, tenant, _)), parsed| match parsed {
+            Err(error) => refused.push(Refused { row, error: error.clone() }),
+            Ok(_) if repeated.contains(&target) && !seen.insert(target) => {
+                let reason = format!("target {target} is in this load already; give each target once");
+                let error = QueryError {
+                    code: "duplicate-target",
+                    reason,
+                    position: Default::default(),
+                    exceeded: None,
+                };
+                refused.push(Refused { row, error });
             }
-        }
+            Ok(query) => {
+                if self.generation.live() > 0 {
+                    self.remove(target);
+                }
+                builder.add(target, tenant, &query.query, query.id, &query.canonical);
+            }
+        });
         if !builder.is_empty() {
             let part = self.freeze(builder);
             self.advance(Some(part));
@@ -230,19 +231,18 @@ impl Index {
         let mut builder =
             Builder::new(distinct(parts.iter().flat_map(Part::tenants)), parts.iter().map(Part::live).sum());
         let none = Namespaces::default();
-        for part in parts {
-            for query in 0..part.segment.view().queries() as u32 {
-                let mut targets = part.targets(query).peekable();
-                if targets.peek().is_none() {
-                    continue;
-                }
-                let text = part.segment.text(query);
-                // A canonical text parses: it was written by us and is named by its hash.
-                let Ok(parsed) = parse(text, &none) else { continue };
-                let (id, tenant) = (part.segment.query_id(query), part.tenant_of(query));
-                targets.for_each(|target| builder.add(target, tenant, &parsed, id, text));
-            }
-        }
+        let queries = parts.iter().flat_map(|part| {
+            let queries = 0..part.segment.view().queries() as u32;
+            queries.filter(|&query| part.targets(query).next().is_some()).map(move |query| (part, query))
+        });
+        let parse = |&(part, query): &(&Part, u32)| parse(part.segment.text(query), &none);
+        make_ahead(queries, parse, |&(part, query), parsed| {
+            // A canonical text parses: it was written by us and is named by its hash.
+            let Ok(parsed) = parsed else { return };
+            let (id, tenant, text) =
+                (part.segment.query_id(query), part.tenant_of(query), part.segment.text(query));
+            part.targets(query).for_each(|target| builder.add(target, tenant, parsed, id, text));
+        });
         self.freeze(builder)
     }
 
@@ -250,6 +250,13 @@ impl Index {
     pub fn generation(&self) -> &Arc<Generation> {
         &self.generation
     }
+}
+
+/// The targets that occur more than once: there are few, and sorted ones are told at a glance.
+fn repeated(targets: impl Iterator<Item = u64>) -> FxHashSet<u64> {
+    let mut targets: Vec<u64> = targets.collect();
+    targets.sort_unstable();
+    targets.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
 }
 
 fn distinct<'a>(tenants: impl Iterator<Item = &'a str>) -> Vec<String> {

@@ -25,7 +25,7 @@ impl Builder {
         self.freeze_automaton(&conditions, &mut columns);
         columns.counts = vec![
             conditions.len() as u32,
-            self.anchors.len() as u32,
+            self.anchor_count,
             self.slot_entries.len() as u32,
             exact.iter().filter(|&&condition| condition != NONE).count() as u32,
             self.queries.iter().filter(|query| query.is_multi()).count() as u32,
@@ -133,13 +133,14 @@ impl Builder {
     /// number, and `anchors` has the new ones.
     fn number_anchors(&mut self) -> Vec<u32> {
         let mut order: Vec<_> =
-            self.anchors.iter().map(|(&node, &anchor)| (self.trie.reversed(node), anchor)).collect();
+            self.anchors.iter().map(|(node, anchor)| (self.trie.reversed(node), anchor)).collect();
         order.sort_unstable();
         let mut numbers = vec![0; order.len()];
         for (number, &(_, anchor)) in order.iter().enumerate() {
             numbers[anchor as usize] = number as u32;
         }
-        self.anchors.values_mut().for_each(|anchor| *anchor = numbers[*anchor as usize]);
+        let given = self.anchors.0.iter_mut().filter(|anchor| **anchor != NONE);
+        given.for_each(|anchor| *anchor = numbers[*anchor as usize]);
         numbers
     }
 
@@ -225,12 +226,12 @@ impl Builder {
         let renumbered = std::mem::take(&mut self.trie).freeze(columns);
         std::mem::take(&mut self.labels).freeze(columns);
         columns.node_condition = vec![NONE; nodes];
-        for (&node, &condition) in &self.node_condition {
+        for (node, condition) in self.node_condition.iter() {
             columns.node_condition[renumbered[node as usize] as usize] = conditions[condition as usize];
         }
-        if !self.anchors.is_empty() {
+        if self.anchor_count > 0 {
             columns.node_anchor = vec![NONE; nodes];
-            for (&node, &anchor) in &self.anchors {
+            for (node, anchor) in self.anchors.iter() {
                 columns.node_anchor[renumbered[node as usize] as usize] = anchor;
             }
         }
