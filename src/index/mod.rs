@@ -30,7 +30,7 @@ use crate::index::sample::Sample;
 use crate::query::{Durable, Namespaces, QueryId, parse, parse_durable};
 
 /// This many segments of about the same size are merged into one.
-const FAN: usize = 8;
+const FAN: usize = 4;
 
 /// A target's query, not compiled yet.
 struct Pending {

@@ -8,21 +8,20 @@
 mod known;
 mod recent;
 mod sets;
+mod states;
 mod values;
 
 use rustc_hash::FxHashMap;
 
 use known::Known;
 use recent::Recent;
-use sets::{Marks, hash_set, partition, same_set};
-use values::{Class, Met, Probe, Subject, of_entry};
+use sets::Marks;
+use values::{Class, Met, Probe, Subject};
 
 use crate::document::Document;
-use crate::ids::{ElementId, NameId};
-use crate::index::builder::SUBJECT_POSITION_ANY;
+use crate::ids::ElementId;
 use crate::index::columns::View;
 use crate::index::trie::NONE;
-use crate::matching::automaton::NameLabels;
 use crate::matching::bits::{Mask, MaskList, MaskPool, Scratch};
 use crate::matching::blocks::{Block, Blocks};
 use crate::matching::findings::{Findings, Ranks};
@@ -37,6 +36,18 @@ struct State {
     accept: u32,
     loops: u32,
 }
+
+/// What is known of the elements of one tag path.
+#[derive(Clone, Copy)]
+struct Reached {
+    /// `NONE`: nothing yet.
+    state: u32,
+    accept: u32,
+    /// Whether there is something to look at below them.
+    is_probed: bool,
+}
+
+const NOT_REACHED: Reached = Reached { state: NONE, accept: NONE, is_probed: false };
 
 /// A stretch of the pool of sets.
 #[derive(Clone, Copy, Default)]
@@ -64,6 +75,9 @@ pub struct Dfa {
     states: Vec<State>,
     state_ids: FxHashMap<u64, u32>,
     transitions: FxHashMap<u64, u32>,
+    /// What elements reach, by tag path, from the start that the last document had: the shortest way.
+    reached: Vec<Reached>,
+    last_start: u32,
     accepts: Vec<Accept>,
     accept_ids: FxHashMap<u64, Vec<u32>>,
     loops: Vec<Stretch>,
@@ -99,8 +113,8 @@ pub struct Dfa {
     fresh: Vec<(ElementId, (u32, u32))>,
     /// Scratch: the tags of blocks that a document needs.
     tags: Vec<u32>,
-    /// Scratch: the states of a document's elements; nodes being gathered; marks on trie nodes.
-    path: Vec<u32>,
+    /// Scratch: what a document's elements reached; nodes being gathered; marks on trie nodes.
+    path: Vec<Reached>,
     nodes: Vec<u32>,
     marks: Marks,
     conditions: Scratch,
@@ -118,6 +132,8 @@ impl Dfa {
             states: Vec::new(),
             state_ids: FxHashMap::default(),
             transitions: FxHashMap::default(),
+            reached: Vec::new(),
+            last_start: NONE,
             accepts: Vec::new(),
             accept_ids: FxHashMap::default(),
             loops: Vec::new(),
@@ -163,6 +179,7 @@ impl Dfa {
             + self.blocks.bytes()
             + self.tagged.len() * (size_of::<Block>() + 4)
             + self.turns.len() * 8
+            + self.reached.len() * size_of::<Reached>()
             + self.labelled.len() * 12
             + self.masks.bytes()
             + maps * MAP_ENTRY
@@ -187,6 +204,7 @@ impl Dfa {
         self.states.clear();
         self.state_ids.clear();
         self.transitions.clear();
+        self.reached.clear();
         self.accepts.clear();
         self.accept_ids.clear();
         self.loops.clear();
@@ -230,26 +248,20 @@ impl Dfa {
         self.met.clear();
         self.tested.clear();
         self.present.clear();
+        if start != self.last_start {
+            self.last_start = start;
+            self.reached.clear();
+        }
         for (index, element) in document.elements.iter().enumerate() {
-            let above = if element.parent.is_none() { start } else { self.path[element.parent.index()] };
-            let key = (above as u64) << 32 | element.name.0 as u64;
-            let state = match self.transitions.get(&key) {
-                Some(&state) => state,
-                None => {
-                    if self.bytes() > capacity {
-                        return Err(Full);
-                    }
-                    let state = self.step(view, above, element.name, names.of(element.name));
-                    self.transitions.insert(key, state);
-                    state
-                }
+            let reached = match self.reached.get(element.tag_path.index()) {
+                Some(&reached) if reached.state != NONE => reached,
+                _ => self.reach(view, element, names, capacity)?,
             };
-            self.path.push(state);
-            let accept = self.states[state as usize].accept;
-            self.visit(accept, findings);
-            if self.accepts[accept as usize].probes.len > 0 {
+            self.path.push(reached);
+            self.visit(reached.accept, findings);
+            if reached.is_probed {
                 let element = ElementId::from(index);
-                self.look(view, accept, element, document, names, ranks, findings, capacity)?;
+                self.look(view, reached.accept, element, document, names, ranks, findings, capacity)?;
             }
         }
         self.resolve(view, findings, capacity)
@@ -296,7 +308,7 @@ impl Dfa {
 
     /// The number of its accept set.
     pub fn accept_of(&self, element: ElementId) -> u32 {
-        self.states[self.path[element.index()] as usize].accept
+        self.path[element.index()].accept
     }
 
     /// The trie nodes that the elements of an accept set bind.
@@ -312,146 +324,6 @@ impl Dfa {
     /// The conditions about values that were found in that document, the last element first.
     pub fn values_found(&self) -> impl Iterator<Item = (ElementId, &[Mask])> {
         self.fresh.iter().rev().map(|&(element, stretch)| (element, self.masks.stretch(stretch)))
-    }
-
-    /// The state of the document node.
-    fn start(&mut self, view: View<'_>, root: u32) -> u32 {
-        if let Some(&state) = self.starts.get(&root) {
-            return state;
-        }
-        self.nodes.clear();
-        self.nodes.push(root);
-        let accept = self.accept(view);
-        self.nodes.retain(|&node| view.has_descendants(node));
-        let loops = self.loops();
-        let state = self.state(accept, loops);
-        self.starts.insert(root, state);
-        state
-    }
-
-    /// The state of a child called `name` of an element in state `above`.
-    #[cold]
-    fn step(&mut self, view: View<'_>, above: u32, name: NameId, labels: NameLabels) -> u32 {
-        let State { accept, loops } = self.states[above as usize];
-        let descendants = self.loop_step(view, loops, name, labels);
-        self.nodes.clear();
-        self.nodes.extend_from_slice(slice(&self.sets, descendants));
-        let Accept { nodes, inner, .. } = self.accepts[accept as usize];
-        for at in nodes.start..nodes.start + inner {
-            view.push_children(self.sets[at as usize], labels, &mut self.nodes);
-        }
-        let accept = self.accept(view);
-        // Loops grow by the nodes that were not there before.
-        let before = self.loops[loops as usize];
-        self.marks.clear();
-        for &node in slice(&self.sets, before) {
-            self.marks.add(node);
-        }
-        let marks = &self.marks;
-        self.nodes.retain(|&node| view.has_descendants(node) && !marks.has(node));
-        let loops = if self.nodes.is_empty() {
-            loops
-        } else {
-            self.nodes.extend_from_slice(slice(&self.sets, before));
-            self.loops()
-        };
-        self.state(accept, loops)
-    }
-
-    /// The nodes that a set of loops leads to by a name: shared by all states with these loops.
-    fn loop_step(&mut self, view: View<'_>, loops: u32, name: NameId, labels: NameLabels) -> Stretch {
-        let key = (loops as u64) << 32 | name.0 as u64;
-        if let Some(&stretch) = self.loop_steps.get(&key) {
-            return stretch;
-        }
-        self.nodes.clear();
-        for &node in slice(&self.sets, self.loops[loops as usize]) {
-            view.push_descendants(node, labels, &mut self.nodes);
-        }
-        let stretch = self.store_nodes();
-        self.loop_steps.insert(key, stretch);
-        stretch
-    }
-
-    fn store_nodes(&mut self) -> Stretch {
-        let start = self.sets.len() as u32;
-        self.sets.extend_from_slice(&self.nodes);
-        Stretch { start, len: self.nodes.len() as u32 }
-    }
-
-    fn state(&mut self, accept: u32, loops: u32) -> u32 {
-        let states = &mut self.states;
-        *self.state_ids.entry((accept as u64) << 32 | loops as u64).or_insert_with(|| {
-            states.push(State { accept, loops });
-            states.len() as u32 - 1
-        })
-    }
-
-    /// The set of loops that `nodes` holds.
-    fn loops(&mut self) -> u32 {
-        let hash = hash_set(&self.nodes);
-        let candidates = self.loop_ids.entry(hash).or_default();
-        for &loops in candidates.iter() {
-            let known = slice(&self.sets, self.loops[loops as usize]);
-            if same_set(known, &self.nodes, &mut self.marks) {
-                return loops;
-            }
-        }
-        let id = self.loops.len() as u32;
-        candidates.push(id);
-        let stretch = self.store_nodes();
-        self.loops.push(stretch);
-        id
-    }
-
-    /// The accept set that `nodes` holds.
-    fn accept(&mut self, view: View<'_>) -> u32 {
-        let hash = hash_set(&self.nodes);
-        let candidates = self.accept_ids.entry(hash).or_default();
-        for &accept in candidates.iter() {
-            let known = slice(&self.sets, self.accepts[accept as usize].nodes);
-            if same_set(known, &self.nodes, &mut self.marks) {
-                return accept;
-            }
-        }
-        let id = self.accepts.len() as u32;
-        candidates.push(id);
-        let inner = partition(&mut self.nodes, |node| view.has_children(node)) as u32;
-        let nodes = self.store_nodes();
-        let mut entries = Vec::new();
-        for &node in &self.nodes {
-            let condition = view.node_condition[node as usize];
-            if condition != NONE {
-                self.conditions.set(condition);
-            }
-            let anchor = view.anchor(node);
-            if anchor != NONE {
-                self.anchors.set(anchor);
-            }
-            let label = view.node_label[node as usize];
-            entries.extend(view.entries(node).map(|entry| of_entry(view.entry_subject[entry], label, entry)));
-        }
-        let conditions = self.store_conditions(view);
-        let anchors = self.masks.store(&mut self.anchors);
-        let probes = self.probes(view, entries);
-        let subjects = &self.subjects[probes.start as usize..];
-        let attributes = subjects.partition_point(|subject| subject.of < SUBJECT_POSITION_ANY) as u32;
-        self.accepts.push(Accept { nodes, inner, conditions, anchors, probes, attributes });
-        self.visits.push(0);
-        id
-    }
-
-    /// Stores what `conditions` holds, tagged with the block of its rows.
-    fn store_conditions(&mut self, view: View<'_>) -> MaskList {
-        let list = self.masks.store(&mut self.conditions);
-        let masks = self.masks.get(list).iter();
-        let block = self.blocks.store(view, masks.map(|mask| (mask.word as usize, mask.bits())));
-        if !block.is_empty() {
-            self.masks.tag(list, self.tagged.len() as u32);
-            self.tagged.push(block);
-            self.given.push(0);
-        }
-        list
     }
 }
 
