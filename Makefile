@@ -28,6 +28,10 @@ MAKE_VENV = $(PYTHON) -m venv $(VENV) && $(INSTALL) --upgrade 'pip>=25.1'
 DEVELOP := $(BIN)/maturin develop
 endif
 
+# Most of the time tests wait for servers to start: files side by side, in their order. What a file's
+# tests share is started once for each process.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 .PHONY: build demo test lint test-kernel test-python bench soak clean java programs
 
 build: $(VENV)/.built
@@ -55,7 +59,7 @@ test-kernel:
 
 test-python: build java programs
 	@echo '── pytest'
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(PARALLEL)
 
 bench: build java
 	@$(BIN)/python -m tamis.bench suite benches
