@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::index::columns::{Columns, View};
 use crate::index::trie::NONE;
+use crate::matching::near::bring;
 use crate::query::number::number;
 
 /// A constant while a segment is built: texts and numbers are numbered apart.
@@ -223,6 +224,13 @@ impl View<'_> {
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// Announces that these tests will be asked for.
+    #[inline]
+    pub fn bring_equal(&self, label: u32, subject: u32, constant: u32) {
+        let at = hash_key(self.hash_seed[0], [label, subject, constant]) as usize;
+        bring(self.equal_table, at & self.equal_table.len().wrapping_sub(1));
     }
 
     /// The condition "the subject of a node's entry equals the constant", or `NONE`.

@@ -7,6 +7,7 @@
 
 use crate::index::columns::View;
 use crate::index::trie::{ANY, NONE};
+use crate::matching::near::bring;
 use crate::query::ast::Axis;
 
 /// The labels a name has: its own, and that of its namespace. `NONE` where no query mentions it.
@@ -67,6 +68,22 @@ impl View<'_> {
                 out.push((start + at) as u32);
             }
         }
+    }
+
+    /// Announces that the children of a node will be asked for.
+    #[inline]
+    pub fn bring_children(&self, node: u32) {
+        bring(self.node_children, node as usize);
+        bring(self.node_descendants, node as usize);
+    }
+
+    /// Announces that what is found at a node will be asked for.
+    #[inline]
+    pub fn bring_found(&self, node: u32) {
+        bring(self.node_condition, node as usize);
+        bring(self.node_anchor, node as usize);
+        bring(self.node_label, node as usize);
+        bring(self.node_entries, node as usize);
     }
 
     /// The entries of a node.

@@ -107,6 +107,8 @@ pub struct Dfa {
     /// The short values of a document; what was said of all its values; what is there at all. By
     /// element.
     met: Vec<Met>,
+    /// Scratch: those among them that nothing is known of, with their classes.
+    asked: Vec<(Met, Class)>,
     tested: Vec<(ElementId, MaskList)>,
     present: Vec<(ElementId, MaskList)>,
     /// Where the conditions stand that its values meet.
@@ -153,6 +155,7 @@ impl Dfa {
             wanted: Vec::new(),
             known: Known::default(),
             met: Vec::new(),
+            asked: Vec::new(),
             tested: Vec::new(),
             present: Vec::new(),
             fresh: Vec::new(),

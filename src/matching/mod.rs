@@ -11,7 +11,7 @@ mod filing;
 pub mod findings;
 pub mod groups;
 pub mod names;
-mod near;
+pub(crate) mod near;
 pub mod nfa;
 pub mod places;
 pub mod screen;

@@ -1,5 +1,6 @@
 //! What short values are, remembered: streams repeat them far more often than they bring new ones.
 
+use super::recent::Short;
 use crate::index::columns::View;
 use crate::index::trie::NONE;
 use crate::query::number::number;
@@ -71,6 +72,20 @@ impl Default for Known {
 }
 
 impl Known {
+    /// What a short value or a rank is.
+    pub(super) fn short(&mut self, view: View<'_>, value: Short) -> Value {
+        match value.rank() {
+            Some(rank) => {
+                let number = rank as f64;
+                Value { text: NONE, constant: view.number_constant(number), number }
+            }
+            None => {
+                let (bytes, len) = value.bytes();
+                self.value(view, &bytes[..len], true)
+            }
+        }
+    }
+
     /// What a value is. Whether it is a number is left open if nobody asks.
     #[inline]
     pub(super) fn value(&mut self, view: View<'_>, bytes: &[u8], is_numeric: bool) -> Value {

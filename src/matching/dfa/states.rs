@@ -12,6 +12,9 @@ use crate::matching::automaton::NameLabels;
 use crate::matching::bits::MaskList;
 use crate::matching::names::Names;
 
+/// Nodes of a set lie all over the segment: it is asked for them so many ahead.
+const AHEAD: usize = 8;
+
 /// The share of the cache's room that is for the shortest way; tag paths that have no place there take
 /// the one by transitions.
 const REACHED_SHARE: usize = 16;
@@ -76,8 +79,10 @@ impl Dfa {
         self.nodes.clear();
         self.nodes.extend_from_slice(slice(&self.sets, descendants));
         let Accept { nodes, inner, .. } = self.accepts[accept as usize];
-        for at in nodes.start..nodes.start + inner {
-            view.push_children(self.sets[at as usize], labels, &mut self.nodes);
+        let inner = slice(&self.sets, Stretch { len: inner, ..nodes });
+        for (at, &node) in inner.iter().enumerate() {
+            inner.get(at + AHEAD).into_iter().for_each(|&later| view.bring_children(later));
+            view.push_children(node, labels, &mut self.nodes);
         }
         let accept = self.accept(view);
         // Loops grow by the nodes that were not there before.
@@ -104,7 +109,9 @@ impl Dfa {
             return stretch;
         }
         self.nodes.clear();
-        for &node in slice(&self.sets, self.loops[loops as usize]) {
+        let loops = slice(&self.sets, self.loops[loops as usize]);
+        for (at, &node) in loops.iter().enumerate() {
+            loops.get(at + AHEAD).into_iter().for_each(|&later| view.bring_children(later));
             view.push_descendants(node, labels, &mut self.nodes);
         }
         let stretch = self.store_nodes();
@@ -158,7 +165,8 @@ impl Dfa {
         let inner = partition(&mut self.nodes, |node| view.has_children(node)) as u32;
         let nodes = self.store_nodes();
         let mut entries = Vec::new();
-        for &node in &self.nodes {
+        for (at, &node) in self.nodes.iter().enumerate() {
+            self.nodes.get(at + AHEAD).into_iter().for_each(|&later| view.bring_found(later));
             let condition = view.node_condition[node as usize];
             if condition != NONE {
                 self.conditions.set(condition);

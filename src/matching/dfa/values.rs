@@ -26,6 +26,7 @@ impl Class {
 }
 
 /// A short value that was met: the answer to it goes to `tested`, at this place.
+#[derive(Clone, Copy)]
 pub(super) struct Met {
     at: u32,
     probe: u32,
@@ -206,11 +207,7 @@ impl Dfa {
             known &= answer != MaskList::UNKNOWN;
         }
         if !known {
-            for met in &met {
-                if self.tested[met.at as usize].1 == MaskList::UNKNOWN {
-                    self.tested[met.at as usize].1 = self.recall(view, met, capacity)?;
-                }
-            }
+            self.recall(view, &met, capacity)?;
         }
         self.met = met;
         self.give();
@@ -239,28 +236,49 @@ impl Dfa {
         self.wanted[wanted..].iter().for_each(|&block| self.blocks.bring(block));
     }
 
-    /// What is said of a short value that was not met lately.
+    /// Finds out what is said of short values that were not met lately.
     #[cold]
-    fn recall(&mut self, view: View<'_>, met: &Met, capacity: usize) -> Result<MaskList, Full> {
-        // The same value may have been met twice, or have given way to another.
-        let known = [self.recent.get(met.probe, met.value), self.recent.get_beside(met.probe, met.value)];
-        if let Some(&answer) = known.iter().find(|&&answer| answer != MaskList::UNKNOWN) {
-            return Ok(answer);
+    fn recall(&mut self, view: View<'_>, met: &[Met], capacity: usize) -> Result<(), Full> {
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.clear();
+        for met in met {
+            if self.tested[met.at as usize].1 != MaskList::UNKNOWN {
+                continue;
+            }
+            // It may have given way to another.
+            let answer = self.recent.get_beside(met.probe, met.value);
+            self.tested[met.at as usize].1 = answer;
+            if answer == MaskList::UNKNOWN {
+                let value = self.known.short(view, met.value);
+                let class = self.class(met.probe as usize, value);
+                self.bring_tests(view, met.probe as usize, class);
+                asked.push((*met, class));
+            }
         }
-        let value = match met.value.rank() {
-            Some(rank) => {
-                let number = rank as f64;
-                Value { text: NONE, constant: view.number_constant(number), number }
+        for &(met, class) in &asked {
+            let answer = self.answer(view, met.probe as usize, class, capacity)?;
+            self.tested[met.at as usize].1 = answer;
+            // The same value may have been met twice.
+            if self.recent.get(met.probe, met.value) == MaskList::UNKNOWN {
+                self.recent.put(met.probe, met.value, answer, capacity / RECENT_SHARE);
             }
-            None => {
-                let (bytes, len) = met.value.bytes();
-                self.known.value(view, &bytes[..len], true)
+        }
+        self.asked = asked;
+        Ok(())
+    }
+
+    /// Announces that the tests will be asked for which a class of values can pass: they lie all over
+    /// the segment.
+    fn bring_tests(&self, view: View<'_>, probe: usize, class: Class) {
+        let Stretch { start, len } = self.probes[probe].labelled;
+        let subject = self.subjects[probe].of;
+        for constant in [class.text, class.number] {
+            if constant != NONE {
+                for &(label, _) in &self.labelled[start as usize..(start + len) as usize] {
+                    view.bring_equal(label, subject, constant);
+                }
             }
-        };
-        let class = self.class(met.probe as usize, value);
-        let answer = self.answer(view, met.probe as usize, class, capacity)?;
-        self.recent.put(met.probe, met.value, answer, capacity / RECENT_SHARE);
-        Ok(answer)
+        }
     }
 
     /// What a probe says of a class of values.
