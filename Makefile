@@ -86,13 +86,15 @@ java:
 		else echo 'Java 17 or newer and Maven are needed: apt-get install default-jdk-headless maven' >&2; exit 1; fi; \
 	fi
 
-# The page is tested in a browser, webhooks with a certificate.
+# The page is tested in a browser, webhooks with a certificate, the catalog in PostgreSQL too.
 programs:
 	@for tool in chromium openssl; do command -v $$tool >/dev/null 2>&1 || missing=1; done; \
+	command -v initdb /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing=1; \
 	if [ -n "$${missing:-}" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
-			echo '── Chromium, OpenSSL'; apt-get update -qq && apt-get install -y -qq chromium openssl >/dev/null; \
-		else echo 'Chromium and OpenSSL are needed: apt-get install chromium openssl' >&2; exit 1; fi; \
+			echo '── Chromium, OpenSSL, PostgreSQL'; apt-get update -qq && \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium openssl postgresql >/dev/null; \
+		else echo 'Chromium, OpenSSL and PostgreSQL are needed: apt-get install chromium openssl postgresql' >&2; exit 1; fi; \
 	fi
 
 $(BIN)/python:

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-HELP = "these tests need Chromium: apt-get install chromium (or `make chromium`)"
+HELP = "these tests need Chromium: make programs (or put `chromium` on PATH)"
 
 SECONDS = 120
 """Generous: the machine may be busy. Only a test that fails waits so long."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyspark
 
+from servers import free_port
 from spark_session import environment, settings
 from waiting import until
 
@@ -98,14 +99,6 @@ def running(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _listens(port: int) -> bool:

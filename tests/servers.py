@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-POSTGRES_HELP = "these tests need PostgreSQL's server: apt-get install postgresql (or put `initdb` on PATH)"
+POSTGRES_HELP = "these tests need PostgreSQL's server: make programs (or put `initdb` on PATH)"
 
 
 def free_port() -> int:
@@ -23,13 +23,8 @@ def free_port() -> int:
 
 
 def _postgres_programs() -> Path:
-    """The folder with `initdb` and `postgres`; they are installed where that is possible."""
+    """The folder with `initdb` and `postgres`."""
     found = _find_postgres()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for step in (["update"], ["install", "-y", "--no-install-recommends", "postgresql"]):
-            subprocess.run(["apt-get", *step], check=False, capture_output=True, env=environment)
-        found = _find_postgres()
     if found is None:
         pytest.fail(POSTGRES_HELP)
     return found

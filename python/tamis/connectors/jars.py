@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tamis.errors import TamisError
+from tamis.files import Lock
 
 _POMS = Path(__file__).with_name("poms")
 
@@ -34,7 +35,14 @@ def _resolved(name: str) -> list[Path]:
     wanted = hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
     folder = _cache() / f"{name}-{wanted}"
     if not folder.is_dir():
-        _fetch(pom, folder)
+        # One process at a time: Maven keeps what it fetches in a folder that all of them share.
+        lock = Lock(_cache() / "lock")
+        lock.acquire()
+        try:
+            if not folder.is_dir():
+                _fetch(pom, folder)
+        finally:
+            lock.release()
     return sorted(folder.glob("*.jar"))
 
 
@@ -46,7 +54,6 @@ def _cache() -> Path:
 def _fetch(pom: Path, folder: Path) -> None:
     """Fetch all that a POM asks for. The folder appears whole or not at all."""
     maven = program("mvn", "maven")
-    folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
         # Maven writes beside the POM it is given.
         copy = shutil.copy(pom, Path(work, "pom.xml"))
@@ -56,12 +63,7 @@ def _fetch(pom: Path, folder: Path) -> None:
         if run.returncode:
             reason = f"Maven could not fetch what {pom.name} asks for:\n{(run.stdout + run.stderr).strip()}"
             raise JarsError("no-jars", reason)
-        try:
-            Path(work, "jars").rename(folder)
-        except OSError:
-            # Another process was quicker.
-            if not folder.is_dir():
-                raise
+        Path(work, "jars").rename(folder)
 
 
 def program(name: str, package: str) -> str:
