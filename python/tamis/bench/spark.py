@@ -300,7 +300,8 @@ def run(run: Mapping[str, Any], *, rounds: int) -> tuple[dict[str, Any], list[Ch
     if result.matches != run["matches"]:
         problems.append(f"{result.matches} matches where {run['matches']} are expected")
     named = {"arrays": "an array a message, × identity", "rows": "a row a match, × identity"}
-    named["outside"] = "worker outside the kernel, × identity's"
+    named["outside_elapsed"] = "worker's time outside the kernel, × identity's"
+    named["outside"] = "worker's processor time outside the kernel, × identity's"
     named["own"] = "of it not Spark's reading and writing, × identity's"
     bars = run.get("bars", {})
     checks = [
