@@ -63,6 +63,23 @@ def test_a_load_reports_refused_rows_and_takes_the_rest() -> None:
     assert index.match(MESSAGE) == [1, 4]
 
 
+def test_a_long_load_gives_each_target_its_first_good_query() -> None:
+    # Longer than what is parsed at once. Every 100th row is refused, and every target of the first rows comes
+    # again in the last ones: there it counts only where it was refused before.
+    count, again = 5_000, 1_000
+    good, bad = "//b", "//b["
+    queries = [bad if row % 100 == 7 else good for row in range(count)]
+    targets = [*range(count), *range(again)]
+    index = tamis.Index()
+    refused = index.load(pa.table({"target": targets, "query": [*queries, *["/a"] * again]})).to_pylist()
+    expected = [(row, "syntax") for row in range(count) if row % 100 == 7]
+    expected += [(count + row, "duplicate-target") for row in range(again) if row % 100 != 7]
+    assert [(row["row"], row["code"]) for row in refused] == expected
+    assert "give each target once" in refused[-1]["reason"]
+    assert index.match(b"<x><b/></x>") == [row for row in range(count) if row % 100 != 7]
+    assert index.match(b"<a/>") == [row for row in range(again) if row % 100 == 7]
+
+
 def test_a_load_takes_batches_chunks_and_string_views() -> None:
     batch = pa.record_batch(
         {"target": pa.array([1], pa.int32()), "query": pa.array(["//b"], pa.string_view())}

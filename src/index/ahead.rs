@@ -48,3 +48,17 @@ pub fn make_ahead<I: Send, M: Send>(
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_comes_once_and_in_order_whoever_makes_it() {
+        for count in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, (AHEAD + 5) * CHUNK + 7] {
+            let mut shown = Vec::new();
+            make_ahead(0..count, |item| item * 2, |&item, &made| shown.push((item, made)));
+            assert!(shown.into_iter().eq((0..count).map(|item| (item, item * 2))), "{count} items");
+        }
+    }
+}
