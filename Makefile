@@ -72,7 +72,7 @@ soak: build java
 	@TAMIS_PAIRS=$(or $(PAIRS),1000000) TAMIS_SEED=$(or $(SEED),) \
 		$(BIN)/python -m pytest tests/test_transform_random.py tests/test_transform_schema.py
 	@TAMIS_SOAK=1 $(BIN)/python -m pytest -m soak
-	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/test_faults.py
+	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/test_faults.py tests/test_faults_kafka.py
 
 clean:
 	rm -rf $(VENV) target .cache

@@ -36,6 +36,17 @@ def test_generations_never_go_back(tmp_path: Path) -> None:
     assert Batches(tmp_path, "c").begin(2, lambda: 4).generation == 5
 
 
+def test_a_batch_whose_generation_is_lost_begins_anew(tmp_path: Path) -> None:
+    batches = Batches(tmp_path, "c")
+    assert batches.last == -1
+    first = batches.begin(0, lambda: 5)
+    batches.begin_anew(0, 6)
+    for known in (batches, Batches(tmp_path, "c")):
+        (record,) = known.unfinished()
+        assert (record.generation, record.begun) == (6, first.begun)
+        assert known.last == 6
+
+
 def test_another_checkpoint_starts_anew(tmp_path: Path) -> None:
     Batches(tmp_path, "one").begin(0, lambda: 5)
     assert Batches(tmp_path, "two").begin(0, lambda: 3).generation == 3

@@ -120,6 +120,33 @@ def test_the_working_directory_may_be_lost(catalog: Catalog, tmp_path: Path) -> 
         assert shown(store, number, tmp_path / "cache") == active(catalog)
 
 
+@pytest.mark.parametrize("place", ["store", "work"])
+def test_numbers_go_on_where_the_store_is_lost(catalog: Catalog, tmp_path: Path, place: str) -> None:
+    store = Store(tmp_path / place)
+    put(catalog, "x", "y")
+    with Publisher(catalog, store, tmp_path / "work") as publisher:
+        publisher.refresh()
+        catalog.remove("x")
+        last = publisher.refresh()
+        assert publisher.has(last)
+    for lost in (tmp_path / "store", tmp_path / "work"):
+        shutil.rmtree(lost, ignore_errors=True)
+    with Publisher(catalog, store, tmp_path / "work", last) as publisher:
+        number = publisher.refresh()
+        assert number == last + 1
+        assert publisher.refresh() == number
+        assert shown(store, number, tmp_path / "cache") == active(catalog)
+        assert not publisher.has(last)
+        put(catalog, "z")
+        assert publisher.refresh() == number + 1
+    # The newest alone is lost, or never was there.
+    with Publisher(catalog, store, tmp_path / "work", number + 9) as publisher:
+        assert publisher.refresh() == number + 10
+        assert shown(store, number + 10, tmp_path / "cache") == active(catalog)
+    with Publisher(catalog, store, tmp_path / "work", number + 10) as publisher:
+        assert publisher.refresh() == number + 10
+
+
 def test_another_catalog_starts_from_nothing_under_new_numbers(catalog: Catalog, tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     put(catalog, "x", "y")

@@ -1,6 +1,7 @@
 """The job as people run it: messages in, deliveries out, subscriptions changing, a clean stop."""
 
 import json
+import shutil
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs import TAMIS, Folder, forget_checkpoints, running, until_running
+from tamis.batches import Batches
 from tamis.catalog import Catalog
 from tamis.store import Store
 from tamis.subscription import NewSubscription
@@ -92,6 +94,33 @@ def test_a_reset_checkpoint_overwrites_nothing_and_old_generations_go(tmp_path: 
     store = Store(folder.state / "generations")
     kept = [name for name in store.directory.iterdir() if name.suffix == ".json"] if store.directory else []
     assert 1 <= len(kept) <= 3
+
+
+def test_the_store_may_be_lost_even_beneath_a_batch_that_has_begun(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    with Catalog(folder.catalog) as catalog:
+        with running(folder) as job:
+            until_running(job)
+            for number in range(3):
+                catalog.add(NewSubscription("ann", "/a", id=f"q{number}"))
+                folder.publish(f"m{number}.xml", b"<a/>")
+                until(partial(has_delivered, folder, f"m{number}.xml"), "the message")
+            assert job.stop() == 0
+        last = folder.records()[-1]
+        (file,) = (folder.state / "batches" / "inbox").glob("*.jsonl")
+        Batches(file.parent, file.stem).begin(last.batch + 1, lambda: last.generation)
+        shutil.rmtree(folder.state / "generations")
+        catalog.remove("q0")
+        with running(folder) as job:
+            until_running(job)
+            folder.publish("m3.xml", b"<a/>")
+            until(partial(has_delivered, folder, "m3.xml"), "the message of the batch that had begun")
+            assert job.stop() == 0
+    assert [row["subscription"] for row in folder.deliveries() if row["message"] == "m3.xml"] == ["q1", "q2"]
+    generations = [record.generation for record in folder.records()]
+    assert generations == sorted(generations)
+    assert generations[-1] > last.generation
+    assert "is matched against generation" in folder.log.read_text()
 
 
 def test_one_job_a_state_directory_and_what_settings_cannot_be(tmp_path: Path) -> None:

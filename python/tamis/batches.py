@@ -77,11 +77,18 @@ class Batches:
         known = self._records.get(number)
         if known is not None:
             return known
-        last = max((record.generation for record in self._records.values()), default=-1)
-        record = Record(number, max(newest(), last), datetime.now(UTC).isoformat(timespec="microseconds"))
+        record = Record(
+            number, max(newest(), self.last), datetime.now(UTC).isoformat(timespec="microseconds")
+        )
         self._append({"batch": number, "generation": record.generation, "begun": record.begun})
         self._records[number] = record
         return record
+
+    def begin_anew(self, number: int, generation: int) -> None:
+        """Write down another generation for a batch that has begun: its own is lost."""
+        record = Record(number, generation, self._records[number].begun)
+        self._append({"batch": number, "generation": generation, "begun": record.begun})
+        self._records[number] = record
 
     def finish(self, number: int, counts: Counts) -> None:
         """Write down that a batch is done; it is not run again."""
@@ -93,6 +100,11 @@ class Batches:
     def records(self) -> Iterator[Record]:
         """All batches that are known, in order."""
         yield from (self._records[number] for number in sorted(self._records))
+
+    @property
+    def last(self) -> int:
+        """The newest generation that a batch was matched against; -1 if there is no batch."""
+        return max((record.generation for record in self._records.values()), default=-1)
 
     def unfinished(self) -> list[Record]:
         """Batches that have begun and may be run again."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis import numbered
 from tamis.catalog import Catalog, Changes
 from tamis.engine import Index, check
-from tamis.errors import IndexError, QueryError, StoreError
+from tamis.errors import IndexError, QueryError, StoreError, TamisError
 from tamis.files import Lock, told
 from tamis.manifest import File, Manifest, kernel_files, renumber
 from tamis.store import Store
@@ -41,10 +41,13 @@ class Publisher:
     """Makes generations of a catalog and publishes them to a store.
 
     `directory` is a place to work in. Nothing is lost with it: it is taken from the store again.
-    It may be the store's own directory.
+    It may be the store's own directory. `last` is a generation that was there for certain: should the
+    store have lost it, numbers go on from there all the same.
     """
 
-    def __init__(self, catalog: Catalog, store: Store, directory: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, catalog: Catalog, store: Store, directory: str | os.PathLike[str], last: int = -1
+    ) -> None:
         self._catalog = catalog
         self.store = store
         self._directory = Path(directory).absolute()
@@ -54,6 +57,7 @@ class Publisher:
         if not free:
             reason = f"another process publishes from {self._directory}; stop it, or take another directory"
             raise StoreError("publisher-busy", reason)
+        self._last = last
         self._base: _Base | None = None
         self._unreadable = -1
         """The newest generation, where it cannot be gone on from."""
@@ -83,7 +87,11 @@ class Publisher:
             if self._base is None:
                 self._base = self._opened()
             with self._changes() as changes:
-                if self._base is not None and changes.since == changes.version:
+                if (
+                    self._base is not None
+                    and changes.since == changes.version
+                    and self._base.manifest.number >= self._last
+                ):
                     return self._base.manifest.number
                 before = self._unreadable if self._base is None else self._base.manifest.number
                 with told(self._directory):
@@ -92,6 +100,18 @@ class Publisher:
                 self._tidy(made.manifest.number, self._version, changes.version)
                 self._base, self._version = made, changes.version
                 return made.manifest.number
+
+    def has(self, number: int) -> bool:
+        """Whether a generation can still be opened."""
+        try:
+            self.store.manifest(number)
+            Index.open(self.store.fetch(number, self._directory), number)
+        except (IndexError, StoreError) as error:
+            if not _is_lost(error):
+                raise
+            log.warning("generation %d cannot be opened: %s", number, error)
+            return False
+        return True
 
     def _opened(self) -> _Base | None:
         """The newest generation, of the directory or of the store; None if there is none."""
@@ -108,9 +128,9 @@ class Publisher:
         try:
             base = _Base(manifest, Index.open(self._directory, ours))
         except IndexError as error:
-            if not error.code.endswith("-damaged"):
+            if not _is_lost(error):
                 raise
-            # Written by another version of the kernel, or broken: the catalog has all that it takes.
+            # The catalog has all that it takes.
             log.warning("generation %d cannot be opened, all is compiled anew: %s", ours, error)
             self._unreadable = ours
             return None
@@ -144,11 +164,11 @@ class Publisher:
             _load(index, batch)
             added.append(batch.select(numbered.COLUMNS))
         number = index.snapshot(self._directory)
-        if before is not None and number == before.number:
+        if before is not None and self._last <= number == before.number:
             return _Base(before, index)
-        if (self._directory / Manifest.name(number)).exists():
-            # The same queries under the same numbers, but not of the same subscriptions.
-            number = renumber(self._directory, number)
+        # The same queries under the same numbers need not be of the same subscriptions.
+        if number <= self._last or (self._directory / Manifest.name(number)).exists():
+            number = renumber(self._directory, number, max(number, self._last) + 1)
         subscriptions, removed = numbered.update(self._directory, before, changes.removed, added)
         names = [*kernel_files(self._directory, number), *subscriptions, *([removed] if removed else [])]
         known = {} if before is None else before.files
@@ -174,6 +194,11 @@ class Publisher:
             Store(self._directory).sweep([number], young=0)
         if version // KEPT_VERSIONS > max(before, 0) // KEPT_VERSIONS:
             self._catalog.compact(version - KEPT_VERSIONS)
+
+
+def _is_lost(error: TamisError) -> bool:
+    """Whether a generation is gone, broken, or of another version of the kernel."""
+    return error.code in ("no-generation", "no-snapshot") or error.code.endswith("-damaged")
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tamis import child
+
 LOG = "log"
 """The file of the folder that has what the command says."""
 
@@ -18,7 +20,7 @@ def launched(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]
     """A command with the settings of a folder, in a process group of its own, which is gone afterwards."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [sys.executable, "-m", "tamis.cli", *arguments, "--config", str(folder / "tamis.toml")]
+    command = child.command(*arguments, "--config", str(folder / "tamis.toml"))
     with (folder / LOG).open("ab") as log:
         process = subprocess.Popen(
             command, stdout=log, stderr=log, cwd=folder, env=environment, start_new_session=True

@@ -112,9 +112,9 @@ def kernel_files(directory: Path, number: int) -> list[str]:
     return names
 
 
-def renumber(directory: Path, number: int) -> int:
-    """Give the kernel's files of a generation the next number as well."""
+def renumber(directory: Path, number: int, other: int) -> int:
+    """Give the kernel's files of a generation another number as well."""
     text = (directory / Manifest.kernel_name(number)).read_text("utf-8")
-    with drafted(directory / Manifest.kernel_name(number + 1)) as draft:
-        draft.write_text(text.replace(f"generation {number}\n", f"generation {number + 1}\n", 1), "utf-8")
-    return number + 1
+    with drafted(directory / Manifest.kernel_name(other)) as draft:
+        draft.write_text(text.replace(f"generation {number}\n", f"generation {other}\n", 1), "utf-8")
+    return other

@@ -1,10 +1,10 @@
 """`tamis serve`: the service, until a signal."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
+from tamis import child
 from tamis.files import Lock
 from tamis.settings import ENVIRONMENT, SettingsError, load_settings
 
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _job(options: argparse.Namespace) -> list[str]:
     """The command that runs the job with the same settings; the environment is the same anyway."""
-    command = [sys.executable, "-m", "tamis.service.child", str(os.getpid()), "run"]
+    command = child.command("run")
     if options.config is not None:
         command += ["--config", str(options.config)]
     for name in ENVIRONMENT.values():

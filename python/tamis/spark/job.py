@@ -120,8 +120,6 @@ class Job:
         catalog = Catalog(settings.catalog)
         self._stack.callback(catalog.close)
         self._store = Store(settings.generations)
-        self._publisher = Publisher(catalog, self._store, self._working_directory())
-        self._stack.callback(self._publisher.close)
         made, bury = sinks(settings), burial(settings)
         self._streams = [
             _Stream(
@@ -131,12 +129,15 @@ class Job:
             for source in settings.sources
         ]
         # Before anything is swept: what earlier runs have begun still needs its generations.
-        for stream in self._streams:
-            if self._metadata(stream).exists():
-                self._batches(stream)
+        known = [self._batches(stream) for stream in self._streams if self._metadata(stream).exists()]
         self._sweep_sinks()
+        last = max((batches.last for batches in known), default=-1)
+        self._publisher = Publisher(catalog, self._store, self._working_directory(), last)
+        self._stack.callback(self._publisher.close)
         self._generation = -1
-        self._newest()
+        newest = self._newest()
+        for batches in known:
+            self._begin_anew(batches, newest)
         self._spark: SparkSession = session(settings)
         self._stack.callback(self._spark.stop)
         self._board.state("running")
@@ -168,6 +169,13 @@ class Job:
                 self._sweep(number)
             self._board.generation(number, self._publisher.subscriptions)
             return number
+
+    def _begin_anew(self, batches: Batches, newest: int) -> None:
+        """Match what was begun with a generation that is lost against the newest: better than never."""
+        for record in batches.unfinished():
+            if not self._publisher.has(record.generation):
+                log.warning("batch %d is matched against generation %d instead", record.batch, newest)
+                batches.begin_anew(record.batch, newest)
 
     def _sweep(self, number: int) -> None:
         """Let go of generations that no unfinished batch needs."""
