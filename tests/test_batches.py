@@ -47,9 +47,34 @@ def test_a_batch_whose_generation_is_lost_begins_anew(tmp_path: Path) -> None:
         assert known.last == 6
 
 
+def test_a_number_with_another_plan_is_another_batch(tmp_path: Path) -> None:
+    """As after an older copy of a checkpoint was restored: its numbers are given out again."""
+    batches = Batches(tmp_path, "c")
+    first = batches.begin(0, lambda: 5, "one")
+    batches.finish(0, Counts(read=3))
+    assert batches.begin(0, never, "one").counts == Counts(read=3)
+    names = {str(batches.key(0))}
+    again = batches.begin(0, lambda: 6, "two")
+    assert (again.generation, again.counts) == (6, None)
+    assert again.begun > first.begun
+    names.add(str(batches.key(0)))
+    assert names == {"c-0-one", "c-0-two"}
+    known = Batches(tmp_path, "c")
+    assert known.unfinished() == [again]
+    assert known.key(0) == Batch("c", 0, "two")
+
+
+def test_the_batches_of_all_sources_are_found(tmp_path: Path) -> None:
+    Batches(tmp_path / "inbox", "one").begin(0, lambda: 5)
+    Batches(tmp_path / "inbox", "two").begin(0, lambda: 7)
+    Batches(tmp_path / "feed", "three").begin(0, lambda: 6)
+    assert sorted(batches.last for batches in module.all_batches(tmp_path)) == [5, 6, 7]
+    assert list(module.all_batches(tmp_path / "nowhere")) == []
+
+
 def test_another_checkpoint_starts_anew(tmp_path: Path) -> None:
     Batches(tmp_path, "one").begin(0, lambda: 5)
-    assert Batches(tmp_path, "two").begin(0, lambda: 3).generation == 3
+    assert Batches(tmp_path, "two").begin(4, lambda: 3).generation == 3
     assert str(Batches(tmp_path, "two").key(4)) == str(Batch("two", 4)) == "two-4"
 
 

@@ -5,7 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -312,3 +312,56 @@ def test_segments_of_another_format_are_compiled_anew(
         put(catalog, "s4")
         with Publisher(catalog, store, tmp_path / "work") as publisher:
             assert shown(store, publisher.refresh(), tmp_path / "cache") == active(catalog)
+
+
+def truncate(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize("place", ["store", "work"])
+@pytest.mark.parametrize("harm", [truncate, Path.unlink])
+@pytest.mark.parametrize("suffix", ["segment", "texts", "manifest", "json", "arrow"])
+def test_what_is_broken_is_compiled_anew(
+    tmp_path: Path, place: str, harm: Callable[[Path], None], suffix: str
+) -> None:
+    """Whatever it is, wherever it lies, and also if nothing has changed since."""
+    with Catalog(f"sqlite:///{tmp_path}/catalog.db") as catalog:
+        put(catalog, "s1", "s2")
+        store = Store(tmp_path / place)
+        with Publisher(catalog, store, tmp_path / "work") as publisher:
+            old = publisher.refresh()
+        for path in [*tmp_path.glob(f"work/*.{suffix}"), *tmp_path.glob(f"store/*.{suffix}")]:
+            harm(path)
+        for _ in range(2):
+            with Publisher(catalog, store, tmp_path / "work", old) as publisher:
+                number = publisher.refresh()
+                assert number > old
+                assert publisher.has(number)
+            assert shown(store, number, tmp_path / "cache") == active(catalog)
+        put(catalog, "s3")
+        with Publisher(catalog, store, tmp_path / "work", old) as publisher:
+            assert shown(store, publisher.refresh(), tmp_path / "cache") == active(catalog)
+        store.sweep([], young=0)
+        assert store.newest() == number + 1
+
+
+def test_a_store_that_is_lost_under_a_publisher_is_made_again(catalog: Catalog, tmp_path: Path) -> None:
+    store = Store(tmp_path / "work")
+    put(catalog, "x")
+    with Publisher(catalog, store, tmp_path / "work") as publisher:
+        first = publisher.refresh()
+        for path in (tmp_path / "work").glob("*.*"):
+            if path.suffix != ".lock":
+                path.unlink()
+        assert not publisher.has(first)
+        publisher.forget()
+        assert publisher.refresh() == first + 1
+        assert shown(store, first + 1, tmp_path / "cache") == active(catalog)
+
+
+def test_stores_have_caches_of_their_own(tmp_path: Path) -> None:
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    assert one.cache_in(tmp_path) != two.cache_in(tmp_path)
+    assert one.cache_in(tmp_path) == Store(tmp_path / "one").cache_in(tmp_path)

@@ -46,6 +46,7 @@ def test_workers_fetch_generations_into_their_own_caches(tmp_path: Path) -> None
         found = {(row["subscription"], int(row["message"].lstrip("x")) % 10) for row in folder.deliveries()}
         assert found == {("q1", 7), ("q2", 8)}
         assert len(folder.deliveries()) == 600
-        caches = [Store(place / "cache") for place in cluster.folders]
+        store = Store(folder.state / "generations")
+        caches = [Store(store.cache_in(place / "cache")) for place in cluster.folders]
         newest = folder.records()[-1].generation
         assert [cache.newest() for cache in caches] == [newest, newest]

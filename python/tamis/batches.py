@@ -1,14 +1,15 @@
 """Which generation each batch is matched against, and what came of it: written down before the work starts.
 
 One file for a checkpoint, a line of JSON for a beginning and one for an end. A batch that is run again,
-after a crash, finds its beginning and is matched against the same generation at the same time.
+after a crash, finds its beginning and is matched against the same generation at the same time. A number under
+which something else is planned now, as after a copy of the checkpoint was restored, is another batch.
 """
 
 import errno
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ class Record:
     generation: int
     begun: str
     """When, in ISO 8601 with microseconds: deliveries carry it, so that they are the same each time."""
+    plan: str = ""
+    """What Spark planned under its number, as a hash."""
     counts: Counts | None = None
     """What came of it, once it is done."""
 
@@ -54,6 +57,19 @@ class Record:
     def time(self) -> datetime:
         """When it was begun."""
         return datetime.fromisoformat(self.begun)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """What is written: a beginning, and an end."""
+        beginning = {"batch": self.batch, "generation": self.generation, "begun": self.begun}
+        yield beginning | ({"plan": self.plan} if self.plan else {})
+        if self.counts is not None:
+            yield {"batch": self.batch, "counts": asdict(self.counts)}
+
+
+def all_batches(folder: Path) -> Iterator["Batches"]:
+    """The batches of all sources and checkpoints that ever were, by their folders in a folder."""
+    for path in sorted(folder.glob("*/*.jsonl")):
+        yield Batches(path.parent, path.stem)
 
 
 class Batches:
@@ -69,33 +85,29 @@ class Batches:
             if len(lines) > KEPT_LINES:
                 self._rewrite()
 
-    def begin(self, number: int, newest: Callable[[], int]) -> Record:
+    def begin(self, number: int, newest: Callable[[], int], plan: str = "") -> Record:
         """What is written down of a batch; if it is new, with the newest generation, before this returns.
 
         Generations never go back: a batch has at least that of the one before.
         """
         known = self._records.get(number)
-        if known is not None:
+        if known is not None and known.plan in ("", plan):
             return known
-        record = Record(
-            number, max(newest(), self.last), datetime.now(UTC).isoformat(timespec="microseconds")
-        )
-        self._append({"batch": number, "generation": record.generation, "begun": record.begun})
-        self._records[number] = record
-        return record
+        begun = datetime.now(UTC).isoformat(timespec="microseconds")
+        return self._begin(Record(number, max(newest(), self.last), begun, plan))
 
     def begin_anew(self, number: int, generation: int) -> None:
         """Write down another generation for a batch that has begun: its own is lost."""
-        record = Record(number, generation, self._records[number].begun)
-        self._append({"batch": number, "generation": generation, "begun": record.begun})
-        self._records[number] = record
+        self._begin(replace(self._records[number], generation=generation))
 
     def finish(self, number: int, counts: Counts) -> None:
         """Write down that a batch is done; it is not run again."""
         record = self._records[number]
         if record.counts is None:
-            self._append({"batch": number, "counts": asdict(counts)})
-            self._records[number] = Record(number, record.generation, record.begun, counts)
+            done = replace(record, counts=counts)
+            *_, end = done.lines()
+            self._append(end)
+            self._records[number] = done
 
     def records(self) -> Iterator[Record]:
         """All batches that are known, in order."""
@@ -112,7 +124,21 @@ class Batches:
 
     def key(self, number: int) -> Batch:
         """The batch as others know it."""
-        return Batch(self.checkpoint, number)
+        return Batch(self.checkpoint, number, self._records[number].plan)
+
+    def _begin(self, record: Record) -> Record:
+        """Write a beginning down. Its generation is needed already while it is written."""
+        before = self._records.get(record.batch)
+        self._records[record.batch] = record
+        try:
+            (beginning,) = record.lines()
+            self._append(beginning)
+        except BaseException:
+            del self._records[record.batch]
+            if before is not None:
+                self._records[record.batch] = before
+            raise
+        return record
 
     def _read(self) -> list[dict[str, Any]]:
         """Take in the file. A last line that a crash cut short was never acted upon, and is cut off."""
@@ -126,11 +152,11 @@ class Batches:
         for line in lines:
             number = line["batch"]
             if "counts" in line:
-                record = self._records[number]
-                counts = Counts(**line["counts"])
-                self._records[number] = Record(number, record.generation, record.begun, counts)
+                self._records[number] = replace(self._records[number], counts=Counts(**line["counts"]))
             else:
-                self._records[number] = Record(number, line["generation"], line["begun"])
+                self._records[number] = Record(
+                    number, line["generation"], line["begun"], line.get("plan", "")
+                )
         return lines
 
     def _append(self, line: dict[str, Any]) -> None:
@@ -152,7 +178,4 @@ class Batches:
         self._records = {number: self._records[number] for number in newest}
         with drafted(self._path) as draft, draft.open("w") as file:
             for record in self.records():
-                line = {"batch": record.batch, "generation": record.generation, "begun": record.begun}
-                file.write(json.dumps(line) + "\n")
-                if record.counts is not None:
-                    file.write(json.dumps({"batch": record.batch, "counts": asdict(record.counts)}) + "\n")
+                file.writelines(json.dumps(line) + "\n" for line in record.lines())

@@ -41,10 +41,14 @@ def new_draft(directory: Path) -> Path:
 
 def settle(draft: Path, path: Path) -> None:
     """Give a finished draft its name: both are safe then, whatever happens to the machine."""
-    with draft.open("rb") as file:
-        os.fsync(file.fileno())
+    sync(draft)
     draft.rename(path)
-    handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are safe."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

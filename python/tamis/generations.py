@@ -18,6 +18,7 @@ from tamis.engine import Index, check
 from tamis.errors import IndexError, QueryError, StoreError, TamisError
 from tamis.files import Lock, told
 from tamis.manifest import File, Manifest, kernel_files, renumber
+from tamis.numbered import Subscriptions
 from tamis.store import Store
 
 log = logging.getLogger(__name__)
@@ -99,6 +100,7 @@ class Publisher:
             if self._published(before, made.manifest.number):
                 self._tidy(made.manifest.number, self._version, changes.version)
                 self._base, self._version = made, changes.version
+                self._last = max(self._last, made.manifest.number)
                 return made.manifest.number
 
     def has(self, number: int) -> bool:
@@ -106,6 +108,7 @@ class Publisher:
         try:
             self.store.manifest(number)
             Index.open(self.store.fetch(number, self._directory), number)
+            Subscriptions.open(self._directory, number)
         except (IndexError, StoreError) as error:
             if not _is_lost(error):
                 raise
@@ -113,26 +116,33 @@ class Publisher:
             return False
         return True
 
+    def forget(self) -> None:
+        """Look at the store again before the next generation is made: it may have lost what it had."""
+        self._base = None
+
     def _opened(self) -> _Base | None:
         """The newest generation, of the directory or of the store; None if there is none."""
         ours, theirs = Store(self._directory).newest(), self.store.newest()
-        if theirs is not None and (ours is None or theirs >= ours):
-            self.store.fetch(theirs, self._directory)
-            ours = theirs
-        elif ours is not None:
-            # Made, but not published: whoever made it was stopped in between.
-            self.store.publish(self._directory, ours)
-        if ours is None:
+        newest = max((number for number in (ours, theirs) if number is not None), default=None)
+        if newest is None:
             return None
-        manifest = Manifest.read(self._directory, ours)
         try:
-            base = _Base(manifest, Index.open(self._directory, ours))
-        except IndexError as error:
+            if newest == theirs:
+                self.store.fetch(newest, self._directory)
+            else:
+                # Made, but not published: whoever made it was stopped in between.
+                self.store.publish(self._directory, newest)
+            manifest = Manifest.read(self._directory, newest)
+            Subscriptions.open(self._directory, newest)
+            base = _Base(manifest, Index.open(self._directory, newest))
+        except (IndexError, StoreError) as error:
             if not _is_lost(error):
                 raise
             # The catalog has all that it takes.
-            log.warning("generation %d cannot be opened, all is compiled anew: %s", ours, error)
-            self._unreadable = ours
+            log.warning("generation %d cannot be opened, all is compiled anew: %s", newest, error)
+            Store(self._directory).purge()
+            self._unreadable = newest
+            self._last = max(self._last, newest)
             return None
         self._version = manifest.version
         return base

@@ -256,6 +256,7 @@ def _settings(told: Mapping[str, Any], folder: Path) -> Settings:
         state=(folder / settings.state).absolute(),
         catalog=_catalog(settings.catalog, folder),
         store=_url(settings.store, folder),
+        cache=_url(settings.cache, folder),
         dead_letters=_url(settings.dead_letters, folder) or "",
     )
 

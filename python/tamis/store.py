@@ -4,8 +4,9 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,10 @@ class Store:
                     there._take(self, number, text)
         return there.directory
 
+    def cache_in(self, folder: str | os.PathLike[str]) -> Path:
+        """The cache of this store in a folder where others may have theirs: numbers are a store's own."""
+        return Path(folder) / blake2b(self.url.encode(), digest_size=8).hexdigest()
+
     def sweep(self, keep: Iterable[int], *, young: float = YOUNG) -> list[str]:
         """Remove generations but those to keep and the newest, with their files; what was removed.
 
@@ -98,10 +103,8 @@ class Store:
             found = self._list()
             numbers = set(self._numbers(found))
             kept = numbers & {*keep, max(numbers, default=0)}
-            needed = {
-                name for number in kept for name in (Manifest.name(number), *self.manifest(number).files)
-            }
-            dropped = {name for number in numbers - kept for name in self.manifest(number).files}
+            needed = {name for number in kept for name in (Manifest.name(number), *self._files_of(number))}
+            dropped = {name for number in numbers - kept for name in self._files_of(number)}
             gone = [Manifest.name(number) for number in sorted(numbers - kept)]
             limit = time.time() - young
             for name, (_, changed) in sorted(found.items()):
@@ -112,6 +115,39 @@ class Store:
             for name in gone:
                 self._delete(name)
             return gone
+
+    def purge(self) -> list[str]:
+        """Remove generations of a directory that are not whole, and files that none names; what was removed.
+
+        Names are made of content: what is broken under a name would be taken for what belongs there.
+        """
+        with self._locked(), told(self.url):
+            found = self._list()
+            whole: set[str] = set()
+            for number in self._numbers(found):
+                files = self._files_of(number)
+                if files and all(self._is_whole(name, file) for name, file in files.items()):
+                    whole |= {Manifest.name(number), *files}
+            gone = [name for name in found if name not in whole and not name.endswith(".lock")]
+            for name in gone:
+                self._delete(name)
+            return gone
+
+    def _files_of(self, number: int) -> Mapping[str, File]:
+        """The files of a generation; none if it cannot be told."""
+        try:
+            return self.manifest(number).files
+        except StoreError as error:
+            if error.code != "store-damaged":
+                raise
+            return {}
+
+    def _is_whole(self, name: str, file: File) -> bool:
+        assert self.directory is not None
+        try:
+            return File.of(self.directory / name) == file
+        except FileNotFoundError:
+            return False
 
     def _take(self, source: "Store", number: int, text: bytes) -> None:
         """Have a generation of another store here too."""

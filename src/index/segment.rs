@@ -1,6 +1,7 @@
 //! A frozen, compiled set of queries: flat arrays in memory or in a mapped file.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -119,9 +120,9 @@ pub fn name(bytes: &[u8]) -> String {
 }
 
 fn map(path: &Path) -> Result<Mmap, IndexError> {
-    let unreadable = |error: std::io::Error| IndexError {
-        code: "segment-unreadable",
-        reason: format!("{}: {error}", path.display()),
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => damaged(path),
+        _ => IndexError { code: "segment-unreadable", reason: format!("{}: {error}", path.display()) },
     };
     let file = File::open(path).map_err(unreadable)?;
     // SAFETY: segment files are written once under a name that is their content's hash, then only

@@ -100,7 +100,7 @@ fn open_part(directory: &Path, name: &str, removed: &str, known: &[Part]) -> Res
     let mut part = Part::new(segment);
     if removed != "-" {
         let path = directory.join(format!("{removed}.removed"));
-        let bytes = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
+        let bytes = fs::read(&path).map_err(|error| lost(&path, &error))?;
         let (words, rest) = bytes.as_chunks::<4>();
         let places: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let whole = rest.is_empty() && segment::name(&bytes) == removed;
@@ -132,7 +132,7 @@ fn manifest_path(directory: &Path, number: u64) -> PathBuf {
 
 fn read(directory: &Path, number: u64) -> Result<String, IndexError> {
     let path = manifest_path(directory, number);
-    fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))
+    fs::read_to_string(&path).map_err(|error| lost(&path, &error))
 }
 
 /// The name of a file with the places removed from a part, written if there are any.
@@ -189,6 +189,14 @@ fn unwritable(path: &Path, error: &io::Error) -> IndexError {
 
 fn unreadable(path: &Path, error: &io::Error) -> IndexError {
     IndexError { code: "snapshot-unreadable", reason: format!("{}: {error}", path.display()) }
+}
+
+/// A file that belongs to a snapshot and cannot be read: without it the snapshot is not whole.
+fn lost(path: &Path, error: &io::Error) -> IndexError {
+    match error.kind() {
+        io::ErrorKind::NotFound => damaged(path),
+        _ => unreadable(path, error),
+    }
 }
 
 fn damaged(path: &Path) -> IndexError {

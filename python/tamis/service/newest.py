@@ -42,7 +42,8 @@ class Newest:
         if number is None:
             return None
         if self._opened is None or self._opened.number != number:
-            directory = self._store.fetch(number, self._cache)
+            cache = None if self._cache is None else self._store.cache_in(self._cache)
+            directory = self._store.fetch(number, cache)
             index = Index.open(directory, number)
             self._opened = Opened(number, index, Subscriptions.open(directory, number))
         return self._opened

@@ -70,9 +70,11 @@ def local_directory(generation: Generation) -> Path:
     """
     if not generation.stored:
         return Path(generation.directory)
-    cache = os.environ.get(CACHE_VARIABLE) or generation.cache
-    directory = Store(generation.directory).fetch(generation.number, cache)
-    if cache is not None:
-        # A batch that is run again may need the generation before; who has mapped a file keeps it.
-        Store(cache).sweep([generation.number - 1, generation.number])
+    store = Store(generation.directory)
+    folder = os.environ.get(CACHE_VARIABLE) or generation.cache
+    if folder is None:
+        return store.fetch(generation.number)
+    directory = store.fetch(generation.number, store.cache_in(folder))
+    # A batch that is run again may need the generation before; who has mapped a file keeps it.
+    Store(directory).sweep([generation.number - 1, generation.number])
     return directory

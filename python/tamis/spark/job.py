@@ -15,11 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tamis.batches import Batches
+from tamis.batches import Batches, all_batches
 from tamis.catalog import Catalog
 from tamis.connectors.directory import DirectorySource
 from tamis.dtd_file import read_schema
-from tamis.errors import CatalogError, TamisError
+from tamis.errors import CatalogError, StoreError, TamisError
 from tamis.files import Lock
 from tamis.generations import Publisher
 from tamis.model import Generation
@@ -27,6 +27,7 @@ from tamis.settings import Settings, Source
 from tamis.spark.inbox import read_inbox
 from tamis.spark.kafka import read_kafka
 from tamis.spark.pipeline import Pipeline
+from tamis.spark.plan import plan_of
 from tamis.spark.session import session
 from tamis.spark.sinks import burial, sinks, sweep
 from tamis.spark.trouble import UNKNOWN, clear
@@ -41,7 +42,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 IDLE = "Waiting for"
 """How Spark's word on a query begins that has asked its source and found nothing new."""
 
-UNREACHABLE = "catalog-unreachable"
+UNREACHABLE = ("catalog-unreachable", "store-unreachable")
+"""What a job that starts waits for."""
 
 TICK = 0.1
 """How often queries are looked after, in seconds."""
@@ -92,13 +94,13 @@ class Job:
             self._stop()
 
     def _started(self, until: Callable[[], bool]) -> bool:
-        """Start, and wait for the catalog while it cannot be reached; false if `until` came first."""
+        """Start, and wait for what cannot be reached; false if `until` came first."""
         pause = FIRST_PAUSE
         while not until():
             try:
                 self._start()
-            except CatalogError as error:
-                if error.code != UNREACHABLE:
+            except (CatalogError, StoreError) as error:
+                if error.code not in UNREACHABLE:
                     raise
                 self._stack.close()
                 log.error("%s; tried again in %.0f s", error, pause)
@@ -131,7 +133,7 @@ class Job:
         # Before anything is swept: what earlier runs have begun still needs its generations.
         known = [self._batches(stream) for stream in self._streams if self._metadata(stream).exists()]
         self._sweep_sinks()
-        last = max((batches.last for batches in known), default=-1)
+        last = max((batches.last for batches in all_batches(self._settings.state / "batches")), default=-1)
         self._publisher = Publisher(catalog, self._store, self._working_directory(), last)
         self._stack.callback(self._publisher.close)
         self._generation = -1
@@ -171,11 +173,18 @@ class Job:
             return number
 
     def _begin_anew(self, batches: Batches, newest: int) -> None:
-        """Match what was begun with a generation that is lost against the newest: better than never."""
+        """Match what was begun with a generation that is lost against the newest: else it never would be."""
         for record in batches.unfinished():
             if not self._publisher.has(record.generation):
                 log.warning("batch %d is matched against generation %d instead", record.batch, newest)
                 batches.begin_anew(record.batch, newest)
+
+    def _look_for_generations(self, batches: Batches) -> None:
+        """What made a source fail may be that the store has lost what its batch needs."""
+        with self._publishing:
+            if not self._publisher.has(self._generation):
+                self._publisher.forget()
+        self._begin_anew(batches, self._newest())
 
     def _sweep(self, number: int) -> None:
         """Let go of generations that no unfinished batch needs."""
@@ -207,6 +216,8 @@ class Job:
             self._board.recovered(stream.source.name)
         elif query is None and now >= stream.due:
             try:
+                if stream.failing and stream.batches is not None:
+                    self._look_for_generations(stream.batches)
                 stream.query = self._query(stream)
             except (PySparkException, TamisError, OSError) as error:
                 self._failed(stream, error)
@@ -250,7 +261,8 @@ class Job:
             self._board.began(stream.source.name)
             started, clock = datetime.now(UTC), time.monotonic()
             try:
-                record, counts = stream.pipeline.run(rows, number, self._batches(stream))
+                plan = plan_of(self._settings.checkpoint(stream.source.name), number)
+                record, counts = stream.pipeline.run(rows, number, plan, self._batches(stream))
             except Exception as error:
                 stream.error = self._cause(stream, error)
                 # Spark need not tell it again with all that led to it.

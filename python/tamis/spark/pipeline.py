@@ -52,9 +52,9 @@ class Pipeline:
     schema: Schema | None = None
     """What the source's messages are expected to conform to."""
 
-    def run(self, envelopes: DataFrame, number: int, batches: Batches) -> tuple[Record, Counts]:
+    def run(self, envelopes: DataFrame, number: int, plan: str, batches: Batches) -> tuple[Record, Counts]:
         """One batch."""
-        record = batches.begin(number, self.newest)
+        record = batches.begin(number, self.newest, plan)
         if record.counts is not None:
             return record, record.counts
         batch = batches.key(number)
