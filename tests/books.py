@@ -80,7 +80,7 @@ class Books:
             self.subscribe(name, test, transforms=self.random.random() < 0.5)
 
     def note(self) -> None:
-        version = self.catalog.version
+        version = self.catalog.version.count
         self.at[version] = dict(self.active)
         self.noted[version] = datetime.now(UTC)
 

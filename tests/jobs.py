@@ -106,7 +106,7 @@ class Folder:
             number = Manifest.number_in(path.name)
             if number is not None and number not in self.versions:
                 try:
-                    self.versions[number] = json.loads(path.read_bytes())["version"]
+                    self.versions[number] = json.loads(path.read_bytes())["version"]["count"]
                     self.published[number] = datetime.now(UTC)
                 except (FileNotFoundError, ValueError):
                     continue

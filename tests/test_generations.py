@@ -1,5 +1,6 @@
 """From the catalog to generations: what each shows, what is shipped, and what survives."""
 
+import json
 import logging
 import random
 import shutil
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from generations import active, shown, unexpected
+from generations import active, backup, shown, unexpected, version_of
 from tamis import generations
 from tamis.catalog import Catalog
 from tamis.errors import StoreError
@@ -171,7 +172,7 @@ def test_a_compacted_catalog_starts_from_nothing(catalog: Catalog, tmp_path: Pat
     with Publisher(catalog, store, tmp_path / "work") as publisher:
         first = publisher.refresh()
         catalog.remove("x")
-        catalog.compact(catalog.version)
+        catalog.compact(catalog.version.count)
         second = publisher.refresh()
         assert second > first
         assert shown(store, second, tmp_path / "cache") == active(catalog)
@@ -186,10 +187,9 @@ def test_only_so_much_of_the_log_is_kept(
             put(catalog, f"s{number}")
             catalog.remove(f"s{number}")
             publisher.refresh()
-    with catalog.changes(8) as changes:
-        assert changes.since is None
-    with catalog.changes(9) as changes:
-        assert changes.since == 9
+    assert version_of(catalog, 8).mark == ""
+    with catalog.changes(version_of(catalog, 9)) as changes:
+        assert changes.since is not None
 
 
 def test_one_publisher_for_a_directory(catalog: Catalog, tmp_path: Path) -> None:
@@ -365,3 +365,92 @@ def test_stores_have_caches_of_their_own(tmp_path: Path) -> None:
     one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
     assert one.cache_in(tmp_path) != two.cache_in(tmp_path)
     assert one.cache_in(tmp_path) == Store(tmp_path / "one").cache_in(tmp_path)
+
+
+def test_a_restored_catalog_is_compiled_anew(
+    catalog: Catalog, publisher: Publisher, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Versions and numbers are given out again: what the store shows of them is somebody else's."""
+    put(catalog, "s0", tenant="t")
+    restore = backup(catalog)
+    for id in ("old0", "old1", "old2"):
+        put(catalog, id, tenant="t")
+        last = publisher.refresh()
+    restore()
+    put(catalog, "new0", "new1", "new2", "new3", "new4")
+    with caplog.at_level(logging.WARNING):
+        number = publisher.refresh()
+        assert caplog.text.count("compiled anew") == 1
+        assert number == last + 1
+        assert shown(publisher.store, number, tmp_path / "cache") == active(catalog)
+        # And on from there as ever.
+        assert publisher.refresh() == number
+        put(catalog, "new5")
+        number = publisher.refresh()
+        assert caplog.text.count("compiled anew") == 1
+    assert shown(publisher.store, number, tmp_path / "cache") == active(catalog)
+
+
+@pytest.mark.parametrize("since", [0, 1, 3])
+@pytest.mark.parametrize("place", ["store", "work"])
+def test_no_tenant_gets_what_is_anothers_after_a_restore(
+    catalog: Catalog, tmp_path: Path, place: str, since: int
+) -> None:
+    """The catalog is then before the version that the store shows, at it, or after it."""
+    store = Store(tmp_path / place)
+    put(catalog, "s0", tenant="t")
+    restore = backup(catalog)
+    given = (NewSubscription("al", "/a", f"old{number}", "t") for number in range(8_000))
+    assert catalog.import_(enumerate(given), unexpected).added == 8_000
+    with Publisher(catalog, store, tmp_path / "work") as publisher:
+        last = publisher.refresh()
+    assert catalog.version.count == 2
+    restore()
+    put(catalog, *(f"new{number}" for number in range(since)))
+    with Publisher(catalog, store, tmp_path / "work") as publisher:
+        number = publisher.refresh()
+        assert number == last + 1
+        assert publisher.refresh() == number
+    expected = active(catalog)
+    assert sorted(tenant for tenant, *_ in expected.values()) == [""] * since + ["t"]
+    assert shown(store, number, tmp_path / "cache") == expected
+    index = tamis.Index.open(tmp_path / "cache", number)
+    assert index.match(b"<a/>") == [catalog.get(f"new{number}").number for number in range(since)]
+
+
+def test_a_version_that_made_no_generation_is_told_from_a_restored_one(
+    catalog: Catalog, publisher: Publisher, tmp_path: Path
+) -> None:
+    put(catalog, "x")
+    number = publisher.refresh()
+    restore = backup(catalog)
+    catalog.put_prefixes(PrefixMap("m", {}))
+    assert publisher.refresh() == number
+    restore()
+    put(catalog, "y")
+    number = publisher.refresh()
+    assert shown(publisher.store, number, tmp_path / "cache") == active(catalog)
+
+
+@pytest.mark.parametrize("place", ["store", "work"])
+def test_a_manifest_without_a_mark_is_gone_on_from_nothing(
+    catalog: Catalog, tmp_path: Path, place: str
+) -> None:
+    """As an older tamis wrote it: it can be read, and all is compiled anew once."""
+    store = Store(tmp_path / place)
+    put(catalog, "x", "y")
+    with Publisher(catalog, store, tmp_path / "work") as publisher:
+        old = publisher.refresh()
+    for path in tmp_path.rglob(Manifest.name(old)):
+        value = json.loads(path.read_bytes())
+        value |= {"format": 1, "version": value["version"]["count"]}
+        path.unlink()
+        path.write_text(json.dumps(value))
+    assert store.manifest(old).version.count == 2
+    assert shown(store, old, tmp_path / "cache") == active(catalog)
+    with Publisher(catalog, store, tmp_path / "work") as publisher:
+        number = publisher.refresh()
+        assert number == old + 1
+    assert shown(store, number, tmp_path / "cache") == active(catalog)
+    with Publisher(catalog, store, tmp_path / "work") as publisher:
+        assert publisher.refresh() == number

@@ -11,6 +11,7 @@ from tamis.errors import StoreError
 from tamis.manifest import File, Manifest, kernel_files
 from tamis.numbered import Subscriptions
 from tamis.store import Store
+from tamis.version import Version
 
 MESSAGE = b"<a><b x='1'/><b x='2'/></a>"
 
@@ -36,7 +37,7 @@ def make(directory: Path, index: tamis.Index, before: Manifest | None, *numbers:
     subscriptions, removed = numbered.update(directory, before, [], [rows(*numbers)])
     names = [*kernel_files(directory, made), *subscriptions]
     files = {name: File.of(directory / name) for name in names}
-    manifest = Manifest(made, "catalog", made, subscriptions, removed, files)
+    manifest = Manifest(made, "catalog", Version(made, "mark"), subscriptions, removed, files)
     manifest.write(directory)
     return manifest
 
@@ -178,7 +179,7 @@ def test_a_manifest_of_a_newer_tamis_is_refused(tmp_path: Path) -> None:
     number = make(tmp_path, tamis.Index(), None, 1).number
     path = tmp_path / Manifest.name(number)
     text = path.read_text()
-    newer = text.replace('"format": 1', '"format": 2')
+    newer = text.replace('"format": 2', '"format": 3')
     for changed, code in ((newer, "store-newer"), (text[:-9], "store-damaged")):
         path.write_text(changed)
         with pytest.raises(StoreError) as caught:
@@ -195,7 +196,7 @@ def test_files_of_subscriptions_stay_few_and_lose_what_is_gone(tmp_path: Path) -
         removed = [number for number in live if number % 7 == step % 7]
         names, gone = numbered.update(tmp_path, manifest, removed, [rows(*added)])
         live = (live - set(removed)) | set(added)
-        manifest = Manifest(step, "catalog", step, names, gone, {})
+        manifest = Manifest(step, "catalog", Version(step, "mark"), names, gone, {})
         manifest.write(tmp_path)
         most = max(most, len(names))
         found = Subscriptions.open(tmp_path, step).look_up(pa.array(sorted(live), pa.uint64()))

@@ -20,6 +20,7 @@ from tamis.files import Lock, told
 from tamis.manifest import File, Manifest, kernel_files, renumber
 from tamis.numbered import Subscriptions
 from tamis.store import Store
+from tamis.version import Version
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class Publisher:
         self._base: _Base | None = None
         self._unreadable = -1
         """The newest generation, where it cannot be gone on from."""
-        self._version = -1
+        self._version: Version | None = None
         """The catalog's version that the base shows; later than its manifest's if nothing mattered."""
 
     def close(self) -> None:
@@ -150,13 +151,14 @@ class Publisher:
     @contextmanager
     def _changes(self) -> Iterator[Changes]:
         """What leads from the base to the catalog as it is."""
-        if self._base is not None:
-            with self._catalog.changes(self._version) as changes:
-                if changes.catalog == self._base.manifest.catalog:
-                    yield changes
-                    return
-            log.warning("the store has generations of another catalog; all is compiled anew")
-        with self._catalog.changes(None) as changes:
+        since = None if self._base is None else self._version
+        with self._catalog.changes(since) as changes:
+            if since is not None and changes.since is None:
+                log.warning(
+                    "the catalog does not know version %d as the store has it: it is another one, was "
+                    "restored, or has forgotten; all is compiled anew",
+                    since.count,
+                )
             yield changes
 
     def _made(self, changes: Changes) -> _Base:
@@ -198,12 +200,13 @@ class Publisher:
         self.store.publish(self._directory, number)
         return True
 
-    def _tidy(self, number: int, before: int, version: int) -> None:
+    def _tidy(self, number: int, before: Version | None, version: Version) -> None:
         """Keep no more than is needed to go on; of the catalog's log, now and then."""
         if self.store.directory != self._directory:
             Store(self._directory).sweep([number], young=0)
-        if version // KEPT_VERSIONS > max(before, 0) // KEPT_VERSIONS:
-            self._catalog.compact(version - KEPT_VERSIONS)
+        passed = 0 if before is None else before.count
+        if version.count // KEPT_VERSIONS > passed // KEPT_VERSIONS:
+            self._catalog.compact(version.count - KEPT_VERSIONS)
 
 
 def _is_lost(error: TamisError) -> bool:

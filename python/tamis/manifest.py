@@ -17,8 +17,9 @@ from pathlib import Path
 
 from tamis.errors import StoreError
 from tamis.files import drafted
+from tamis.version import Version
 
-FORMAT = 1
+FORMAT = 2
 """Changes with the meaning of the JSON."""
 
 _NAME = re.compile(r"generation-(\d+)\.json")
@@ -46,7 +47,7 @@ class Manifest:
     number: int
     catalog: str
     """The identity of the catalog that it was made from."""
-    version: int
+    version: Version
     """The catalog's version that it shows."""
     subscriptions: tuple[str, ...]
     """The files with its subscriptions by number, the largest first."""
@@ -76,10 +77,16 @@ class Manifest:
         """What a JSON says."""
         try:
             value = json.loads(text)
-            if value.pop("format") != FORMAT:
+            written = value.pop("format")
+            if written > FORMAT:
                 raise StoreError("store-newer", f"{name} was written by a newer tamis; use that one")
+            if written == 1:
+                # Before versions had marks: it is nobody's.
+                value["version"] = {"count": value["version"], "mark": ""}
+            version = Version(**value.pop("version"))
             files = {file: File(**known) for file, known in value.pop("files").items()}
-            return Manifest(**value | {"subscriptions": tuple(value["subscriptions"])}, files=files)
+            subscriptions = tuple(value.pop("subscriptions"))
+            return Manifest(**value, version=version, subscriptions=subscriptions, files=files)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError("store-damaged", f"{name} is no manifest of a generation") from error
 

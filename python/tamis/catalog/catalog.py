@@ -23,6 +23,7 @@ from tamis.catalog.webhooks import Webhooks
 from tamis.errors import CatalogError
 from tamis.subscription import Imported, Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
 from tamis.subscription_lines import Line
+from tamis.version import Version
 
 PAGE = 1_000
 """So many subscriptions are held at once by an export."""
@@ -249,20 +250,21 @@ class Catalog:
     # Following it.
 
     @property
-    def version(self) -> int:
-        """How often the catalog was changed."""
+    def version(self) -> Version:
+        """How far the catalog is; every change makes a new one."""
         return self._database.read(identity_and_version)[1]
 
     @contextmanager
-    def changes(self, since: int | None) -> Iterator[Changes]:
+    def changes(self, since: Version | None) -> Iterator[Changes]:
         """What changed since a version: to be read while the context lasts.
 
         From nothing, all active subscriptions are additions. So it is too for a version that the
-        log no longer reaches back to, or that there never was: then `Changes.since` is None.
+        log no longer reaches back to, or that is none of this catalog, as it may be after a backup
+        was restored: then `Changes.since` is None.
         """
         with self._database.reading() as connection:
             yield changes_since(connection, since)
 
-    def compact(self, version: int) -> None:
+    def compact(self, count: int) -> None:
         """Forget how to get from versions before this one to the newest, other than from nothing."""
-        self._database.compact(version)
+        self._database.compact(count)

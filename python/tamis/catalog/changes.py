@@ -8,8 +8,9 @@ import pyarrow as pa
 from sqlalchemy import Connection, and_, case, select
 
 from tamis.catalog.database import identity_and_version
-from tamis.catalog.schema import prefix_maps, removals, subscriptions
+from tamis.catalog.schema import prefix_maps, removals, subscriptions, versions
 from tamis.subscription import State
+from tamis.version import Version
 
 ROWS = 50_000
 """Rows of one record batch."""
@@ -38,9 +39,9 @@ class Changes:
 
     catalog: str
     """The identity of the catalog."""
-    version: int
+    version: Version
     """The version that the changes lead to."""
-    since: int | None
+    since: Version | None
     """The version that they start from; None if it is nothing."""
     removed: Sequence[int]
     """Numbers that match no more; not all of them need have been there."""
@@ -48,19 +49,24 @@ class Changes:
     """Batches of `ADDED`, in the order they came."""
 
 
-def changes_since(connection: Connection, since: int | None) -> Changes:
+def changes_since(connection: Connection, since: Version | None) -> Changes:
     """The changes since a version, or from nothing if nobody remembers."""
-    identity, version, compacted = identity_and_version(connection)
-    if since is not None and not compacted <= since <= version:
+    identity, version = identity_and_version(connection)
+    if since is not None and since.mark != _mark(connection, since.count):
         since = None
     removed: list[int] = []
-    if since is not None and since < version:
-        logged = select(removals.c.number).distinct().where(removals.c.version > since)
+    if since is not None and since != version:
+        logged = select(removals.c.number).distinct().where(removals.c.version > since.count)
         removed = list(connection.execute(logged.order_by(removals.c.number)).scalars())
     return Changes(identity, version, since, removed, _added(connection, since))
 
 
-def _added(connection: Connection, since: int | None) -> Iterator[pa.RecordBatch]:
+def _mark(connection: Connection, count: int) -> str | None:
+    """The mark of a version; None if it is forgotten, or never was."""
+    return connection.execute(select(versions.c.mark).where(versions.c.version == count)).scalar()
+
+
+def _added(connection: Connection, since: Version | None) -> Iterator[pa.RecordBatch]:
     table = subscriptions.c
     shared = and_(prefix_maps.c.tenant == table.tenant, prefix_maps.c.name == table.prefix_map)
     prefixes = case((table.prefix_map.is_(None), table.prefixes), else_=prefix_maps.c.prefixes)
@@ -74,7 +80,7 @@ def _added(connection: Connection, since: int | None) -> Iterator[pa.RecordBatch
         active = active.order_by(table.number)
     else:
         # In the order of the index: SQLite would read all rows rather than sort a few.
-        active = active.where(table.version > since).order_by(table.version, table.number)
+        active = active.where(table.version > since.count).order_by(table.version, table.number)
     streamed = connection.execution_options(stream_results=True).execute(active)
     for rows in streamed.yield_per(ROWS).partitions():
         yield _batch(rows)

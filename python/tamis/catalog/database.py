@@ -1,5 +1,6 @@
 """The database of a catalog: opened by URL, migrated, read and written in transactions."""
 
+import secrets
 import sqlite3
 import threading
 import time
@@ -9,12 +10,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, select, text, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from tamis.catalog import schema
 from tamis.errors import CatalogError
+from tamis.version import Version
 
 Result = TypeVar("Result")
 
@@ -88,7 +101,10 @@ class Database:
                     result = work(writing)
                     if writing.number != number:
                         connection.execute(update(schema.catalog).values(number=writing.number))
-                    if not writing.changed:
+                    if writing.changed:
+                        made = {"version": version, "mark": secrets.token_hex(8)}
+                        connection.execute(insert(schema.versions), [made])
+                    else:
                         transaction.rollback()
                 return result
 
@@ -126,15 +142,14 @@ class Database:
         with self._told(), connection, connection.begin():
             yield connection
 
-    def compact(self, version: int) -> None:
-        """Forget removals up to a version."""
+    def compact(self, count: int) -> None:
+        """Forget the versions before one that is remembered, and what was removed up to it."""
 
         def work(connection: Connection) -> None:
-            row = schema.catalog.c
-            older = update(schema.catalog).where(row.compacted < version, row.version >= version)
-            if connection.execute(older.values(compacted=version)).rowcount:
-                removals = schema.removals
-                connection.execute(removals.delete().where(removals.c.version <= version))
+            versions, removals = schema.versions, schema.removals
+            if connection.execute(select(versions).where(versions.c.version == count)).first() is not None:
+                connection.execute(removals.delete().where(removals.c.version <= count))
+                connection.execute(versions.delete().where(versions.c.version < count))
 
         self.write_aside(work)
 
@@ -252,11 +267,14 @@ def _schema_of(connection: Connection) -> str | None:
     return found
 
 
-def identity_and_version(connection: Connection) -> tuple[str, int, int]:
-    """Which catalog this is, how far it is, and up to where removals are forgotten."""
-    row = schema.catalog.c
-    identity, version, compacted = connection.execute(select(row.identity, row.version, row.compacted)).one()
-    return identity, version, compacted
+def identity_and_version(connection: Connection) -> tuple[str, Version]:
+    """Which catalog this is, and how far it is."""
+    row, versions = schema.catalog.c, schema.versions
+    newest = select(row.identity, row.version, versions.c.mark).join(
+        versions, versions.c.version == row.version
+    )
+    identity, count, mark = connection.execute(newest).one()
+    return identity, Version(count, mark)
 
 
 def _transient(error: DBAPIError) -> bool:

@@ -14,7 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-NEWEST = "0003"
+NEWEST = "0004"
 """The migration that makes this schema; a test compares both."""
 
 LONGEST_NAME = 255
@@ -34,7 +34,14 @@ catalog = Table(
     Column("identity", String(32), nullable=False),
     Column("version", BigInteger, nullable=False),
     Column("number", BigInteger, nullable=False),  # the last one given to a subscription
-    Column("compacted", BigInteger, nullable=False),  # removals up to this version are forgotten
+)
+
+# The versions that changes can be asked for since: the newest, and those before that are not forgotten.
+versions = Table(
+    "versions",
+    metadata,
+    Column("version", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("mark", String(16), nullable=False),
 )
 
 prefix_maps = Table(
