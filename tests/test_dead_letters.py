@@ -157,7 +157,8 @@ def entered() -> dict[str, bytes]:
     """What the inbox gives, as a job would read it."""
     source = DirectorySource("inbox", "", Path("inbox").absolute(), after="keep")
     inbox = Inbox(source, 1)
-    start, end = inbox.first(), inbox.look()
+    start = inbox.first()
+    end = inbox.look(start)
     stop = inbox.advance_fully(start, end)
     rows = [
         row

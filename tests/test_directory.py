@@ -27,7 +27,7 @@ def batches(
     inbox = Inbox(source, tasks=2)
     here = start or inbox.first()
     given = []
-    while (end := inbox.advance(here, inbox.look())) != here:
+    while (end := inbox.advance(here, inbox.look(here))) != here:
         tasks = inbox.pieces(Offset.from_json(here.to_json()), Offset.from_json(end.to_json()))
         rows = [row for task in tasks for batch in envelopes(source, task) for row in batch.to_pylist()]
         given.append(rows)
@@ -168,8 +168,8 @@ def test_a_large_file_is_spread_over_batches(
 
     # Whoever starts in the middle, in another process, plans the same.
     inbox = Inbox(source, tasks=2)
-    first = inbox.advance(Offset(0), inbox.look())
-    second = inbox.advance(first, inbox.look())
+    first = inbox.advance(Offset(0), inbox.look(Offset(0)))
+    second = inbox.advance(first, inbox.look(first))
     again = Inbox(source, tasks=3).pieces(first, second)
     replayed = [row for task in again for batch in envelopes(source, task) for row in batch.to_pylist()]
     assert sorted(row["id"] for row in replayed) == sorted(row["id"] for row in given[1])
@@ -187,7 +187,7 @@ def test_a_batch_takes_so_many_files_and_bytes(source: DirectorySource) -> None:
     # At least one, however large.
     assert [len(batch) for batch in batches(replace(source, max_bytes=1))[0]] == [1] * 10
     inbox = Inbox(replace(source, max_files=4), tasks=2)
-    assert inbox.advance_fully(Offset(0), inbox.look()) == Offset(10)
+    assert inbox.advance_fully(Offset(0), inbox.look(Offset(0))) == Offset(10)
 
 
 def test_pieces_are_shared_evenly(source: DirectorySource) -> None:
@@ -197,7 +197,7 @@ def test_pieces_are_shared_evenly(source: DirectorySource) -> None:
     for number in range(200):
         drop(source.path, f"{number}.xml", b"<all><rec/></all>")
     inbox = Inbox(source, tasks=2)
-    end = inbox.advance(Offset(0), inbox.look())
+    end = inbox.advance(Offset(0), inbox.look(Offset(0)))
     assert end == Offset(201)
     one, other = (sum(piece.size for piece in task) for task in inbox.pieces(Offset(0), end))
     assert abs(one - other) < 1 << 20
@@ -217,7 +217,7 @@ def test_a_file_that_vanishes_or_is_replaced(source: DirectorySource) -> None:
     drop(source.path, "b.xml", b"<b/>")
     drop(source.path, "c.xml", b"<c/>")
     inbox = Inbox(source, tasks=1)
-    end = inbox.advance(Offset(0), inbox.look())
+    end = inbox.advance(Offset(0), inbox.look(Offset(0)))
     (source.path / "a.xml").unlink()
     drop(source.path, "b.xml", b"<b>new</b>")
     (task,) = inbox.pieces(Offset(0), end)
@@ -237,7 +237,7 @@ def test_a_file_vanishes_before_it_is_planned(source: DirectorySource) -> None:
     drop(source.path, "a.xml", b"<rec/>")
     drop(source.path, "b.xml", b"<rec/>")
     inbox = Inbox(source, tasks=1)
-    seen = inbox.look()
+    seen = inbox.look(Offset(0))
     (source.path / "a.xml").unlink()
     end = inbox.advance(Offset(0), seen)
     assert end == Offset(2)
@@ -250,7 +250,7 @@ def test_an_inbox_that_is_taken_away(source: DirectorySource) -> None:
     inbox = Inbox(source, tasks=1)
     source.path.rmdir()
     with pytest.raises(SourceError, match="cannot be listed"):
-        inbox.look()
+        inbox.look(Offset(0))
 
 
 @pytest.mark.parametrize("after", ["move", "delete", "keep"])
@@ -259,16 +259,16 @@ def test_what_becomes_of_files(source: DirectorySource, after: Any) -> None:
     drop(source.path, "a.xml", b"<a/>")
     drop(source.path, "b.xml", b"<b/>")
     inbox = Inbox(source, tasks=1)
-    seen = inbox.look()
+    seen = inbox.look(Offset(0))
     inbox.commit(Offset(1))
     inbox.commit(Offset(1))
     left = sorted(path.name for path in source.path.iterdir())
     assert left == (["a.xml", "b.xml"] if after == "keep" else ["b.xml"])
     assert [path.name for path in source.done.glob("*")] == (["a.xml"] if after == "move" else [])
     # Nothing comes back, now or in another process; a new query begins with what is left.
-    assert inbox.look() == seen
+    assert inbox.look(Offset(0)) == seen
     again = Inbox(source, tasks=1)
-    assert again.look() == seen
+    assert again.look(Offset(0)) == seen
     assert again.first() == Offset(1)
     # A batch that another query still has to read finds a file where it was moved.
     if after == "move":
@@ -280,6 +280,43 @@ def test_what_becomes_of_files(source: DirectorySource, after: Any) -> None:
         assert [row["id"] for batch in given for row in batch] == ["a.xml~2"]
         inbox.commit(Offset(3))
         assert sorted(path.name for path in source.done.glob("*")) == ["a.xml~2", "b.xml"]
+
+
+@pytest.mark.parametrize("after", ["move", "delete", "keep"])
+def test_a_ledger_that_is_older_than_the_checkpoint(source: DirectorySource, after: Any) -> None:
+    """Its next numbers are of files that were read: what got them would be in no batch."""
+    source = replace(source, after=after, record="rec", max_records=4)
+    drop_records(source.path, "a.xml", 2)
+    _, first = batches(source)
+    older = source.ledger.read_bytes()
+    drop_records(source.path, "b.xml", 2)
+    drop_records(source.path, "c.xml", 5)
+    inbox = Inbox(source, tasks=1)
+    half = inbox.advance(first, inbox.look(first))
+    end = inbox.advance(half, inbox.look(half))
+    inbox.close()
+    assert (half.file, half.number, end) == (2, 2, Offset(3))
+    newer = source.ledger.read_bytes()
+
+    source.ledger.write_bytes(older)
+    drop(source.path, "d.xml", b"<rec/>")
+    inbox = Inbox(source, tasks=1)
+    for start in (half, end):
+        with pytest.raises(
+            LedgerError, match=r"bad-ledger: .*older than the checkpoint: it knows 1 files, and 3"
+        ):
+            inbox.look(start)
+    # A batch that was left half done is planned before anything is looked for.
+    for begun in ((first, half), (half, end)):
+        with pytest.raises(LedgerError, match="restore both from one moment, or remove"):
+            inbox.pieces(*begun)
+    assert source.ledger.read_bytes() == older
+    assert sorted(path.name for path in source.path.iterdir()) == ["a.xml", "b.xml", "c.xml", "d.xml"]
+    assert not source.done.exists()
+
+    source.ledger.write_bytes(newer)
+    given, _ = batches(source, end)
+    assert [row["id"] for batch in given for row in batch] == ["d.xml#1"]
 
 
 def test_the_ledger_survives_a_crash_anywhere(tmp_path: Path) -> None:

@@ -5,13 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from inbox_files import drop, drop_lines, records
-from tamis.connectors.directory import DirectorySource, Inbox
+from tamis.connectors.directory import DirectorySource, Inbox, Offset
 from tamis.spark.envelope import ENVELOPE_TYPE
-from tamis.spark.inbox import read_inbox
+from tamis.spark.inbox import InboxReader, read_inbox
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_killed_between_ledger_and_offsets(
 ) -> None:
     """Files have their numbers, but no offset speaks of them yet."""
     drop(source.path, "a.xml", records(range(3)))
-    Inbox(source, tasks=1).look()
+    Inbox(source, tasks=1).look(Offset(0))
     drop(source.path, "b.xml", records(range(2)))
     with source.ledger.open("ab") as ledger:
         ledger.write(b'[1, "b.x')
@@ -115,3 +116,43 @@ def test_messages_that_come_while_it_runs(
     finally:
         query.stop()
     assert sorted(path.name for path in source.path.iterdir()) == ["2.xml"]
+
+
+def test_a_ledger_that_is_older_than_the_checkpoint(
+    spark: SparkSession, source: DirectorySource, tmp_path: Path
+) -> None:
+    """Nothing gets a number or is put away, until both are of one moment again."""
+    drop(source.path, "a.xml", b"<rec/>")
+    run(spark, source, tmp_path)
+    older = source.ledger.read_bytes()
+    for name in ("b.xml", "c.xml"):
+        drop(source.path, name, b"<rec/>")
+        run(spark, source, tmp_path)
+    newer = source.ledger.read_bytes()
+    source.ledger.write_bytes(older)
+    drop(source.path, "d.xml", b"<rec/>")
+    drop(source.path, "e.xml", b"<rec/>")
+    for _ in range(2):
+        with pytest.raises(
+            StreamingQueryException, match=r"LedgerError: bad-ledger: .*older than the checkpoint"
+        ):
+            run(spark, source, tmp_path)
+    assert source.ledger.read_bytes() == older
+    assert sorted(path.name for path in source.path.iterdir()) == ["c.xml", "d.xml", "e.xml"]
+
+    source.ledger.write_bytes(newer)
+    assert run(spark, source, tmp_path) == [2]
+    assert sorted(ids(spark, tmp_path).elements()) == [f"{name}.xml#1" for name in "abcde"]
+
+
+def test_only_what_is_there_now(source: DirectorySource) -> None:
+    """A query that takes what is there ends, whatever comes meanwhile."""
+    drop(source.path, "a.xml", b"<rec/>")
+    reader = InboxReader(source, tasks=1)
+    reader.prepareForTriggerAvailableNow()
+    limit = reader.getDefaultReadLimit()
+    end = reader.latestOffset(reader.initialOffset(), limit)
+    assert end == {"file": 1, "position": None}
+    drop(source.path, "b.xml", b"<rec/>")
+    assert reader.latestOffset(end, limit) == end
+    reader.stop()

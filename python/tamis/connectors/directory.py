@@ -94,6 +94,11 @@ class Offset:
         """The last cut of the file that is among it."""
         return None if self.position is None else self.position["number"]
 
+    @property
+    def files(self) -> int:
+        """How many files it has something of."""
+        return self.file + (self.position is not None)
+
     def to_json(self) -> dict[str, Any]:
         return {"file": self.file, "position": self.position}
 
@@ -130,14 +135,22 @@ class Inbox:
         """Where a new query starts: at the first file that no other has finished."""
         return Offset(self._ledger.first())
 
-    def look(self) -> Offset:
-        """List the inbox, number what is new, oldest first; the offset behind all of it."""
+    def look(self, start: Offset) -> Offset:
+        """List the inbox, number what is new, oldest first; the offset behind all of it.
+
+        `start` is where the next batch begins: a ledger that does not reach so far gives no numbers.
+        """
+        self._ledger.require(start.files)
         try:
             stamps = _listing(self._source.path)
         except OSError as error:
             reason = f"source {self._source.name}: the inbox {self._source.path} cannot be listed"
             raise SourceError("no-inbox", f"{reason}: {error.strerror}") from error
         self._ledger.enter(stamps, time.time_ns() // 1000)
+        return self.seen()
+
+    def seen(self) -> Offset:
+        """The offset behind all that has a number."""
         return Offset(self._ledger.next)
 
     def advance(self, start: Offset, end: Offset) -> Offset:
@@ -203,8 +216,9 @@ class Inbox:
 
     def _replan(self, start: Offset, end: Offset) -> list[Piece]:
         """The pieces of a batch that was planned before this process started: one a file."""
+        self._ledger.require(end.files)
         pieces = []
-        for number in range(start.file, end.file + (end.position is not None)):
+        for number in range(start.file, end.files):
             entry = self._ledger.entry(number)
             position = start.position if number == start.file else None
             until = end.number if number == end.file else None

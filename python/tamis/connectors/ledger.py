@@ -18,7 +18,7 @@ from tamis.errors import TamisError
 
 
 class LedgerError(TamisError):
-    """A ledger that cannot be read, or does not know a file."""
+    """A ledger that cannot be read, is older than the checkpoint, or does not know a file."""
 
 
 class Stamp(NamedTuple):
@@ -58,6 +58,14 @@ class Ledger:
         """The number that the next new file gets."""
         with self._locked():
             pass
+
+    def require(self, count: int) -> None:
+        """Refuse to go on if so many files have had numbers, and the ledger does not know of all."""
+        if self.next < count:
+            # Their numbers would be given again, to files that no batch has, as it begins behind them.
+            reason = f"it knows {self.next} files, and {count} were numbered"
+            remedy = "restore both from one moment, or remove the source's checkpoint"
+            raise LedgerError("bad-ledger", f"{self._path} is older than the checkpoint: {reason}; {remedy}")
 
     def enter(self, stamps: Iterable[Stamp], received: int) -> None:
         """Give the files that are not yet known their numbers. They are on disk when this returns."""

@@ -58,11 +58,13 @@ class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._source = source
         self._tasks = tasks
         self._opened: Inbox | None = None
+        self._only_now = False
         self._last: Offset | None = None
+        """Where the query ends, if it only takes what is there now."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Workers get what they read by, and not the driver's view."""
-        return {"_source": self._source, "_tasks": self._tasks, "_opened": None, "_last": None}
+        return {**vars(self), "_opened": None}
 
     @property
     def _inbox(self) -> Inbox:
@@ -78,17 +80,21 @@ class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxBytes(self._source.max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._last = self._inbox.look()
+        # Spark has not yet told where the query starts, and without that nothing may be numbered.
+        self._only_now = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         here = Offset.from_json(start)
-        end = self._last or self._inbox.look()
+        end = self._last or self._inbox.look(here)
+        if self._only_now:
+            self._last = end
         if isinstance(limit, ReadAllAvailable):
             return self._inbox.advance_fully(here, end).to_json()
         return self._inbox.advance(here, end).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
-        return self._inbox.look().to_json()
+        # Spark asks right after `latestOffset`, which has looked.
+        return self._inbox.seen().to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         tasks = self._inbox.pieces(Offset.from_json(start), Offset.from_json(end))
