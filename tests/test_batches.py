@@ -53,12 +53,13 @@ def test_a_number_with_another_plan_is_another_batch(tmp_path: Path) -> None:
     first = batches.begin(0, lambda: 5, "one")
     batches.finish(0, Counts(read=3))
     assert batches.begin(0, never, "one").counts == Counts(read=3)
-    names = {str(batches.key(0))}
+    assert batches.key(0) == Batch("c", 0, "one")
     again = batches.begin(0, lambda: 6, "two")
     assert (again.generation, again.counts) == (6, None)
     assert again.begun > first.begun
-    names.add(str(batches.key(0)))
-    assert names == {"c-0-one", "c-0-two"}
+    assert batches.key(0).differs_from(Batch("c", 0, "one"))
+    assert str(batches.key(0)) == "c-0"
+    assert str(batches.key(0).apart()) == "c~two-0"
     known = Batches(tmp_path, "c")
     assert known.unfinished() == [again]
     assert known.key(0) == Batch("c", 0, "two")

@@ -123,6 +123,38 @@ def test_the_store_may_be_lost_even_beneath_a_batch_that_has_begun(tmp_path: Pat
     assert "is matched against generation" in folder.log.read_text()
 
 
+def test_a_checkpoint_that_is_restored_from_a_copy_loses_nothing(tmp_path: Path) -> None:
+    """Its numbers are given out again, to other batches than those in the outbox."""
+    folder = Folder(tmp_path)
+    places = ("state", "inbox", "inbox.done", "inbox.ledger")
+    with Catalog(folder.catalog) as catalog:
+        catalog.add(NewSubscription("ann", "/a", id="q"))
+        with running(folder) as job:
+            until_running(job)
+            folder.publish("m0.xml", b"<a/>")
+            until(partial(has_delivered, folder, "m0.xml"), "the message")
+            assert job.stop() == 0
+        shutil.copytree(tmp_path, tmp_path / "copy", ignore=lambda path, names: {"copy", "outbox", "spark"})
+        with running(folder) as job:
+            until_running(job)
+            for number in (1, 2):
+                folder.publish(f"m{number}.xml", b"<a/>")
+                until(partial(has_delivered, folder, f"m{number}.xml"), "the message")
+            assert job.stop() == 0
+        for name in places:
+            place = tmp_path / name
+            shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+            if (tmp_path / "copy" / name).exists():
+                (tmp_path / "copy" / name).rename(place)
+        with running(folder) as job:
+            until_running(job)
+            for number in (3, 4):
+                folder.publish(f"m{number}.xml", b"<a/>")
+                until(partial(has_delivered, folder, f"m{number}.xml"), "the message")
+            assert job.stop() == 0
+    assert {row["message"] for row in folder.deliveries()} >= {f"m{number}.xml" for number in range(5)}
+
+
 def test_one_job_a_state_directory_and_what_settings_cannot_be(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     with running(folder) as job:

@@ -71,6 +71,18 @@ def test_a_batch_is_published_once(
         assert len(first.parts) == 4
 
 
+def test_a_number_that_is_taken_is_given_to_another_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """As after a copy of a checkpoint was restored: what is planned now is not what was published."""
+    outbox = Outbox(tmp_path / "outbox")
+    rows = rows_frame(spark, tmp_path / "rows", ROWS)
+    one, two = Batch("c", 4, "one"), Batch("c", 4, "two")
+    assert write_outbox(rows.where("id < 'd5'"), outbox, one) > 0
+    for _ in range(2):
+        write_outbox(rows.where("id >= 'd5'"), outbox, two)
+        assert ids(outbox) == sorted(row["id"] for row in ROWS)
+    assert {publication.batch for publication in outbox.published()} == {one, two.apart()}
+
+
 def test_what_another_attempt_left_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
     outbox = Outbox(tmp_path / "outbox")
     for partition in range(7):

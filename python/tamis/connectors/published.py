@@ -1,7 +1,7 @@
 """A directory that batches are published to exactly once.
 
-    data/<tenant>/<checkpoint>-<number>-<plan>/<name>-<hash>.<form>     parts, written by many tasks
-    manifests/<checkpoint>-<number>-<plan>.json                         which parts a batch consists of
+    data/<tenant>/<checkpoint>-<number>/<name>-<hash>.<form>     parts, written by many tasks
+    manifests/<checkpoint>-<number>.json                         which parts a batch consists of
 
 A batch is there once its manifest is, and a part counts only if a manifest names it. The name of a part has a
 hash of what it holds: whatever a task that is retried, runs twice or outlives its job still writes, it

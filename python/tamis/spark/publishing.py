@@ -45,6 +45,9 @@ def publish(rows: DataFrame, directory: Publishing, batch: Batch) -> int:
     A batch that is published is left as it is. `SinkError` if it cannot be written: nothing is left then.
     """
     known = directory.find(batch)
+    if known is not None and batch.differs_from(known.batch):
+        batch = batch.apart()
+        known = directory.find(batch)
     if known is not None:
         return known.rows
     task = _Task(directory, batch)
