@@ -1,5 +1,6 @@
 //! Document × generation → matches: the hot loop.
 
+pub mod above;
 pub mod automaton;
 pub mod bits;
 pub mod blocks;
