@@ -44,3 +44,32 @@ def test_a_value_at_one_of_many_elements_that_have_something_else(value: str, pl
     elements = [f"<a x='{number}'><x>{number}</x></a>{with_place.format('')}" for number in range(MANY // 4)]
     elements.append("<a x='7' y=''><x>7</x><b><y/></b></a>")
     assert index(queries).match(f"<r>{''.join(elements)}</r>".encode()) == [7]
+
+
+def test_a_chain_of_descendants_without_a_cache() -> None:
+    depth = 250
+    message = b"<a>" * depth + b"<b/>" * 10_000 + b"</a>" * depth
+    assert index(["//*" * depth, "//*" * depth + "//b", "//*" * depth + "//zz"], 0).match(message) == [0, 1]
+
+
+def test_names_that_no_query_mentions_take_no_room() -> None:
+    made = index(["//*" * 250 + "//zz", "//b"])
+    first = b"<a>" * 64 + b"<n/>" + b"</a>" * 64
+    assert made.match(first) == []
+    before = made.stats()
+    names = b"".join(b"<n%d/>" % number for number in range(20_000))
+    assert made.match(b"<a>" * 64 + names + b"<b/>" + b"</a>" * 64) == [1]
+    after = made.stats()
+    assert after.cache_states <= before.cache_states + 2
+    # Beside what each path of tags leads to.
+    assert after.cache_bytes - before.cache_bytes < 20_000 * 20
+
+
+def test_a_small_message_has_room_after_one_that_had_none() -> None:
+    made = index([f"//n{number}[@x='{number}']" for number in range(70_000)], 1 << 20)
+    large = b"<r>" + b"".join(b"<n%d x='1'/>" % number for number in range(70_000)) + b"</r>"
+    for _ in range(2):
+        made.match(large)
+        assert made.match(b"<r><n5 x='5'/></r>") == [5]
+        assert 0 < made.stats().cache_bytes < 1 << 18
+        assert made.stats().cache_states == 3

@@ -333,19 +333,19 @@ impl Matcher {
     fn match_document(&mut self, active: &[Active<'_>], matches: &mut Matches) {
         self.ranks.reset();
         self.by_name.reset();
-        let mut held: usize = self.segments.iter().map(|remembered| remembered.dfa.bytes()).sum();
-        if held > self.capacity {
+        let held = |segments: &[Remembered]| segments.iter().map(|remembered| remembered.dfa.bytes()).sum();
+        let mut held_by_all: usize = held(&self.segments);
+        if held_by_all > self.capacity {
             self.segments.iter_mut().for_each(|remembered| remembered.dfa.clear());
-            held = 0;
+            held_by_all = held(&self.segments);
         }
         for Active { at, part, view, tenant, base } in active {
             let Remembered { names, dfa, findings, met, memo, settler, whole, .. } = &mut self.segments[*at];
+            let held_by_others = held_by_all - dfa.bytes();
             if names.update(self.reader.vocabulary()) {
-                held -= dfa.bytes();
                 dfa.clear();
             }
-            let before = dfa.bytes();
-            let room = (self.capacity + before).saturating_sub(held);
+            let room = self.capacity.saturating_sub(held_by_others);
             let found = dfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings, room);
             *whole = found.is_ok();
             if found.is_err() {
@@ -353,7 +353,7 @@ impl Matcher {
                 findings.clear();
                 self.nfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings);
             }
-            held = held - before + dfa.bytes();
+            held_by_all = held_by_others + dfa.bytes();
             let unremembered: Block;
             let (blocks, wanted) = match found {
                 Ok(()) => dfa.wanted(),
