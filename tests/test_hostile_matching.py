@@ -73,3 +73,10 @@ def test_a_small_message_has_room_after_one_that_had_none() -> None:
         assert made.match(b"<r><n5 x='5'/></r>") == [5]
         assert 0 < made.stats().cache_bytes < 1 << 18
         assert made.stats().cache_states == 3
+
+
+def test_attributes_that_many_queries_ask_for() -> None:
+    queries = [f"//*[@a{number}='zz']" for number in range(MANY)]
+    element = "<e {}/>".format(" ".join(f"a{number}='1'" for number in range(200)))
+    message = "<r>" + element * 2_000 + f"<e a{MANY - 1}='zz'/></r>"
+    assert index(queries).match(message.encode()) == [MANY - 1]
