@@ -46,6 +46,21 @@ def test_a_value_at_one_of_many_elements_that_have_something_else(value: str, pl
     assert index(queries).match(f"<r>{''.join(elements)}</r>".encode()) == [7]
 
 
+@pytest.mark.parametrize("rest", ["[@y]", "[b/c]", "[.//c = 't']", "[@y or @z]"])
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+def test_ranges_that_differ_in_their_constants(operator: str, rest: str) -> None:
+    queries = [f"//a[@x {operator} {number}]{rest}" for number in range(MANY // 5)]
+    plain = "".join(f"<a x='{number}'/>" for number in range(-1, MANY // 5 + 1))
+    message = f"<r>{plain}<a x='700' y=''><b><c>t</c></b></a><a y=''><b><c>t</c></b></a></r>"
+    expected = {
+        "<": list(range(701, MANY // 5)),
+        "<=": list(range(700, MANY // 5)),
+        ">": list(range(700)),
+        ">=": list(range(701)),
+    }
+    assert sorted(index(queries).match(message.encode())) == expected[operator]
+
+
 def test_a_chain_of_descendants_without_a_cache() -> None:
     depth = 250
     message = b"<a>" * depth + b"<b/>" * 10_000 + b"</a>" * depth

@@ -1,6 +1,7 @@
 //! Document × generation → matches: the hot loop.
 
 pub mod above;
+pub mod alike;
 pub mod automaton;
 pub mod bits;
 pub mod blocks;
@@ -28,6 +29,7 @@ use crate::error::ReadError;
 use crate::index::columns::View;
 use crate::index::generation::{Generation, Part};
 use crate::index::segment::Segment;
+use crate::matching::alike::Alike;
 use crate::matching::blocks::{Block, Blocks};
 use crate::matching::by_name::ByName;
 use crate::matching::candidates::{Collector, Judge, Met, OUTBOX, Work};
@@ -62,6 +64,8 @@ pub struct Matcher {
     blocks: Blocks,
     opened: Vec<u32>,
     unsettled: Vec<Unsettled>,
+    unverified: Vec<u32>,
+    alike: Alike,
     outbox: Box<[u32; OUTBOX]>,
     places: Box<[u32; OUTBOX]>,
     conformance: Conformance,
@@ -141,6 +145,8 @@ impl Matcher {
             blocks: Blocks::default(),
             opened: Vec::new(),
             unsettled: Vec::new(),
+            unverified: Vec::new(),
+            alike: Alike::default(),
             outbox: Box::new([0; OUTBOX]),
             places: Box::new([0; OUTBOX]),
             conformance: Conformance::default(),
@@ -377,6 +383,8 @@ impl Matcher {
                 met,
                 opened: &mut self.opened,
                 unsettled: &mut self.unsettled,
+                unverified: &mut self.unverified,
+                alike: &mut self.alike,
                 judge,
                 outbox: &mut self.outbox,
                 filled: 0,
