@@ -46,6 +46,15 @@ def test_a_value_at_one_of_many_elements_that_have_something_else(value: str, pl
     assert index(queries).match(f"<r>{''.join(elements)}</r>".encode()) == [7]
 
 
+def test_values_below_elements_that_lie_inside_one_another() -> None:
+    count, depth = MANY // 5, 240
+    queries = [f"//a[.//x='{number}'][.//y='{number}']" for number in range(count)]
+    xs = "".join(f"<x>{number}</x>" for number in range(count))
+    message = "".join(f"{'<a>' * depth}{below}{'</a>' * depth}" for below in (xs, xs.replace("x", "y")))
+    both = "<a><x>7</x><y>7</y></a>"
+    assert index(queries).match(f"<r>{message}{both}</r>".encode()) == [7]
+
+
 @pytest.mark.parametrize("rest", ["[@y]", "[b/c]", "[.//c = 't']", "[@y or @z]"])
 @pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
 def test_ranges_that_differ_in_their_constants(operator: str, rest: str) -> None:

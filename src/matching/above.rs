@@ -9,8 +9,11 @@ use crate::document::Document;
 use crate::ids::ElementId;
 use crate::matching::places::{Found, Places};
 
-/// More elements than this are not kept: it bounds memory.
-const MOST_ELEMENTS: usize = 1 << 22;
+/// Past so many elements, and some more in a large document, lists are forgotten when nobody holds one:
+/// it bounds memory.
+const MOST_ELEMENTS: usize = 1 << 21;
+/// Lists that many rows ask for should have room whatever their length.
+const LONGEST_LISTS: usize = 8;
 
 /// Lists of one document, made when somebody first asks.
 #[derive(Default)]
@@ -35,6 +38,14 @@ impl Above {
         self.elements.clear();
     }
 
+    /// Forgets lists if they have become too many.
+    #[inline]
+    pub fn trim(&mut self, document: &Document) {
+        if self.elements.len() > MOST_ELEMENTS + LONGEST_LISTS * document.elements.len() {
+            self.reset();
+        }
+    }
+
     /// The element at a place of a list.
     pub fn get(&self, at: usize) -> ElementId {
         self.elements[at]
@@ -51,14 +62,14 @@ impl Above {
         before(range.start)..before(range.end)
     }
 
-    /// The elements so many steps above the places of a condition; `None` if there is too much to keep.
+    /// The elements so many steps above the places of a condition.
     pub fn by_steps(
         &mut self,
         condition: u32,
         steps: u32,
         places: &Places,
         document: &Document,
-    ) -> Option<Range<usize>> {
+    ) -> Range<usize> {
         self.list((condition, How::Steps(steps)), |elements| {
             elements.extend(places.of(condition).map(|place| ancestor(document, place, steps)));
         })
@@ -71,7 +82,7 @@ impl Above {
         anchor: u32,
         places: &Places,
         Found { document, dfa }: Found<'_>,
-    ) -> Option<Range<usize>> {
+    ) -> Range<usize> {
         self.list((condition, How::Anchor(anchor)), |elements| {
             for place in places.of(condition) {
                 let mut at = place;
@@ -81,16 +92,18 @@ impl Above {
                     }
                     at = document.element(at).parent;
                 }
+                // In a deep document most places have most of them in common.
+                if elements.len() > MOST_ELEMENTS + 2 * document.elements.len() {
+                    elements.sort_unstable();
+                    elements.dedup();
+                }
             }
         })
     }
 
-    fn list(&mut self, key: (u32, How), make: impl FnOnce(&mut Vec<ElementId>)) -> Option<Range<usize>> {
+    fn list(&mut self, key: (u32, How), make: impl FnOnce(&mut Vec<ElementId>)) -> Range<usize> {
         if let Some(&(start, end)) = self.lists.get(&key) {
-            return Some(start as usize..end as usize);
-        }
-        if self.elements.len() > MOST_ELEMENTS {
-            return None;
+            return start as usize..end as usize;
         }
         self.scratch.clear();
         make(&mut self.scratch);
@@ -101,7 +114,7 @@ impl Above {
         let start = self.elements.len();
         self.elements.append(&mut self.scratch);
         self.lists.insert(key, (start as u32, self.elements.len() as u32));
-        Some(start..self.elements.len())
+        start..self.elements.len()
     }
 }
 

@@ -22,8 +22,8 @@ use crate::query::decompose::Reach;
 /// Places that are gone through one by one; where there are more, they are sorted.
 const FEW: usize = 16;
 
-/// Elements that may be looked at for any row, and beyond that for all rows of a message together. A row
-/// that takes more is verified instead: it bounds the time.
+/// Places that may be looked at in vain for any row, and beyond that for all rows of a message together,
+/// where sorting does not help. A row that takes more is verified instead: it bounds the time.
 const ROW_LOOKS: usize = 64;
 const MOST_LOOKS: usize = 1 << 16;
 
@@ -104,7 +104,7 @@ pub struct Settler {
     nested: FxHashMap<u32, bool>,
     /// Whether there were more places than could be noted: then nothing can be settled.
     too_many: bool,
-    /// What is left of a row's looks, and what went beyond.
+    /// What is left of a row's looks, and those beyond.
     own_looks: usize,
     looks: usize,
 }
@@ -163,6 +163,7 @@ impl Settler {
             return None;
         }
         self.own_looks = ROW_LOOKS;
+        self.above.trim(found.document);
         if let Some(lead) = row.lead {
             return self.led(row, lead, found);
         }
@@ -212,7 +213,7 @@ impl Settler {
     /// came by: from all that lie above.
     #[cold]
     fn led_by_any(&mut self, row: &Unsettled, anchor: u32, line: u32, found: Found<'_>) -> Option<bool> {
-        for at in self.elements_above(row, anchor, line, found)? {
+        for at in self.elements_above(row, anchor, line, found) {
             let element = self.above.get(at);
             if self.lines(row, anchor, row.shape.lines_of(anchor), element, found)? {
                 return Some(true);
@@ -222,16 +223,12 @@ impl Settler {
     }
 
     /// The elements of an anchor that a line can have come by.
-    fn elements_above(
-        &mut self,
-        row: &Unsettled,
-        anchor: u32,
-        line: u32,
-        found: Found<'_>,
-    ) -> Option<Range<usize>> {
+    fn elements_above(&mut self, row: &Unsettled, anchor: u32, line: u32, found: Found<'_>) -> Range<usize> {
         let condition = row.lines[line as usize];
-        match row.shape.reach(anchor, line)? {
-            Reach::Exactly(steps) => self.above.by_steps(condition, steps, &self.conditions, found.document),
+        match row.shape.reach(anchor, line) {
+            Some(Reach::Exactly(steps)) => {
+                self.above.by_steps(condition, steps, &self.conditions, found.document)
+            }
             _ => self.above.by_anchor(condition, row.anchors[anchor as usize], &self.conditions, found),
         }
     }
@@ -278,7 +275,7 @@ impl Settler {
         let leading = if counted.is_some() { counted_lines } else { lines };
         let mut led = None;
         if leading != 0 && self.anchors.of(row.anchors[anchor as usize]).nth(FEW).is_some() {
-            let above = self.elements_above(row, anchor, leading.trailing_zeros(), found)?;
+            let above = self.elements_above(row, anchor, leading.trailing_zeros(), found);
             led = Some(self.above.within(above, range));
         }
         loop {
@@ -292,7 +289,6 @@ impl Settler {
             let Some(element) = element else {
                 return Some(false);
             };
-            self.look(1)?;
             if !range.contains(&element) {
                 continue;
             }
@@ -381,14 +377,14 @@ impl Settler {
         document: &Document,
     ) -> Option<bool> {
         if let Reach::Exactly(steps) = reach {
-            let above = self.above.by_steps(condition, steps, &self.conditions, document)?;
+            let above = self.above.by_steps(condition, steps, &self.conditions, document);
             return Some(self.above.has(above, element));
         }
         let Reach::AtLeast(steps) = reach else {
             return None;
         };
         let of = document.element(element);
-        let places = self.above.by_steps(condition, 0, &self.conditions, document)?;
+        let places = self.above.by_steps(condition, 0, &self.conditions, document);
         let (mut looks, mut holds) = (0, false);
         for at in self.above.within(places, &(element..of.end)) {
             looks += 1;
@@ -402,7 +398,6 @@ impl Settler {
     }
 
     /// Counts work; `None` when it has become too much.
-    #[inline]
     fn look(&mut self, looks: usize) -> Option<()> {
         if looks <= self.own_looks {
             self.own_looks -= looks;
