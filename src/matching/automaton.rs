@@ -17,6 +17,15 @@ pub struct NameLabels {
     pub namespace: u32,
 }
 
+impl NameLabels {
+    /// A label that tells apart what names lead to: a name has one namespace, so its own is enough, and
+    /// all that no query mentions are alike.
+    #[inline]
+    pub fn distinct(self) -> u32 {
+        if self.name != NONE { self.name } else { self.namespace }
+    }
+}
+
 impl View<'_> {
     #[inline]
     pub fn has_children(&self, node: u32) -> bool {

@@ -4,6 +4,7 @@
 use crate::index::columns::View;
 use crate::index::groups::{MOST_ROWS, MULTI, VERIFY};
 use crate::index::shape::MOST_SIMPLE;
+use crate::matching::alike::Alike;
 use crate::matching::bits::{low_bits, ones};
 use crate::matching::blocks::{Block, Blocks};
 use crate::matching::findings::Findings;
@@ -21,6 +22,9 @@ pub struct Work {
     /// Survivors that had to be verified on the document.
     pub verified: u64,
 }
+
+/// Past so many, queries that must be verified are put off, to see which of them are alike.
+const VERIFIED_AT_ONCE: u64 = 64;
 
 /// Rows that passed and wait to be handed over.
 pub const OUTBOX: usize = 512;
@@ -78,6 +82,9 @@ pub struct Collector<'a, J: Judge> {
     /// Scratch: conditions whose rows are not in blocks; rows to settle.
     pub opened: &'a mut Vec<u32>,
     pub unsettled: &'a mut Vec<Unsettled>,
+    /// Queries to verify that were put off, and the same by what they have in common.
+    pub unverified: &'a mut Vec<u32>,
+    pub alike: &'a mut Alike,
     pub judge: J,
     /// Queries on their way to `matches`: a place to write to without asking whether there is room.
     pub outbox: &'a mut [u32; OUTBOX],
@@ -121,6 +128,7 @@ impl<J: Judge> Collector<'_, J> {
             self.thresholds(slot as usize * 2 + 1);
         }
         self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1]);
+        self.verify_together();
         let first_single = self.view.first_single() as u32;
         for at in first_multi..self.matches.len() {
             let query = self.matches[at] - self.base;
@@ -251,10 +259,7 @@ impl<J: Judge> Collector<'_, J> {
         unsettled.iter().for_each(|row| self.judge.expect(row));
         for row in &unsettled {
             self.work.settled += 1;
-            let matches = self.judge.settle(row).unwrap_or_else(|| {
-                self.work.verified += 1;
-                self.judge.verify(row.query)
-            });
+            let matches = self.judge.settle(row).unwrap_or_else(|| self.verify(row.query));
             if matches {
                 self.matches.push(self.base + row.query);
             }
@@ -262,6 +267,39 @@ impl<J: Judge> Collector<'_, J> {
         unsettled.iter().for_each(|row| self.met.forget(row.query));
         unsettled.clear();
         *self.unsettled = unsettled;
+    }
+
+    /// Whether a query is known to match once it was verified: it may be put off, and is not yet.
+    fn verify(&mut self, query: u32) -> bool {
+        if self.work.verified >= VERIFIED_AT_ONCE {
+            self.unverified.push(query);
+            return false;
+        }
+        self.work.verified += 1;
+        self.judge.verify(query)
+    }
+
+    /// Verifies what was put off.
+    fn verify_together(&mut self) {
+        if self.unverified.is_empty() {
+            return;
+        }
+        let view = self.view;
+        let first_single = view.first_single() as u32;
+        self.alike
+            .sort(view.twig, self.unverified.drain(..).map(|query| (query, view.query_twig[query as usize])));
+        let (judge, work, met) = (&mut self.judge, &mut *self.work, &mut *self.met);
+        let (matches, base) = (&mut *self.matches, self.base);
+        let verify = |query| {
+            work.verified += 1;
+            judge.verify(query)
+        };
+        self.alike.matching(verify, |query| {
+            // Others are in one group only.
+            if query >= first_single || met.is_new(query) {
+                matches.push(base + query);
+            }
+        });
     }
 
     /// Drops removed queries from the matches since `first`.
@@ -331,11 +369,9 @@ impl<J: Judge> Collector<'_, J> {
     #[inline]
     fn survivor(&mut self, group: &Group<'_>, row: usize) {
         let query = group.query(row);
-        if group.flags & VERIFY != 0 || !group.anchors_unique(row, self.findings) {
-            self.work.verified += 1;
-            if !self.judge.verify(query) {
-                return;
-            }
+        let is_sure = group.flags & VERIFY == 0 && group.anchors_unique(row, self.findings);
+        if !is_sure && !self.verify(query) {
+            return;
         }
         if group.flags & MULTI == 0 || self.met.is_new(query) {
             self.matches.push(self.base + query);

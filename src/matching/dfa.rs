@@ -304,6 +304,13 @@ impl Dfa {
         self.masks.get(self.accepts[self.accept_of(element) as usize].anchors)
     }
 
+    /// Whether it binds an anchor.
+    pub fn binds_anchor(&self, element: ElementId, anchor: u32) -> bool {
+        let masks = self.anchors_of(element);
+        let word = masks.binary_search_by_key(&(anchor / 64), |mask| mask.word);
+        word.is_ok_and(|at| masks[at].bits() >> (anchor % 64) & 1 != 0)
+    }
+
     /// The conditions found at it, but for those about values.
     pub fn conditions_of(&self, element: ElementId) -> &[Mask] {
         self.masks.get(self.accepts[self.accept_of(element) as usize].conditions)

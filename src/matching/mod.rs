@@ -1,5 +1,7 @@
 //! Document × generation → matches: the hot loop.
 
+pub mod above;
+pub mod alike;
 pub mod automaton;
 pub mod bits;
 pub mod blocks;
@@ -27,6 +29,7 @@ use crate::error::ReadError;
 use crate::index::columns::View;
 use crate::index::generation::{Generation, Part};
 use crate::index::segment::Segment;
+use crate::matching::alike::Alike;
 use crate::matching::blocks::{Block, Blocks};
 use crate::matching::by_name::ByName;
 use crate::matching::candidates::{Collector, Judge, Met, OUTBOX, Work};
@@ -61,6 +64,8 @@ pub struct Matcher {
     blocks: Blocks,
     opened: Vec<u32>,
     unsettled: Vec<Unsettled>,
+    unverified: Vec<u32>,
+    alike: Alike,
     outbox: Box<[u32; OUTBOX]>,
     places: Box<[u32; OUTBOX]>,
     conformance: Conformance,
@@ -140,6 +145,8 @@ impl Matcher {
             blocks: Blocks::default(),
             opened: Vec::new(),
             unsettled: Vec::new(),
+            unverified: Vec::new(),
+            alike: Alike::default(),
             outbox: Box::new([0; OUTBOX]),
             places: Box::new([0; OUTBOX]),
             conformance: Conformance::default(),
@@ -332,19 +339,19 @@ impl Matcher {
     fn match_document(&mut self, active: &[Active<'_>], matches: &mut Matches) {
         self.ranks.reset();
         self.by_name.reset();
-        let mut held: usize = self.segments.iter().map(|remembered| remembered.dfa.bytes()).sum();
-        if held > self.capacity {
+        let held = |segments: &[Remembered]| segments.iter().map(|remembered| remembered.dfa.bytes()).sum();
+        let mut held_by_all: usize = held(&self.segments);
+        if held_by_all > self.capacity {
             self.segments.iter_mut().for_each(|remembered| remembered.dfa.clear());
-            held = 0;
+            held_by_all = held(&self.segments);
         }
         for Active { at, part, view, tenant, base } in active {
             let Remembered { names, dfa, findings, met, memo, settler, whole, .. } = &mut self.segments[*at];
+            let held_by_others = held_by_all - dfa.bytes();
             if names.update(self.reader.vocabulary()) {
-                held -= dfa.bytes();
                 dfa.clear();
             }
-            let before = dfa.bytes();
-            let room = (self.capacity + before).saturating_sub(held);
+            let room = self.capacity.saturating_sub(held_by_others);
             let found = dfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings, room);
             *whole = found.is_ok();
             if found.is_err() {
@@ -352,7 +359,7 @@ impl Matcher {
                 findings.clear();
                 self.nfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings);
             }
-            held = held - before + dfa.bytes();
+            held_by_all = held_by_others + dfa.bytes();
             let unremembered: Block;
             let (blocks, wanted) = match found {
                 Ok(()) => dfa.wanted(),
@@ -376,6 +383,8 @@ impl Matcher {
                 met,
                 opened: &mut self.opened,
                 unsettled: &mut self.unsettled,
+                unverified: &mut self.unverified,
+                alike: &mut self.alike,
                 judge,
                 outbox: &mut self.outbox,
                 filled: 0,

@@ -15,8 +15,20 @@ use crate::query::number::number;
 #[derive(Default)]
 pub struct Nfa {
     nodes: Vec<u32>,
-    open: Vec<(ElementId, usize)>,
+    /// Those among them with children by `//`, each once: a recursive message binds a node at several
+    /// depths, and its children count once.
+    loops: Vec<u32>,
+    /// Per node, whether it is among them.
+    is_loop: Vec<bool>,
+    open: Vec<Open>,
     bound: Vec<u32>,
+}
+
+/// An open element, and how many nodes and loops there were before it.
+struct Open {
+    element: ElementId,
+    nodes: usize,
+    loops: usize,
 }
 
 impl Nfa {
@@ -32,24 +44,23 @@ impl Nfa {
     ) {
         self.nodes.clear();
         self.open.clear();
+        self.is_loop.resize(self.is_loop.len().max(view.node_label.len()), false);
         self.nodes.push(root);
+        self.add_loops(view, 0);
         for (index, element) in document.elements.iter().enumerate() {
             let id = ElementId::from(index);
-            while self.open.last().is_some_and(|(open, _)| *open != element.parent) {
-                let (_, start) = self.open.pop().expect("checked");
-                self.nodes.truncate(start);
+            while let Some(open) = self.open.pop_if(|open| open.element != element.parent) {
+                self.nodes.truncate(open.nodes);
+                self.drop_loops(open.loops);
             }
             let labels = names.of(element.name);
             self.bound.clear();
-            let parent_start = self.open.last().map_or(0, |&(_, start)| start);
+            let parent_start = self.open.last().map_or(0, |open| open.nodes);
             for &node in &self.nodes[parent_start..] {
                 view.push_children(node, labels, &mut self.bound);
             }
-            for (at, &node) in self.nodes.iter().enumerate() {
-                // A recursive message binds a node at several depths; its children count once.
-                if view.has_descendants(node) && !self.nodes[..at].contains(&node) {
-                    view.push_descendants(node, labels, &mut self.bound);
-                }
+            for &node in &self.loops {
+                view.push_descendants(node, labels, &mut self.bound);
             }
             for &node in &self.bound {
                 let condition = view.node_condition[node as usize];
@@ -64,9 +75,27 @@ impl Nfa {
                     look(view, (node, entry), id, document, names, ranks, findings);
                 }
             }
-            self.open.push((id, self.nodes.len()));
+            let start = self.nodes.len();
+            self.open.push(Open { element: id, nodes: start, loops: self.loops.len() });
             self.nodes.extend(&self.bound);
+            self.add_loops(view, start);
         }
+        self.drop_loops(0);
+    }
+
+    /// Adds the nodes from a place on that are loops and not known as such.
+    fn add_loops(&mut self, view: View<'_>, start: usize) {
+        for &node in &self.nodes[start..] {
+            if view.has_descendants(node) && !self.is_loop[node as usize] {
+                self.is_loop[node as usize] = true;
+                self.loops.push(node);
+            }
+        }
+    }
+
+    /// Forgets the loops from a place on.
+    fn drop_loops(&mut self, start: usize) {
+        self.loops.drain(start..).for_each(|node| self.is_loop[node as usize] = false);
     }
 }
 

@@ -6,8 +6,10 @@ use crate::index::trie::NONE;
 use crate::matching::bits::{Bits, Mask, ones};
 use crate::matching::dfa::Dfa;
 
-/// More places than this are not noted: it bounds time and memory.
+/// More places than this are not noted, and some more in a large document: it bounds time and memory.
 const MOST_PLACES: usize = 1 << 18;
+/// Where queries ask for values, a value is a place for each path that leads to it.
+const PLACES_PER_NODE: usize = 4;
 
 /// What a document is, and what was found in it.
 #[derive(Clone, Copy)]
@@ -29,6 +31,7 @@ pub struct Places {
     /// Per accept set: the hits of the last element that had it, if it bears the present mark.
     seen: Vec<Seen>,
     mark: u32,
+    most: usize,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -51,8 +54,16 @@ const MOST_HITS: usize = 1 << 12;
 
 impl Places {
     pub fn new(count: usize) -> Places {
-        let (expected, heads) = (Bits::new(count), vec![NONE; count]);
-        Places { expected, heads, links: Vec::new(), hits: Vec::new(), hit: 0, seen: Vec::new(), mark: 0 }
+        Places {
+            expected: Bits::new(count),
+            heads: vec![NONE; count],
+            links: Vec::new(),
+            hits: Vec::new(),
+            hit: 0,
+            seen: Vec::new(),
+            mark: 0,
+            most: MOST_PLACES,
+        }
     }
 
     pub fn reset(&mut self) {
@@ -86,6 +97,8 @@ impl Places {
     /// Notes the elements of a document by what their accept sets hold; false when there are too many
     /// places. Elements with the same accept set have the same hits.
     pub fn fill_by_accept<'a>(&mut self, found: Found<'a>, of: impl Fn(ElementId) -> &'a [Mask]) -> bool {
+        let Document { elements, attributes, texts, .. } = found.document;
+        self.most = MOST_PLACES + PLACES_PER_NODE * (elements.len() + attributes.len() + texts.len());
         self.forget_seen();
         self.seen.resize(self.seen.len().max(found.dfa.accepts()), Seen::default());
         for element in (0..found.document.elements.len()).rev().map(ElementId::from) {
@@ -104,7 +117,7 @@ impl Places {
             if self.hit > MOST_HITS {
                 self.link();
                 self.forget_seen();
-                if self.links.len() > MOST_PLACES {
+                if self.links.len() > self.most {
                     return false;
                 }
             }
@@ -127,7 +140,7 @@ impl Places {
             self.add(element, found);
             if self.hit > MOST_HITS {
                 self.link();
-                if self.links.len() > MOST_PLACES {
+                if self.links.len() > self.most {
                     return false;
                 }
             }

@@ -7,17 +7,24 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 use crate::document::Document;
 use crate::ids::ElementId;
 use crate::index::columns::View;
 use crate::index::shape::{MOST_SIMPLE, Shape};
 use crate::index::trie::NONE;
+use crate::matching::above::{Above, ancestor};
 use crate::matching::bits::{Bits, ones};
 use crate::matching::places::{Found, Places};
 use crate::query::decompose::Reach;
 
-/// Past so many elements looked at for a message, or too many places, candidates are verified one by
-/// one instead: it bounds the time.
+/// Places that are gone through one by one; where there are more, they are sorted.
+const FEW: usize = 16;
+
+/// Places that may be looked at in vain for any row, and beyond that for all rows of a message together,
+/// where sorting does not help. A row that takes more is verified instead: it bounds the time.
+const ROW_LOOKS: usize = 64;
 const MOST_LOOKS: usize = 1 << 16;
 
 /// A row to settle.
@@ -92,6 +99,13 @@ pub struct Settler {
     anchors_ready: bool,
     conditions: Places,
     anchors: Places,
+    above: Above,
+    /// By anchor: whether its elements lie inside one another, where finding out took a while.
+    nested: FxHashMap<u32, bool>,
+    /// Whether there were more places than could be noted: then nothing can be settled.
+    too_many: bool,
+    /// What is left of a row's looks, and those beyond.
+    own_looks: usize,
     looks: usize,
 }
 
@@ -102,6 +116,10 @@ impl Settler {
             anchors_ready: false,
             conditions: Places::new(view.conditions() + 1),
             anchors: Places::new(view.anchors() + 1),
+            above: Above::default(),
+            nested: FxHashMap::default(),
+            too_many: false,
+            own_looks: 0,
             looks: 0,
         }
     }
@@ -110,9 +128,12 @@ impl Settler {
     pub fn reset(&mut self) {
         self.conditions_ready = false;
         self.anchors_ready = false;
+        self.too_many = false;
         self.looks = 0;
         self.conditions.reset();
         self.anchors.reset();
+        self.above.reset();
+        self.nested.clear();
     }
 
     /// Announces a row; all are announced before the first is settled.
@@ -138,7 +159,11 @@ impl Settler {
         if !self.conditions_ready {
             self.find_conditions(found);
         }
-        self.look(1)?;
+        if self.too_many {
+            return None;
+        }
+        self.own_looks = ROW_LOOKS;
+        self.above.trim(found.document);
         if let Some(lead) = row.lead {
             return self.led(row, lead, found);
         }
@@ -161,16 +186,51 @@ impl Settler {
     #[inline]
     fn led(&mut self, row: &Unsettled, lead: Lead, found: Found<'_>) -> Option<bool> {
         let Lead { anchor, line, steps } = lead;
-        let others = row.shape.lines_of(anchor) & !(1 << line);
+        let lines = row.shape.lines_of(anchor);
+        let rarest = lines.trailing_zeros();
+        if rarest != line && self.conditions.of(row.lines[line as usize]).nth(FEW).is_some() {
+            return self.led_by_any(row, anchor, rarest, found);
+        }
+        let others = lines & !(1 << line);
         let mut at = self.conditions.heads[row.lines[line as usize] as usize];
+        let mut last = ElementId::NONE;
         while let Some(&(end, next)) = self.conditions.links.get(at as usize) {
             at = next;
             let element = ancestor(found.document, end, steps);
+            // Neighbours often have it in common.
+            if element == last {
+                continue;
+            }
+            last = element;
             if self.lines(row, anchor, others, element, found)? {
                 return Some(true);
             }
         }
         Some(false)
+    }
+
+    /// Settles a row from the places of a line that does not tell which of the anchor's elements it
+    /// came by: from all that lie above.
+    #[cold]
+    fn led_by_any(&mut self, row: &Unsettled, anchor: u32, line: u32, found: Found<'_>) -> Option<bool> {
+        for at in self.elements_above(row, anchor, line, found) {
+            let element = self.above.get(at);
+            if self.lines(row, anchor, row.shape.lines_of(anchor), element, found)? {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// The elements of an anchor that a line can have come by.
+    fn elements_above(&mut self, row: &Unsettled, anchor: u32, line: u32, found: Found<'_>) -> Range<usize> {
+        let condition = row.lines[line as usize];
+        match row.shape.reach(anchor, line) {
+            Some(Reach::Exactly(steps)) => {
+                self.above.by_steps(condition, steps, &self.conditions, found.document)
+            }
+            _ => self.above.by_anchor(condition, row.anchors[anchor as usize], &self.conditions, found),
+        }
     }
 
     /// Whether some element of an anchor has all that the row asks below the anchor, with other
@@ -203,19 +263,32 @@ impl Settler {
         range: &Range<ElementId>,
         found: Found<'_>,
     ) -> Option<bool> {
-        if !self.anchors_ready {
-            self.find_anchors(found);
-        }
+        self.find_anchors(found)?;
         let counted = row.shape.counted().filter(|counted| counted.anchor == anchor);
         let counted_lines = counted.map_or(0, |counted| counted.lines) & row.shape.lines_of(anchor);
         let lines = row.shape.lines_of(anchor) & !counted_lines;
         let own = ones(below as u64).fold(lines, |own, other| own & !row.shape.lines_of(other));
         // How many were counted below each parent.
-        let mut counts: Vec<(ElementId, u32)> = Vec::new();
-        let mut at = self.anchors.heads[row.anchors[anchor as usize] as usize];
-        while let Some(&(element, next)) = self.anchors.links.get(at as usize) {
-            at = next;
-            self.look(1)?;
+        let mut counts: FxHashMap<ElementId, u32> = FxHashMap::default();
+        let mut next = self.anchors.heads[row.anchors[anchor as usize] as usize];
+        // Where there are many elements, only those matter that the rarest line came by.
+        let leading = if counted.is_some() { counted_lines } else { lines };
+        let mut led = None;
+        if leading != 0 && self.anchors.of(row.anchors[anchor as usize]).nth(FEW).is_some() {
+            let above = self.elements_above(row, anchor, leading.trailing_zeros(), found);
+            led = Some(self.above.within(above, range));
+        }
+        loop {
+            let element = match &mut led {
+                Some(above) => above.next().map(|at| self.above.get(at)),
+                None => self.anchors.links.get(next as usize).map(|&(element, after)| {
+                    next = after;
+                    element
+                }),
+            };
+            let Some(element) = element else {
+                return Some(false);
+            };
             if !range.contains(&element) {
                 continue;
             }
@@ -223,14 +296,9 @@ impl Settler {
                 if !self.lines(row, anchor, counted_lines, element, found)? {
                     continue;
                 }
-                let parent = found.document.element(element).parent;
-                let place = counts.iter().position(|(of, _)| *of == parent).unwrap_or_else(|| {
-                    counts.push((parent, 0));
-                    counts.len() - 1
-                });
-                self.look(counts.len())?;
-                counts[place].1 += 1;
-                if counts[place].1 != counted.position {
+                let count = counts.entry(found.document.element(element).parent).or_insert(0);
+                *count += 1;
+                if *count != counted.position {
                     continue;
                 }
             }
@@ -243,7 +311,6 @@ impl Settler {
                 return Some(true);
             }
         }
-        Some(false)
     }
 
     /// Whether all of some lines came by an element of an anchor.
@@ -280,47 +347,84 @@ impl Settler {
         element: ElementId,
         document: &Document,
     ) -> Option<bool> {
-        let mut looks = 0;
+        let mut places = self.conditions.of(condition);
+        let mut few = places.by_ref().take(FEW);
         let holds = match reach {
-            Reach::Exactly(steps) => self.conditions.of(condition).any(|end| {
-                looks += 1;
-                ancestor(document, end, steps) == element
-            }),
+            Reach::Exactly(steps) => few.any(|end| ancestor(document, end, steps) == element),
             Reach::AtLeast(steps) => {
                 let of = document.element(element);
-                self.conditions.of(condition).any(|end| {
-                    looks += 1;
+                few.any(|end| {
                     let inside = element <= end && end < of.end;
                     inside && document.element(end).depth - of.depth >= steps
                 })
             }
             Reach::Unclear => unreachable!("asked for elements that do not lie in one another"),
         };
+        if holds || places.next().is_none() {
+            return Some(holds);
+        }
+        drop(places);
+        self.came_by_many(condition, reach, element, document)
+    }
+
+    /// The same for a condition that was found at many places.
+    #[cold]
+    fn came_by_many(
+        &mut self,
+        condition: u32,
+        reach: Reach,
+        element: ElementId,
+        document: &Document,
+    ) -> Option<bool> {
+        if let Reach::Exactly(steps) = reach {
+            let above = self.above.by_steps(condition, steps, &self.conditions, document);
+            return Some(self.above.has(above, element));
+        }
+        let Reach::AtLeast(steps) = reach else {
+            return None;
+        };
+        let of = document.element(element);
+        let places = self.above.by_steps(condition, 0, &self.conditions, document);
+        let (mut looks, mut holds) = (0, false);
+        for at in self.above.within(places, &(element..of.end)) {
+            looks += 1;
+            if document.element(self.above.get(at)).depth - of.depth >= steps {
+                holds = true;
+                break;
+            }
+        }
         self.look(looks)?;
         Some(holds)
     }
 
     /// Counts work; `None` when it has become too much.
-    #[inline]
     fn look(&mut self, looks: usize) -> Option<()> {
+        if looks <= self.own_looks {
+            self.own_looks -= looks;
+            return Some(());
+        }
         self.looks = self.looks.saturating_add(looks);
         (self.looks <= MOST_LOOKS).then_some(())
     }
 
     /// Whether elements of an anchor lie inside one another.
     fn is_nested(&mut self, anchor: u32, found: Found<'_>) -> Option<bool> {
-        if !self.anchors_ready {
-            self.find_anchors(found);
-        }
-        let (mut end, mut looks) = (ElementId(0), 0);
-        let nested = self.anchors.of(anchor).any(|element| {
+        self.find_anchors(found)?;
+        let mut end = ElementId(0);
+        let mut inside = |element: ElementId| {
             let inside = element < end;
             end = found.document.element(element).end;
-            looks += 1;
             inside
-        });
-        self.look(looks)?;
-        Some(nested)
+        };
+        let mut elements = self.anchors.of(anchor);
+        if elements.by_ref().take(FEW).any(&mut inside) {
+            return Some(true);
+        }
+        let Some(next) = elements.next() else {
+            return Some(false);
+        };
+        let nested = self.nested.entry(anchor);
+        Some(*nested.or_insert_with(|| inside(next) || elements.any(inside)))
     }
 
     /// Finds the places of the conditions that are expected.
@@ -328,33 +432,17 @@ impl Settler {
         self.conditions_ready = true;
         let by_accept = self.conditions.fill_by_accept(found, |element| found.dfa.conditions_of(element));
         let fits = by_accept && self.conditions.fill(found.dfa.values_found());
-        self.give_up_unless(fits);
+        self.too_many |= !fits;
     }
 
-    /// Finds the elements of the anchors that are expected.
-    fn find_anchors(&mut self, found: Found<'_>) {
-        self.anchors_ready = true;
-        let fits = self.anchors.fill_by_accept(found, |element| found.dfa.anchors_of(element));
-        self.give_up_unless(fits);
-    }
-
-    /// Leaves the rest of the message to verification if there was too much to note.
-    fn give_up_unless(&mut self, fits: bool) {
-        if !fits {
-            self.looks = MOST_LOOKS;
+    /// Finds the elements of the anchors that are expected; `None` if they are too many.
+    #[inline]
+    fn find_anchors(&mut self, found: Found<'_>) -> Option<()> {
+        if !self.anchors_ready {
+            self.anchors_ready = true;
+            let fits = self.anchors.fill_by_accept(found, |element| found.dfa.anchors_of(element));
+            self.too_many |= !fits;
         }
+        (!self.too_many).then_some(())
     }
-}
-
-/// The element so many steps above another.
-#[inline]
-fn ancestor(document: &Document, element: ElementId, steps: u32) -> ElementId {
-    let mut at = element;
-    for _ in 0..steps {
-        if at.is_none() {
-            break;
-        }
-        at = document.element(at).parent;
-    }
-    at
 }

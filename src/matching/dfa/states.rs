@@ -4,7 +4,6 @@ use super::sets::{hash_set, partition, same_set};
 use super::values::of_entry;
 use super::{Accept, Dfa, Full, NOT_REACHED, Reached, State, Stretch, slice};
 use crate::document::Element;
-use crate::ids::NameId;
 use crate::index::builder::SUBJECT_POSITION_ANY;
 use crate::index::columns::View;
 use crate::index::trie::NONE;
@@ -48,14 +47,15 @@ impl Dfa {
             true => self.last_start,
             false => self.path[element.parent.index()].state,
         };
-        let key = (above as u64) << 32 | element.name.0 as u64;
+        let labels = names.of(element.name);
+        let key = (above as u64) << 32 | labels.distinct() as u64;
         let state = match self.transitions.get(&key) {
             Some(&state) => state,
             None => {
                 if self.bytes() > capacity {
                     return Err(Full);
                 }
-                let state = self.step(view, above, element.name, names.of(element.name));
+                let state = self.step(view, above, labels);
                 self.transitions.insert(key, state);
                 state
             }
@@ -71,11 +71,11 @@ impl Dfa {
         Ok(reached)
     }
 
-    /// The state of a child called `name` of an element in state `above`.
+    /// The state of a child called so of an element in state `above`.
     #[cold]
-    fn step(&mut self, view: View<'_>, above: u32, name: NameId, labels: NameLabels) -> u32 {
+    fn step(&mut self, view: View<'_>, above: u32, labels: NameLabels) -> u32 {
         let State { accept, loops } = self.states[above as usize];
-        let descendants = self.loop_step(view, loops, name, labels);
+        let descendants = self.loop_step(view, loops, labels);
         self.nodes.clear();
         self.nodes.extend_from_slice(slice(&self.sets, descendants));
         let Accept { nodes, inner, .. } = self.accepts[accept as usize];
@@ -103,8 +103,8 @@ impl Dfa {
     }
 
     /// The nodes that a set of loops leads to by a name: shared by all states with these loops.
-    fn loop_step(&mut self, view: View<'_>, loops: u32, name: NameId, labels: NameLabels) -> Stretch {
-        let key = (loops as u64) << 32 | name.0 as u64;
+    fn loop_step(&mut self, view: View<'_>, loops: u32, labels: NameLabels) -> Stretch {
+        let key = (loops as u64) << 32 | labels.distinct() as u64;
         if let Some(&stretch) = self.loop_steps.get(&key) {
             return stretch;
         }

@@ -87,10 +87,10 @@ impl Dfa {
                 }
                 let labels = names.of(attribute.name);
                 for label in [labels.name, labels.namespace] {
-                    let named = start + any;
-                    let of_label = |subject: &Subject| label != NONE && subject.of == label;
-                    if let Some(at) = self.subjects[named..others].iter().position(of_label) {
-                        self.test(view, named + at, element, value, findings, capacity)?;
+                    if label != NONE
+                        && let Some(probe) = place_of(label, &self.subjects[..others], start + any)
+                    {
+                        self.test(view, probe, element, value, findings, capacity)?;
                     }
                 }
             }
@@ -408,6 +408,20 @@ impl Dfa {
 /// An entry below its label below its subject, in a form that sorts at once.
 pub(super) fn of_entry(subject: u32, label: u32, entry: usize) -> u128 {
     (subject as u128) << 64 | (label as u128) << 32 | entry as u128
+}
+
+/// Subjects that are looked through one by one: as long as there are few, that is faster.
+const FEW: usize = 16;
+
+/// Where a label is among subjects, which ascend from a place on.
+#[inline]
+fn place_of(label: u32, subjects: &[Subject], start: usize) -> Option<usize> {
+    let subjects = &subjects[start..];
+    let at = match subjects.len() <= FEW {
+        true => subjects.iter().position(|subject| subject.of == label),
+        false => subjects.binary_search_by_key(&label, |subject| subject.of).ok(),
+    };
+    at.map(|at| start + at)
 }
 
 /// The conditions of those tests (entry, condition) whose entry is among the entries; both ascend.
