@@ -2,11 +2,12 @@
 //! document node.
 //!
 //! Costs at most steps × elements × depth, whatever the query and the message: from one context a step
-//! is tried once on an element, for `//` steps keep where they were tried, and a context lies in as
-//! many others as it is deep. Between contexts, what is kept are elements that led nowhere and
-//! the verdicts of predicates. It takes room for each element of the message, and not for each step:
-//! past `KEPT` it is forgotten, which costs time again, but only where a query asks more than a
-//! hundred predicates below `//` of the same elements.
+//! is tried once on an element, for `//` steps keep where they were tried, and an element has as many
+//! contexts around it as it is deep. For one way after the other, that much for each.
+//!
+//! From context to context, a message's walks remember what led nowhere and what predicates said. That
+//! takes room for each element, and not for each step: past `KEPT` it is forgotten and begins anew, which
+//! costs time again where one query asks more than a hundred predicates of the same elements.
 
 mod descend;
 mod memo;
@@ -35,11 +36,20 @@ enum Sink<'s> {
     /// To some node that passes the test.
     Test(u32),
     /// To the first node in document order.
-    First { tried: Tried, first: Option<NodeRef> },
+    First { visits: Visits, first: Option<NodeRef> },
     /// To all nodes that pass the test, each visited once.
-    Nodes { test: u32, tried: Tried, nodes: &'s mut Vec<NodeRef> },
+    Nodes { test: u32, visits: Visits, nodes: &'s mut Vec<NodeRef> },
     /// To all ways there, one node per step.
-    Tuples { end: End, tried: Tried, way: Vec<NodeRef>, tuples: &'s mut Vec<Vec<NodeRef>>, limit: usize },
+    Tuples { end: End, failed: Tried, way: Vec<NodeRef>, tuples: &'s mut Vec<Vec<NodeRef>>, limit: usize },
+}
+
+/// Where a walk was that goes everywhere once.
+#[derive(Default)]
+struct Visits {
+    /// What was tried in this walk, whatever came of it.
+    tried: Tried,
+    /// How often it came to where it leads, or passed by what it did not need to look at.
+    met: usize,
 }
 
 /// What a way leads to.
@@ -51,18 +61,26 @@ enum End {
 }
 
 impl Sink<'_> {
-    /// What need not be tried again: in this walk, or if it failed, in any.
-    fn tried<'t>(&'t mut self, memo: &'t mut Memo) -> &'t mut Tried {
+    /// What leads nowhere: in any walk, but for ways to one node.
+    fn failed<'t>(&'t mut self, memo: &'t mut Memo) -> &'t mut Tried {
+        if let Sink::Tuples { failed, .. } = self { failed } else { &mut memo.failed }
+    }
+
+    fn visits(&mut self) -> Option<&mut Visits> {
         match self {
-            Sink::Test(_) => &mut memo.failed,
-            Sink::First { tried, .. } | Sink::Nodes { tried, .. } | Sink::Tuples { tried, .. } => tried,
+            Sink::First { visits, .. } | Sink::Nodes { visits, .. } => Some(visits),
+            Sink::Test(_) | Sink::Tuples { .. } => None,
         }
     }
 
-    /// How many ways were found.
+    /// Grows unless a part of the walk surely led nowhere.
     #[inline]
-    fn ways(&self) -> usize {
-        if let Sink::Tuples { tuples, .. } = self { tuples.len() } else { 0 }
+    fn met(&self) -> usize {
+        match self {
+            Sink::Test(_) => 0,
+            Sink::First { visits, .. } | Sink::Nodes { visits, .. } => visits.met,
+            Sink::Tuples { tuples, .. } => tuples.len(),
+        }
     }
 }
 
@@ -285,9 +303,10 @@ impl<'a> Verifier<'a> {
     /// A node that passes the step's name test: its predicates, then the rest of the path.
     #[inline]
     fn enter(&mut self, step: Step, steps: u32, node: NodeRef, sink: &mut Sink<'_>) -> bool {
-        if let Sink::First { first: Some(first), .. } = sink
+        if let Sink::First { first: Some(first), visits } = sink
             && self.document.order(node) >= self.document.order(*first)
         {
+            visits.met += 1;
             return false;
         }
         for predicate in 0..step.predicates {
@@ -335,14 +354,16 @@ impl<'a> Verifier<'a> {
     fn arrive(&mut self, node: NodeRef, sink: &mut Sink<'_>) -> bool {
         match sink {
             Sink::Test(test) => self.test(*test, node),
-            Sink::First { first, .. } => {
+            Sink::First { first, visits } => {
+                visits.met += 1;
                 if first.is_none_or(|first| self.document.order(node) < self.document.order(first)) {
                     *first = Some(node);
                 }
                 false
             }
-            Sink::Nodes { test, nodes, .. } => {
+            Sink::Nodes { test, nodes, visits } => {
                 if self.test(*test, node) {
+                    visits.met += 1;
                     nodes.push(node);
                 }
                 false

@@ -11,10 +11,19 @@ use crate::index::twig::*;
 enum Outcome {
     /// The walk is over.
     Over,
-    /// It need not be tried again from another context.
-    Tried,
-    /// It leads somewhere, and does so again from another context.
-    Leads,
+    /// It led nowhere.
+    Failed,
+    /// It led somewhere, or may have.
+    Led,
+}
+
+/// Elements that a step need not be tried on again.
+#[derive(Default)]
+struct Known {
+    start: u32,
+    end: u32,
+    /// They led nowhere; else, only this walk is done with them.
+    failed: bool,
 }
 
 /// A parent below which a step with positions has counted.
@@ -43,20 +52,30 @@ impl Verifier<'_> {
         let positions = self.has_positions(step);
         let mut counted = Vec::new();
         let remembers = step.memo && own.is_some();
-        let mut tried = if remembers { sink.tried(self.memo).next(step.at, from) } else { (end, end) };
+        // Whether all elements so far led nowhere.
+        let mut nowhere = true;
+        let mut known = if remembers { self.known(step, from, sink) } else { Known::default() };
         while place < last {
             let element = self.element_at(name, place);
-            if element.0 >= tried.0 {
+            if remembers && element.0 >= known.start {
                 // Named elements may have come after it.
-                if element.0 < tried.1 {
-                    place = self.places(name, (tried.1.min(end), end)).0;
+                if element.0 < known.end {
+                    place = self.places(name, (known.end.min(end), end)).0;
+                    if !known.failed
+                        && let Some(visits) = sink.visits()
+                    {
+                        visits.met += 1;
+                        nowhere = false;
+                    }
                 }
-                tried = sink.tried(self.memo).next(step.at, element.0.max(tried.1));
+                known = self.known(step, element.0.max(known.end), sink);
                 continue;
             }
-            if let Sink::First { first: Some(first), .. } = sink
+            if let Sink::First { first: Some(first), visits } = sink
                 && self.document.order(NodeRef::Element(element)) >= self.document.order(*first)
             {
+                visits.met += 1;
+                nowhere = false;
                 break;
             }
             place += 1;
@@ -65,20 +84,40 @@ impl Verifier<'_> {
             } else {
                 self.attempt(step, steps, element, positions, sink)
             };
-            if outcome != Outcome::Tried {
-                if remembers {
-                    self.remember(step, (from, element.0), sink);
-                    from = element.0 + 1;
-                }
-                if outcome == Outcome::Over {
-                    return true;
-                }
+            if outcome == Outcome::Failed {
+                continue;
+            }
+            if remembers && sink.visits().is_none() {
+                self.remember_failed(step, (from, element.0), sink);
+                from = element.0 + 1;
+            } else if remembers && nowhere {
+                self.remember_failed(step, (from, element.0), sink);
+            }
+            nowhere = false;
+            if outcome == Outcome::Over {
+                return true;
             }
         }
-        if remembers {
-            self.remember(step, (from, end), sink);
+        if !remembers {
+            return false;
+        }
+        if let Some(visits) = sink.visits() {
+            visits.tried.add(step.at, from, end);
+        }
+        if nowhere || sink.visits().is_none() {
+            self.remember_failed(step, (from, end), sink);
         }
         false
+    }
+
+    /// The first elements that need not be tried, of those at an element and after it.
+    fn known(&mut self, step: Step, element: u32, sink: &mut Sink<'_>) -> Known {
+        let failed = sink.failed(self.memo).next(step.at, element);
+        let tried = sink.visits().map(|visits| visits.tried.next(step.at, element));
+        match tried {
+            Some((start, end)) if start.max(element) < failed.0 => Known { start, end, failed: false },
+            _ => Known { start: failed.0, end: failed.1, failed: true },
+        }
     }
 
     /// Where the elements of a range stand: all of them, or those of a name.
@@ -94,14 +133,14 @@ impl Verifier<'_> {
         if name.is_some() { self.by_name.at(place) } else { ElementId::from(place) }
     }
 
-    fn remember(&mut self, step: Step, (from, end): (u32, u32), sink: &mut Sink<'_>) {
+    fn remember_failed(&mut self, step: Step, (from, end): (u32, u32), sink: &mut Sink<'_>) {
         let most = self.most_kept();
-        let tried = sink.tried(self.memo);
-        if tried.len() > most {
-            tried.clear();
+        let failed = sink.failed(self.memo);
+        if failed.len() > most {
+            failed.clear();
         }
         if from < end {
-            tried.add(step.at, from, end);
+            failed.add(step.at, from, end);
         }
     }
 
@@ -115,7 +154,7 @@ impl Verifier<'_> {
         positions: bool,
         sink: &mut Sink<'_>,
     ) -> Outcome {
-        let ways = sink.ways();
+        let met = sink.met();
         let node = NodeRef::Element(element);
         let over = match step.kind {
             STEP_NAME => self.enter(step, steps, node, sink),
@@ -123,7 +162,7 @@ impl Verifier<'_> {
             _ if positions => self.counted(step, steps, node, sink),
             _ => self.enter_leaves(step, steps, element, sink),
         };
-        outcome(over, ways, sink)
+        outcome(over, met, sink)
     }
 
     /// Tries an element and its siblings, unless they were: positions count below a parent.
@@ -144,20 +183,20 @@ impl Verifier<'_> {
             return counted.outcome;
         }
         let node = if parent.is_none() { NodeRef::Document } else { NodeRef::Element(parent) };
-        let ways = sink.ways();
+        let met = sink.met();
         let over = self.counted(step, steps, node, sink);
-        let outcome = outcome(over, ways, sink);
+        let outcome = outcome(over, met, sink);
         counted.push(Counted { parent, end: self.range_below(node).1, outcome });
         outcome
     }
 }
 
-fn outcome(over: bool, ways: usize, sink: &Sink<'_>) -> Outcome {
+fn outcome(over: bool, met: usize, sink: &Sink<'_>) -> Outcome {
     if over {
         Outcome::Over
-    } else if sink.ways() > ways {
-        Outcome::Leads
+    } else if sink.met() > met {
+        Outcome::Led
     } else {
-        Outcome::Tried
+        Outcome::Failed
     }
 }

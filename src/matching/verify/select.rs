@@ -1,6 +1,6 @@
 //! What a query selects: nodes, and the ways to them.
 
-use super::{End, Path, Sink, Tried, Verifier};
+use super::{End, Path, Sink, Tried, Verifier, Visits};
 use crate::document::NodeRef;
 use crate::ids::ElementId;
 use crate::index::twig::{AND, NOT, OR};
@@ -37,8 +37,8 @@ impl Verifier<'_> {
             } else {
                 End::Test(test)
             };
-            let (tried, way) = (Tried::default(), Vec::new());
-            let mut sink = Sink::Tuples { end, tried, way, tuples: &mut tuples, limit };
+            let (failed, way) = (Tried::default(), Vec::new());
+            let mut sink = Sink::Tuples { end, failed, way, tuples: &mut tuples, limit };
             verifier.walk(step, steps, NodeRef::Document, &mut sink);
         });
         let document = self.document;
@@ -73,7 +73,7 @@ impl Verifier<'_> {
             return;
         }
         let mut found = Vec::new();
-        let mut sink = Sink::Nodes { test, tried: Tried::default(), nodes: &mut found };
+        let mut sink = Sink::Nodes { test, visits: Visits::default(), nodes: &mut found };
         self.walk(step, steps, context, &mut sink);
         nodes.append(&mut self.in_order(found));
     }
@@ -81,7 +81,7 @@ impl Verifier<'_> {
     /// The first node of a path in document order.
     pub(super) fn first(&mut self, path: u32, context: NodeRef) -> Option<NodeRef> {
         let Path { step, steps, .. } = self.decode(path);
-        let mut sink = Sink::First { tried: Tried::default(), first: None };
+        let mut sink = Sink::First { visits: Visits::default(), first: None };
         self.walk(step, steps, context, &mut sink);
         if let Sink::First { first, .. } = sink { first } else { None }
     }
