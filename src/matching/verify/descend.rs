@@ -6,6 +6,9 @@ use crate::document::NodeRef;
 use crate::ids::{ElementId, NameId};
 use crate::index::twig::*;
 
+/// So many elements are tried again sooner than they are looked up: from few, few ways lead on.
+const FEW: u32 = 4;
+
 /// What came of an element.
 #[derive(Clone, Copy, PartialEq)]
 enum Outcome {
@@ -51,7 +54,7 @@ impl Verifier<'_> {
         }
         let positions = self.has_positions(step);
         let mut counted = Vec::new();
-        let remembers = step.memo && own.is_some();
+        let remembers = step.memo && own.is_some() && end - from > FEW;
         // Whether all elements so far led nowhere.
         let mut nowhere = true;
         let mut known = if remembers { self.known(step, from, sink) } else { Known::default() };
