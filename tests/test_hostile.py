@@ -164,6 +164,58 @@ def test_predicates_do_not_blow_up_on_repetitive_messages(query: str, name: str)
     index.explain(REPETITIVE[name], query)
 
 
+def nested(inside: bytes) -> bytes:
+    return b"<a>" * 250 + inside + b"</a>" * 250
+
+
+# Walks that must not begin anew from every context. No condition of theirs can be told without a walk.
+WALKS = {
+    "the first of many nodes": ("//a[contains(.//*//*, 'zzz')]", nested(b"<b/>" * 100_000)),
+    "the first of no nodes": ("//a[contains(.//*/b//c, 'zzz')]", nested(b"<b/>" * 50_000 + b"<c/>")),
+    "a later first node": (
+        "//a[contains(.//b/c//*, 'zzz')]",
+        nested(b"<b/>" * 9_000 + b"<b><c><b/></c></b>"),
+    ),
+    "steps and elements": ("//*" * 250 + "[contains(., 'zz')]", nested(b"<b/>" * 50_000)),
+    "steps between others": ("//a/a" * 60 + "//b[contains(., 'z')]", nested(b"<a><a><b/></a></a>" * 20_000)),
+    "parents": ("//a[not(b)][2]", b"<r>" + b"<p><a/></p>" * 400_000 + b"</r>"),
+    "parents in a predicate": (
+        "//a[.//b[not(@p)][2]/@q]",
+        nested(b"<p><b/></p>" * 40_000 + b"<b p='1' q='1'/>"),
+    ),
+    "parents, again and again": ("//*[not(x)][1]" * 100 + "[contains(., 'z')]", nested(b"<b/>" * 20_000)),
+    "predicates": (
+        "//*//*" + "".join(f"[not(contains(.//*//*, '{n}'))]" for n in range(100)) + "[contains(., 'z')]",
+        b"<r>" + b"<b><c><d/></c></b>" * 5_000 + b"</r>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_walk_does_not_begin_anew(name: str) -> None:
+    query, message = WALKS[name]
+    index = tamis.Index()
+    index.insert(1, query)
+    assert index.match(message) == []
+
+
+def test_ways_that_lead_nowhere_are_not_walked_again() -> None:
+    dead, alive = b"<a>" * 240 + b"</a>" * 240, b"<a>" * 8 + b"<b/>" + b"</a>" * 8
+    index = tamis.Index()
+    index.insert(1, "//a" * 8 + "//b")
+    for limit in (1, 1000):
+        (row,) = index.match_bindings([b"<r>" + dead + alive + dead + b"</r>"], limit=limit).rows.to_pylist()
+        assert row["nodes"] == [*range(242, 251)]
+
+
+def test_the_way_to_a_first_node_counts_before_others() -> None:
+    # What contains() looks at is the first <b>, and the walk comes to the second one earlier.
+    index = tamis.Index()
+    index.insert(1, "contains(//a/b, 'x')")
+    rows = index.match_bindings([b"<r><a><a><b>x</b></a><b/></a></r>"], limit=1).rows.to_pylist()
+    assert [row["nodes"] for row in rows] == [[3, 4]]
+
+
 @pytest.mark.parametrize("query", EXPLOSIVE)
 def test_nor_for_the_slow_evaluator(query: str) -> None:
     engine.naive_batch([query], [REPETITIVE["deep"]])

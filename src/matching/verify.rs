@@ -1,51 +1,87 @@
 //! Whether a query matches, decided on the document itself: the compiled twig, walked from the
-//! document node. Costs at most steps × elements × depth, whatever the query and the message.
+//! document node.
+//!
+//! Costs at most steps × elements × depth, whatever the query and the message: from one context a step
+//! is tried once on an element, for `//` steps keep where they were tried, and an element has as many
+//! contexts around it as it is deep. For one way after the other, that much for each.
+//!
+//! From context to context, a message's walks remember what led nowhere and what predicates said. That
+//! takes room for each element, and not for each step: past `KEPT` it is forgotten and begins anew, which
+//! costs time again where one query asks more than a hundred predicates of the same elements.
 
+mod descend;
+mod memo;
 mod select;
-
-use rustc_hash::{FxHashMap, FxHashSet};
+mod tried;
 
 use crate::document::{Document, NodeRef, Span};
 use crate::ids::{ElementId, NameId};
 use crate::index::twig::*;
 use crate::matching::by_name::ByName;
 use crate::matching::names::Names;
-use crate::matching::sought::Sought;
 use crate::query::number::number;
 
-/// What was decided where a walk can come by again. It is true for every query that has the step
-/// or the predicate, so it is kept through a message.
-#[derive(Default)]
-pub struct Memo {
-    /// Steps from which an element led nowhere.
-    failed: FxHashSet<(u32, ElementId)>,
-    predicates: FxHashMap<(u32, ElementId), bool>,
-    /// Absolute paths in predicates: the same wherever they are asked from.
-    absolute: FxHashMap<u32, bool>,
-    /// Where literals were found in the text, by test.
-    sought: FxHashMap<u32, Sought>,
-}
+pub use memo::Memo;
+use tried::Tried;
 
-impl Memo {
-    pub fn clear(&mut self) {
-        self.failed.clear();
-        self.predicates.clear();
-        self.absolute.clear();
-        self.sought.clear();
-    }
-}
+/// What is kept for an element, on average: ranges of where steps were tried, and as many pages
+/// of 32 verdicts, which makes 128 predicates that are asked of every element.
+const KEPT: usize = 4;
 
-/// Every node passes.
-const NO_TEST: u32 = u32::MAX;
+/// Kept of a message however small.
+const KEPT_ALWAYS: usize = 1 << 10;
 
 /// Where a walk leads.
 enum Sink<'s> {
-    /// To the first node that passes the test.
+    /// To some node that passes the test.
     Test(u32),
+    /// To the first node in document order.
+    First { visits: Visits, first: Option<NodeRef> },
     /// To all nodes that pass the test, each visited once.
-    Nodes { test: u32, seen: FxHashSet<(u32, ElementId)>, nodes: &'s mut Vec<NodeRef> },
+    Nodes { test: u32, visits: Visits, nodes: &'s mut Vec<NodeRef> },
     /// To all ways there, one node per step.
-    Tuples { test: u32, way: Vec<NodeRef>, tuples: &'s mut Vec<Vec<NodeRef>>, limit: usize },
+    Tuples { end: End, failed: Tried, way: Vec<NodeRef>, tuples: &'s mut Vec<Vec<NodeRef>>, limit: usize },
+}
+
+/// Where a walk was that goes everywhere once.
+#[derive(Default)]
+struct Visits {
+    /// What was tried in this walk, whatever came of it.
+    tried: Tried,
+    /// How often it came to where it leads, or passed by what it did not need to look at.
+    met: usize,
+}
+
+/// What a way leads to.
+#[derive(Clone, Copy)]
+enum End {
+    /// Each node that passes the test.
+    Test(u32),
+    Node(NodeRef),
+}
+
+impl Sink<'_> {
+    /// What leads nowhere: in any walk, but for ways to one node.
+    fn failed<'t>(&'t mut self, memo: &'t mut Memo) -> &'t mut Tried {
+        if let Sink::Tuples { failed, .. } = self { failed } else { &mut memo.failed }
+    }
+
+    fn visits(&mut self) -> Option<&mut Visits> {
+        match self {
+            Sink::First { visits, .. } | Sink::Nodes { visits, .. } => Some(visits),
+            Sink::Test(_) | Sink::Tuples { .. } => None,
+        }
+    }
+
+    /// Grows unless a part of the walk surely led nowhere.
+    #[inline]
+    fn met(&self) -> usize {
+        match self {
+            Sink::Test(_) => 0,
+            Sink::First { visits, .. } | Sink::Nodes { visits, .. } => visits.met,
+            Sink::Tuples { tuples, .. } => tuples.len(),
+        }
+    }
 }
 
 /// Walks twigs of one segment over one document.
@@ -136,12 +172,11 @@ impl<'a> Verifier<'a> {
         match self.words[test as usize] & 0xFF {
             kind @ (TEST_CONTAINS | TEST_STARTS_WITH) => {
                 // A node set stands for its first node, an empty one for the empty string.
-                let mut nodes = Vec::new();
-                self.select(offset, context, &mut nodes);
+                let first = self.first(offset, context);
                 let literal = self.literal(test);
-                match (kind, nodes.first()) {
-                    (TEST_CONTAINS, Some(&node)) => self.contains(test, node, literal),
-                    (_, Some(&node)) => self.document.value_of(node).starts_with(literal),
+                match (kind, first) {
+                    (TEST_CONTAINS, Some(node)) => self.contains(test, node, literal),
+                    (_, Some(node)) => self.document.value_of(node).starts_with(literal),
                     (_, None) => literal.is_empty(),
                 }
             }
@@ -158,12 +193,9 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// The test to select nodes by: one that looked at the first node only selects them all.
-    fn existential(&self, test: u32) -> u32 {
-        match self.words[test as usize] & 0xFF {
-            TEST_CONTAINS | TEST_STARTS_WITH => NO_TEST,
-            _ => test,
-        }
+    /// Whether a test looks at the first node only.
+    fn looks_at_first(&self, test: u32) -> bool {
+        matches!(self.words[test as usize] & 0xFF, TEST_CONTAINS | TEST_STARTS_WITH)
     }
 
     fn literal(&self, test: u32) -> &'a [u8] {
@@ -174,9 +206,6 @@ impl<'a> Verifier<'a> {
 
     /// Whether a node passes a test.
     fn test(&self, test: u32, node: NodeRef) -> bool {
-        if test == NO_TEST {
-            return true;
-        }
         let word = self.words[test as usize];
         let operator = word >> 8 & 0xFF;
         match word & 0xFF {
@@ -219,60 +248,28 @@ impl<'a> Verifier<'a> {
             return self.arrive(context, sink);
         }
         let step = self.step(at);
-        let positions = (0..step.predicates).any(|predicate| self.predicate(step, predicate) & POSITION != 0);
-        if positions {
-            let parents = self.parents(step, context);
-            return parents.into_iter().any(|parent| self.counted(step, steps, parent, sink));
+        if step.descendant {
+            return self.descend(step, steps, context, sink);
         }
-        match step.kind {
-            STEP_NAME if step.descendant => {
-                let name = self.names.name_of(step.label);
-                let range = self.range_below(context);
-                let document = self.document;
-                let (start, end) = self.by_name.range(document, name, range);
-                (start..end).any(|place| {
-                    let element = self.by_name.at(place);
-                    self.enter(step, steps, NodeRef::Element(element), sink)
-                })
-            }
-            STEP_NAME | STEP_ANY | STEP_NAMESPACE if step.descendant => self.below(context).any(|element| {
+        if self.has_positions(step) {
+            return self.counted(step, steps, context, sink);
+        }
+        match (step.kind, context) {
+            (STEP_NAME | STEP_ANY | STEP_NAMESPACE, _) => children(self.document, context).any(|element| {
                 self.admits(step, element) && self.enter(step, steps, NodeRef::Element(element), sink)
             }),
-            STEP_NAME | STEP_ANY | STEP_NAMESPACE => children(self.document, context).any(|element| {
-                self.admits(step, element) && self.enter(step, steps, NodeRef::Element(element), sink)
-            }),
-            _ => {
-                let own = match context {
-                    NodeRef::Element(element) => Some(element),
-                    _ => None,
-                };
-                let below = if step.descendant { Some(self.below(context)) } else { None };
-                own.into_iter().chain(below.into_iter().flatten()).any(|parent| {
-                    leaves(self.document, step.kind, parent)
-                        .any(|leaf| self.admits_leaf(step, leaf) && self.enter(step, steps, leaf, sink))
-                })
-            }
+            (_, NodeRef::Element(parent)) => self.enter_leaves(step, steps, parent, sink),
+            _ => false,
         }
     }
 
-    /// The nodes below which a step with positions counts.
-    fn parents(&mut self, step: Step, context: NodeRef) -> Vec<NodeRef> {
-        let mut parents = vec![context];
-        if step.descendant && step.kind == STEP_NAME {
-            // Only parents of elements of the name have anything to count.
-            let name = self.names.name_of(step.label);
-            let (start, end) = self.by_name.range(self.document, name, self.range_below(context));
-            for place in start..end {
-                let parent = self.document.element(self.by_name.at(place)).parent;
-                let parent = if parent.is_none() { NodeRef::Document } else { NodeRef::Element(parent) };
-                if !parents.contains(&parent) {
-                    parents.push(parent);
-                }
-            }
-        } else if step.descendant {
-            parents.extend(self.below(context).map(NodeRef::Element));
-        }
-        parents
+    fn has_positions(&self, step: Step) -> bool {
+        (0..step.predicates).any(|predicate| self.predicate(step, predicate) & POSITION != 0)
+    }
+
+    fn enter_leaves(&mut self, step: Step, steps: u32, parent: ElementId, sink: &mut Sink<'_>) -> bool {
+        leaves(self.document, step.kind, parent)
+            .any(|leaf| self.admits_leaf(step, leaf) && self.enter(step, steps, leaf, sink))
     }
 
     /// A step with positions, from one parent: predicates count what the ones before them left.
@@ -306,6 +303,12 @@ impl<'a> Verifier<'a> {
     /// A node that passes the step's name test: its predicates, then the rest of the path.
     #[inline]
     fn enter(&mut self, step: Step, steps: u32, node: NodeRef, sink: &mut Sink<'_>) -> bool {
+        if let Sink::First { first: Some(first), visits } = sink
+            && self.document.order(node) >= self.document.order(*first)
+        {
+            visits.met += 1;
+            return false;
+        }
         for predicate in 0..step.predicates {
             if !self.holds(step, self.predicate(step, predicate), node) {
                 return false;
@@ -323,59 +326,54 @@ impl<'a> Verifier<'a> {
         if !step.memo {
             return self.expr(predicate, node);
         }
-        if let Some(&known) = self.memo.predicates.get(&(predicate, element)) {
+        if let Some(known) = self.memo.predicates.get(predicate, element) {
             return known;
         }
         let holds = self.expr(predicate, node);
-        self.memo.predicates.insert((predicate, element), holds);
+        self.memo.predicates.insert(predicate, element, holds, self.most_kept());
         holds
+    }
+
+    /// How much of a kind is remembered at most.
+    fn most_kept(&self) -> usize {
+        KEPT * self.document.elements.len() + KEPT_ALWAYS
     }
 
     /// The rest of the path from a node that passed its step.
     fn onward(&mut self, step: Step, steps: u32, node: NodeRef, sink: &mut Sink<'_>) -> bool {
-        let key = match node {
-            NodeRef::Element(element) if step.memo => Some((step.at, element)),
-            _ => None,
-        };
-        match sink {
-            Sink::Test(_) => {
-                if key.is_some_and(|key| self.memo.failed.contains(&key)) {
-                    return false;
-                }
-                let found = self.walk(step.next(), steps - 1, node, sink);
-                if !found && let Some(key) = key {
-                    self.memo.failed.insert(key);
-                }
-                found
-            }
-            Sink::Nodes { seen, .. } => {
-                if key.is_some_and(|key| !seen.insert(key)) {
-                    return false;
-                }
-                self.walk(step.next(), steps - 1, node, sink)
-            }
-            Sink::Tuples { way, .. } => {
-                way.push(node);
-                let full = self.walk(step.next(), steps - 1, node, sink);
-                if let Sink::Tuples { way, .. } = sink {
-                    way.pop();
-                }
-                full
-            }
+        if let Sink::Tuples { way, .. } = sink {
+            way.push(node);
         }
+        let over = self.walk(step.next(), steps - 1, node, sink);
+        if let Sink::Tuples { way, .. } = sink {
+            way.pop();
+        }
+        over
     }
 
     fn arrive(&mut self, node: NodeRef, sink: &mut Sink<'_>) -> bool {
         match sink {
             Sink::Test(test) => self.test(*test, node),
-            Sink::Nodes { test, nodes, .. } => {
+            Sink::First { first, visits } => {
+                visits.met += 1;
+                if first.is_none_or(|first| self.document.order(node) < self.document.order(first)) {
+                    *first = Some(node);
+                }
+                false
+            }
+            Sink::Nodes { test, nodes, visits } => {
                 if self.test(*test, node) {
+                    visits.met += 1;
                     nodes.push(node);
                 }
                 false
             }
-            Sink::Tuples { test, way, tuples, limit } => {
-                if self.test(*test, node) {
+            Sink::Tuples { end, way, tuples, limit, .. } => {
+                let ends = match *end {
+                    End::Test(test) => self.test(test, node),
+                    End::Node(end) => node == end,
+                };
+                if ends {
                     tuples.push(way.clone());
                 }
                 tuples.len() >= *limit
@@ -415,11 +413,6 @@ impl<'a> Verifier<'a> {
             NodeRef::Element(element) => (element.0 + 1, self.document.element(element).end.0),
             _ => (0, 0),
         }
-    }
-
-    fn below(&self, context: NodeRef) -> impl Iterator<Item = ElementId> + use<> {
-        let (start, end) = self.range_below(context);
-        (start..end).map(ElementId)
     }
 }
 

@@ -1,8 +1,6 @@
 //! What a query selects: nodes, and the ways to them.
 
-use rustc_hash::FxHashSet;
-
-use super::{Path, Sink, Verifier};
+use super::{End, Path, Sink, Tried, Verifier, Visits};
 use crate::document::NodeRef;
 use crate::ids::ElementId;
 use crate::index::twig::{AND, NOT, OR};
@@ -32,17 +30,16 @@ impl Verifier<'_> {
             if tuples.len() >= limit {
                 return;
             }
-            let mut ends = Vec::new();
-            verifier.select(path, NodeRef::Document, &mut ends);
-            let ends: FxHashSet<NodeRef> = ends.into_iter().collect();
             let Path { test, step, steps } = verifier.decode(path);
-            let test = verifier.existential(test);
-            let mut own = Vec::new();
-            let mut sink =
-                Sink::Tuples { test, way: Vec::new(), tuples: &mut own, limit: limit - tuples.len() };
+            let end = if verifier.looks_at_first(test) {
+                let Some(first) = verifier.first(path, NodeRef::Document) else { return };
+                End::Node(first)
+            } else {
+                End::Test(test)
+            };
+            let (failed, way) = (Tried::default(), Vec::new());
+            let mut sink = Sink::Tuples { end, failed, way, tuples: &mut tuples, limit };
             verifier.walk(step, steps, NodeRef::Document, &mut sink);
-            own.retain(|way: &Vec<NodeRef>| way.last().is_none_or(|end| ends.contains(end)));
-            tuples.append(&mut own);
         });
         let document = self.document;
         tuples.sort_by_cached_key(|tuple| {
@@ -69,17 +66,24 @@ impl Verifier<'_> {
     }
 
     /// Appends the nodes of a path that pass its test, in document order.
-    pub(super) fn select(&mut self, path: u32, context: NodeRef, nodes: &mut Vec<NodeRef>) {
+    fn select(&mut self, path: u32, context: NodeRef, nodes: &mut Vec<NodeRef>) {
         let Path { test, step, steps } = self.decode(path);
-        let existential = self.existential(test);
-        let mut found = Vec::new();
-        let mut sink = Sink::Nodes { test: existential, seen: FxHashSet::default(), nodes: &mut found };
-        self.walk(step, steps, context, &mut sink);
-        found = self.in_order(found);
-        if existential != test {
-            found.truncate(1);
+        if self.looks_at_first(test) {
+            nodes.extend(self.first(path, context));
+            return;
         }
-        nodes.append(&mut found);
+        let mut found = Vec::new();
+        let mut sink = Sink::Nodes { test, visits: Visits::default(), nodes: &mut found };
+        self.walk(step, steps, context, &mut sink);
+        nodes.append(&mut self.in_order(found));
+    }
+
+    /// The first node of a path in document order.
+    pub(super) fn first(&mut self, path: u32, context: NodeRef) -> Option<NodeRef> {
+        let Path { step, steps, .. } = self.decode(path);
+        let mut sink = Sink::First { visits: Visits::default(), first: None };
+        self.walk(step, steps, context, &mut sink);
+        if let Sink::First { first, .. } = sink { first } else { None }
     }
 
     fn in_order(&self, mut nodes: Vec<NodeRef>) -> Vec<NodeRef> {
