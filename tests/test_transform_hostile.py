@@ -87,3 +87,34 @@ def test_equal_outputs_are_made_once() -> None:
     batch = index.transform_batch([b"<r n='1000'><x>1</x></r>", b"<r n='1001'><x>1</x></r>"])
     assert batch.made.num_rows == 100
     assert batch.outputs.to_pylist() == [b"<c><x>1</x></c>"] * 2
+
+
+def test_prefixes_that_clash_are_numbered_in_one_go() -> None:
+    count = 20_000
+    xs = (b"<x xmlns:p='u%d' p:a='1'/>" % number for number in range(count))
+    query = "for $v in /r return <c>{ $v//@* }</c>"
+    payload = made(b"<r>" + b"".join(xs) + b"</r>", {1: query}, Limits())[1].payload
+    assert payload is not None
+    assert payload.startswith(b'<c xmlns:p="u0" p:a="1" xmlns:p_1="u1" p_1:a="1"')
+    assert payload.endswith(b' xmlns:p_%d="u%d" p_%d:a="1"/>' % ((count - 1,) * 3))
+
+
+def test_a_prefix_with_a_number_is_found_again() -> None:
+    message = (
+        b"<r><x xmlns:p='u' p:a='1'/><x xmlns:p='v' p:b='2'/><x xmlns:p_2='w' p_2:c='3'/>"
+        b"<x xmlns:p='v' p:d='4'/><x xmlns:p='z' p:e='5'/></r>"
+    )
+    queries = {
+        1: "for $v in /r return <c>{ $v//@* }</c>",
+        2: "for $v in /r return <c>{ $v/x[1]/@* }"
+        "<d>{ $v/x[2]/@* }{ $v/x[5]/@* }</d><e>{ $v/x[5]/@* }</e></c>",
+    }
+    outputs = made(message, queries, Limits())
+    assert outputs[1].payload == (
+        b'<c xmlns:p="u" p:a="1" xmlns:p_1="v" p_1:b="2" xmlns:p_2="w" p_2:c="3" p_1:d="4"'
+        b' xmlns:p_3="z" p_3:e="5"/>'
+    )
+    assert outputs[2].payload == (
+        b'<c xmlns:p="u" p:a="1"><d xmlns:p_1="v" p_1:b="2" xmlns:p_2="z" p_2:e="5"/>'
+        b'<e xmlns:p_1="z" p_1:e="5"/></c>'
+    )
