@@ -17,7 +17,7 @@ use crate::query::{Namespaces, parse};
 use crate::transform::network::{Ground, Network};
 use crate::transform::operators::{OperatorId, Plan};
 use crate::transform::report::{OperatorReport, report};
-use crate::transform::results::{Over, Results, Taken};
+use crate::transform::results::{MOST_LISTS, Over, Results, Taken};
 use crate::transform::run::Run;
 use crate::transform::same::Same;
 use crate::transform::schema::Schema;
@@ -117,9 +117,6 @@ impl Transformer {
         let Making { plans, concerned, same, constructor } = making;
         same.reset(concerned.len());
         for &(query, plan) in concerned {
-            if run.results.is_full() {
-                run.results.forget();
-            }
             let plan = &plans[plan as usize];
             let outcome = output(plan, &mut run, &copyist, same, constructor, limits, outputs);
             outputs.outcomes.push((query + base, outcome));
@@ -255,8 +252,12 @@ fn output(
     limits: &Limits,
     outputs: &mut Outputs,
 ) -> Result<u32, Box<ConstructError>> {
-    let over =
-        |Over| exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings);
+    let over = |over| match over {
+        Over::Nodes => {
+            exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings)
+        }
+        Over::Lists => exceeded("bindings-limit", "the transformation takes more lists of nodes", MOST_LISTS),
+    };
     run.taken.clear();
     same.ask(plan.construction);
     for (at, block) in plan.blocks.iter().enumerate() {
