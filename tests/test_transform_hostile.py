@@ -123,6 +123,27 @@ def test_what_is_found_is_climbed_from_once() -> None:
     assert outputs[2].payload == b"<c>0</c>" * 241
 
 
+def test_texts_of_elements_in_between_are_passed_over() -> None:
+    """For each of 240 elements and each in it, there are twenty thousand texts further down."""
+    message = b"<a>" * 240 + b"<j>t</j>" * 20_000 + b"u" + b"</a>" * 240
+    queries = {
+        1: "for $v in //a return <c>{ count($v//a/text()) }</c>",
+        2: "for $v in //a where $v//a/text() != 't' return <c/>",
+    }
+    outputs = made(message, queries, Limits())
+    assert outputs[1].payload == b"<c>1</c>" * 239 + b"<c>0</c>"
+    assert outputs[2].payload == b"<c/>" * 239
+
+
+def test_texts_among_elements_come_in_order() -> None:
+    many = b"".join(b"%d<j>x<a>y%d</a>z</j><j/>" % (number, number) for number in range(30))
+    message = b"<a>" + many + b"<![CDATA[last]]></a>"
+    outputs = made(message, {1: "for $v in /* return <c>{ $v/text() }-{ $v/j/a/text() }</c>"}, Limits())
+    own = b"".join(b"%d" % number for number in range(30))
+    inner = b"".join(b"y%d" % number for number in range(30))
+    assert outputs[1].payload == b"<c>" + own + b"last-" + inner + b"</c>"
+
+
 def test_predicates_of_return_paths_are_decided_once() -> None:
     message = b"<a>" * 240 + b"<j/>" * 20_000 + b"</a>" * 240
     queries = {1: "for $v in //a return <c>{ count($v//a[not(.//*[@q])]) }</c>"}

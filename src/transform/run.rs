@@ -12,6 +12,7 @@ use crate::transform::network::Network;
 use crate::transform::operators::{Bindings, BlockPlan, Bound, Condition, Constant, Subject};
 use crate::transform::results::{Growing, MOST_LISTS, Over, Results, Taken};
 use crate::transform::streams::Streams;
+use crate::transform::take::own_texts;
 use crate::transform::values::Value;
 
 pub struct Run<'a> {
@@ -330,7 +331,9 @@ impl<'a> Run<'a> {
         let text = |span: Span| Value { span, of_attribute: false };
         match subject {
             Subject::Value => value(text(self.document.element(element).text)),
-            Subject::Text => self.document.texts_of(element).for_each(|node| value(text(node.content))),
+            Subject::Text => own_texts(self.document, element, |place| {
+                value(text(self.document.texts[place as usize].content));
+            }),
             Subject::Attribute(label) => {
                 for attribute in self.document.attributes_of(element) {
                     if self.ground().has_label(label, attribute.name) {

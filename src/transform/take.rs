@@ -10,6 +10,9 @@ use crate::transform::operators::{BlockPlan, Group, Subject};
 use crate::transform::results::{Over, Taken};
 use crate::transform::run::{Run, rest};
 
+/// So many texts are looked at one by one.
+const FEW_TEXTS: u32 = 16;
+
 impl Run<'_> {
     /// Takes the nodes of a block, told by its place among those that are bound: an outer join of its bindings
     /// with its groups.
@@ -137,12 +140,7 @@ fn leaves(ground: Ground<'_>, subject: Subject, element: ElementId, mut leaf: im
     let document = ground.document;
     match subject {
         Subject::Value => leaf(NodeRef::Element(element)),
-        Subject::Text => {
-            let texts = document.element(element).texts;
-            let own =
-                (texts.start..texts.end).filter(|&text| document.texts[text as usize].parent == element);
-            own.for_each(|text| leaf(NodeRef::Text(text)));
-        }
+        Subject::Text => own_texts(document, element, |text| leaf(NodeRef::Text(text))),
         Subject::Attribute(label) => {
             let start = document.element(element).attributes_start;
             for (attribute, place) in document.attributes_of(element).iter().zip(start..) {
@@ -172,4 +170,21 @@ fn end_list(
         }
     }
     taken.end(start, limit)
+}
+
+/// Calls `found` with the texts that are children of an element, in order. An element may be found from many, and
+/// may be full of elements with texts of their own: these are passed over.
+pub(super) fn own_texts(document: &Document, element: ElementId, mut found: impl FnMut(u32)) {
+    let within = document.element(element).texts;
+    if within.end - within.start <= FEW_TEXTS {
+        let own = (within.start..within.end).filter(|&text| document.texts[text as usize].parent == element);
+        return own.for_each(found);
+    }
+    let (mut text, mut child) = (within.start, ElementId(element.0 + 1));
+    while child < document.element(element).end {
+        let below = document.element(child);
+        (text..below.texts.start).for_each(&mut found);
+        (text, child) = (below.texts.end, below.end);
+    }
+    (text..within.end).for_each(found);
 }
