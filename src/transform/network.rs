@@ -29,7 +29,7 @@ use crate::transform::Program;
 use crate::transform::claims::{self, Claim};
 use crate::transform::operators::{
     Bindings, BlockPlan, Bound, Condition, Constant, Group, Join, JoinPlan, OperatorId, Plan, Selection,
-    Stream, StreamPlan, Subject,
+    Stream, StreamPlan, Subject, Walk,
 };
 use crate::transform::rewrite::{Above, rewrite};
 use crate::transform::schema::Schema;
@@ -156,7 +156,7 @@ impl Network {
                 };
                 let group = group.unwrap_or_else(|| {
                     let expr = Expr::Path(path.clone(), Test::Exists);
-                    Group::Search { twig: self.twig_from(ground, &bound, &expr) }
+                    Group::Search { twig: self.walk(ground, &bound, &expr) }
                 });
                 let group = self.groups.get(group);
                 self.planned.push(OperatorId::Group(group));
@@ -269,7 +269,7 @@ impl Network {
                 let Predicate::Condition(expr) = predicate else { return None };
                 let condition = match self.compared(ground, (written, &bound, stream), expr) {
                     Some(condition) => condition,
-                    None => Condition::Search { stream, twig: self.twig_from(ground, &bound, expr) },
+                    None => Condition::Search { stream, twig: self.walk(ground, &bound, expr) },
                 };
                 let condition = self.conditions.get(condition);
                 self.planned.push(OperatorId::Condition(condition));
@@ -329,12 +329,14 @@ impl Network {
     }
 
     /// The twig of an expression that is asked of the elements at the end of a line.
-    fn twig_from(&mut self, ground: Ground<'_>, bound: &[LineStep], expr: &Expr) -> u32 {
+    fn walk(&mut self, ground: Ground<'_>, bound: &[LineStep], expr: &Expr) -> Walk {
         let mut label = |test: &NameTest| ground.names.label_of(test);
-        match bound.iter().any(|step| step.axis == Axis::Descendant) {
+        let plain = self.twigs.compile(expr, &mut label);
+        let remembering = match bound.iter().any(|step| step.axis == Axis::Descendant) {
             true => self.twigs.compile_nested(expr, &mut label),
-            false => self.twigs.compile(expr, &mut label),
-        }
+            false => plain,
+        };
+        Walk { plain, remembering }
     }
 }
 

@@ -428,16 +428,9 @@ impl Results {
         self.kept = 0;
     }
 
-    /// Forgets all of this message if that is so much that it is better computed again.
-    #[inline]
-    pub fn forget_if_full(&mut self) {
-        if self.is_full() {
-            self.forget();
-        }
-    }
-
+    /// Forgets all of this message, and gives back the memory.
     #[cold]
-    fn forget(&mut self) {
+    pub fn forget(&mut self) {
         self.streams.forget();
         self.joins.forget();
         self.selections.forget();

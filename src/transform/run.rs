@@ -2,14 +2,15 @@
 
 use crate::document::{Document, NodeRef, Span};
 use crate::ids::ElementId;
+use crate::matching::by_name::ByName;
 use crate::matching::names::Names;
 use crate::matching::places::Places;
-use crate::matching::verify::Verifier;
+use crate::matching::verify::{Memo, Verifier};
 use crate::query::ast::Axis;
 use crate::query::decompose::Reach;
 use crate::transform::climb::{self, Ground, Steps};
 use crate::transform::network::Network;
-use crate::transform::operators::{Bindings, BlockPlan, Bound, Condition, Constant, Subject};
+use crate::transform::operators::{Bindings, BlockPlan, Bound, Condition, Constant, Subject, Walk};
 use crate::transform::results::{Growing, MOST_LISTS, Over, Results, Taken};
 use crate::transform::streams::Streams;
 use crate::transform::take::own_texts;
@@ -21,8 +22,7 @@ pub struct Run<'a> {
     pub taken: &'a mut Taken,
     pub document: &'a Document,
     pub names: &'a Names,
-    /// Walks the twigs of the network.
-    pub verifier: Verifier<'a>,
+    pub walks: Walks<'a>,
     /// Where the automaton found the elements of streams; without it they are searched for.
     pub streams: Option<&'a Streams>,
     /// Where conditions of the index were found, if that is known.
@@ -31,10 +31,49 @@ pub struct Run<'a> {
     pub limit: usize,
 }
 
+/// What the twigs of a network are walked with.
+pub struct Walks<'a> {
+    pub words: &'a [u32],
+    pub document: &'a Document,
+    pub names: &'a Names,
+    pub by_name: &'a mut ByName,
+    pub memo: &'a mut Memo,
+}
+
+/// So many elements may lie in one another before walks from them remember what they have decided.
+const FEW_NESTED: usize = 8;
+
+impl Walks<'_> {
+    /// The twig to walk from elements, which are given in order.
+    pub(super) fn twig(&self, walk: Walk, elements: impl Iterator<Item = ElementId>) -> u32 {
+        if walk.plain == walk.remembering {
+            return walk.plain;
+        }
+        let mut ends = [ElementId(0); FEW_NESTED];
+        let mut around = 0;
+        for element in elements {
+            while around > 0 && ends[around - 1] <= element {
+                around -= 1;
+            }
+            if around == FEW_NESTED {
+                return walk.remembering;
+            }
+            ends[around] = self.document.element(element).end;
+            around += 1;
+        }
+        walk.plain
+    }
+
+    #[inline]
+    pub(super) fn verifier(&mut self) -> Verifier<'_> {
+        Verifier::new(self.words, self.document, self.names, self.by_name, self.memo)
+    }
+}
+
 impl<'a> Run<'a> {
     /// Binds the elements of a block.
     pub fn bind(&mut self, plan: &BlockPlan) -> Result<(), Over> {
-        self.results.forget_if_full();
+        self.forget_if_full();
         let (paths, limit) = (plan.groups.len(), self.limit);
         match plan.bound {
             Bound::Stream(id) => {
@@ -49,6 +88,16 @@ impl<'a> Run<'a> {
                 self.bindings(id)?;
                 self.taken.bind(self.results.bindings.at(id).iter().copied(), paths, limit)
             }
+        }
+    }
+
+    /// Forgets what is known of the message if that is so much that it is better computed again. What walks
+    /// remember counts, too: they come by each element for each predicate.
+    #[inline]
+    pub fn forget_if_full(&mut self) {
+        if self.results.is_full() {
+            self.results.forget();
+            *self.walks.memo = Memo::default();
         }
     }
 
@@ -211,8 +260,11 @@ impl<'a> Run<'a> {
                 }
             }
             Condition::Search { stream, twig } => {
-                let elements = self.results.streams.at(*stream).iter();
-                passing.extend(elements.filter(|&element| self.verifier.holds_at(*twig, element)));
+                let elements = self.results.streams.at(*stream);
+                let twig = self.walks.twig(*twig, elements.iter());
+                let mut verifier = self.walks.verifier();
+                passing.extend(elements.iter().filter(|&element| verifier.holds_at(twig, element)));
+                self.results.kept += self.document.elements.len();
             }
         }
         passing.sort();
@@ -244,7 +296,8 @@ impl<'a> Run<'a> {
                 self.semijoin(*stream, &passing, &mut bound);
             }
             Bindings::Search { twig } => {
-                bound.extend(self.verifier.nodes(*twig).into_iter().filter_map(|node| match node {
+                self.results.kept += self.document.elements.len();
+                bound.extend(self.walks.verifier().nodes(*twig).into_iter().filter_map(|node| match node {
                     NodeRef::Element(element) => Some(element),
                     _ => None,
                 }));
@@ -270,7 +323,7 @@ impl<'a> Run<'a> {
     fn pass_by_step(&mut self, conditions: &[(u32, u32)]) -> Result<Vec<(u32, Vec<ElementId>)>, Over> {
         let mut passing: Vec<(u32, Vec<ElementId>)> = Vec::new();
         for &(step, condition) in conditions {
-            self.results.forget_if_full();
+            self.forget_if_full();
             self.condition(condition)?;
             let those = self.results.conditions.at(condition);
             match passing.last_mut() {
@@ -280,7 +333,7 @@ impl<'a> Run<'a> {
                 _ => passing.push((step, those.to_vec())),
             }
         }
-        self.results.forget_if_full();
+        self.forget_if_full();
         Ok(passing)
     }
 

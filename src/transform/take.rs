@@ -6,7 +6,7 @@ use crate::document::{Document, NodeRef};
 use crate::ids::ElementId;
 use crate::query::decompose::Reach;
 use crate::transform::climb::{self, Ground};
-use crate::transform::operators::{BlockPlan, Group, Subject};
+use crate::transform::operators::{BlockPlan, Group, Subject, Walk};
 use crate::transform::results::{Over, Taken};
 use crate::transform::run::{Run, rest};
 
@@ -22,7 +22,7 @@ impl Run<'_> {
             return Ok(());
         }
         plan.groups.iter().try_for_each(|&group| {
-            self.results.forget_if_full();
+            self.forget_if_full();
             match *self.network.groups.at(group) {
                 Group::Joined { join, leaf } => self.take(join, leaf, bound.clone()),
                 Group::Search { twig } => self.search(group, twig, bound.clone()),
@@ -109,14 +109,17 @@ impl Run<'_> {
     }
 
     /// Searches for a return path from each bound element, unless that was done.
-    fn search(&mut self, group: u32, twig: u32, bound: Range<usize>) -> Result<(), Over> {
+    fn search(&mut self, group: u32, twig: Walk, bound: Range<usize>) -> Result<(), Over> {
+        let twig = self.walks.twig(twig, self.taken.bound[bound.clone()].iter().copied());
+        // What the walks remember, once for all of them.
+        let mut remembered = self.document.elements.len();
         for at in bound {
             let bound = self.taken.bound[at];
             let searched = &mut self.results.searched;
             let (start, end) = *searched.places.entry((group, bound)).or_insert_with(|| {
                 let start = searched.nodes.len() as u32;
-                self.verifier.select_from(twig, bound, &mut searched.nodes);
-                self.results.kept += searched.nodes.len() - start as usize;
+                self.walks.verifier().select_from(twig, bound, &mut searched.nodes);
+                self.results.kept += searched.nodes.len() - start as usize + std::mem::take(&mut remembered);
                 (start, searched.nodes.len() as u32)
             });
             let first = self.taken.nodes.len();
