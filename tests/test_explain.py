@@ -87,3 +87,38 @@ def test_explanations_and_matches_agree() -> None:
                     ways = explanation.alternatives
                     assert any(way.candidate and way.survives for way in ways), (text, message)
                 assert explanation.told(message)
+
+
+def test_a_position_after_other_predicates_is_told_as_a_place() -> None:
+    """Its line asks for a place among all siblings of the name, not for a value."""
+    message = b"<r><a><b/></a><a><b/></a></r>"
+    explanation = explained("//a[b][2]", message)
+    assert explanation.matches
+    assert {line.text: line.nodes for line in explanation.lines} == {"//a/b": 2, "//a[2]": 1}
+    assert all(way.survives for way in explanation.alternatives)
+    (failed,) = [line for line in explained("//a[b][3]", message).lines if not line.holds]
+    assert (failed.text, failed.failing) == ("//a[3]", "[3]")
+    assert failed.fails_at is not None
+    assert message[failed.fails_at.start :].startswith(b"<a>")
+
+
+def test_lines_stop_where_nothing_is_bound() -> None:
+    message = b"<a><a><a x='1'><b>2</b></a></a></a>"
+    explanation = explained("/a//a[@x = '2'][@y][b/text() = '1'][b//c]/a", message)
+    stops = {line.text: (line.failing, line.fails_at and line.fails_at.start) for line in explanation.lines}
+    assert stops == {
+        "/a//a/@x='2'": ("='2'", 6),
+        "/a//a/@y": ("/@y", 3),
+        "/a//a/b/text()='1'": ("='1'", 18),
+        "/a//a/b//c": ("//c", 15),
+        "/a//a/a": (None, None),
+    }
+
+
+def test_lines_are_found_together() -> None:
+    """A thousand lines of a thousand steps each: they share all of these but the last."""
+    steps, branches = "/a" * 1_000, "".join(f"[b{number}]" for number in range(1_000))
+    message = b"<a>" * 200 + b"<b/>" * 10_000 + b"</a>" * 200
+    explanation = tamis.Index().explain(message, steps + branches)
+    assert len(explanation.lines) == 1_000
+    assert {line.fails_at is not None for line in explanation.lines} == {True}

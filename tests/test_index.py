@@ -326,3 +326,29 @@ def ended_well(child: int, seconds: float = 20.0) -> bool:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return False
+
+
+def test_a_merge_looks_up_tenants_by_number() -> None:
+    count = 100_000
+    index = tamis.Index()
+    index.load(
+        pa.table(
+            {
+                "target": range(count),
+                "query": [f"//a[@x = '{number % 100}']" for number in range(count)],
+                "tenant": [f"tenant {number}" for number in range(count)],
+            }
+        )
+    )
+    index.merge()
+    assert index.match(b"<a x='7'/>", tenant="tenant 107") == [107]
+    assert index.match(b"<a x='7'/>", tenant="tenant 108") == []
+
+
+def test_targets_of_one_query_are_removed_together() -> None:
+    count = 400_000
+    index = tamis.Index()
+    index.load(pa.table({"target": range(count), "query": ["//a"] * count}))
+    for target in range(count // 2 - 1):
+        index.remove(target)
+    assert len(index.match(b"<a/>")) == count // 2 + 1

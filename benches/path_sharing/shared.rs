@@ -13,13 +13,13 @@ use tamis::matching::dfa::Dfa;
 use tamis::matching::findings::{Findings, Ranks};
 use tamis::matching::names::Names;
 use tamis::matching::places::Places;
-use tamis::matching::verify::{Memo, Verifier};
+use tamis::matching::verify::Memo;
 use tamis::matching::{CAPACITY, Matcher};
 use tamis::query::{Namespaces, parse};
 use tamis::transform::network::{Ground, Network};
 use tamis::transform::operators::Plan;
 use tamis::transform::results::{Results, Taken};
-use tamis::transform::run::Run;
+use tamis::transform::run::{Run, Walks};
 use tamis::transform::schema::Schema;
 use tamis::transform::streams::Streams;
 
@@ -127,14 +127,11 @@ impl Shared {
         });
         let Shared { network, names, results, taken, streams, by_name, memo, places, .. } = self;
         let (streams, places) = (Some(&*streams), Some(&*places));
-        let verifier = Verifier::new(network.twigs.words(), document, names, by_name, memo);
+        let walks = Walks { words: network.twigs.words(), document, names, by_name, memo };
         let limit = Limits::default().bindings;
-        let mut run = Run { network, results, taken, document, names, verifier, streams, places, limit };
+        let mut run = Run { network, results, taken, document, names, walks, streams, places, limit };
         for &query in queries {
             run.taken.clear();
-            if run.results.is_full() {
-                run.results.forget();
-            }
             for (at, block) in self.plans[query as usize].blocks.iter().enumerate() {
                 // Joins and selections are made by what binds.
                 clock.time(Operator::Semijoin, || run.bind(block)).expect("within the limit");

@@ -29,7 +29,7 @@ class Limits:
     expansion: int = 1 << 20
     """Bytes that entity references of one message may add up to."""
     bindings: int = 1 << 20
-    """Nodes that a transformation may bind in one message, or take by one path."""
+    """Nodes that all blocks of a transformation may bind in one message, and as many that they may take."""
     output: int = 10 << 20
     """Bytes that a transformation may make of one message."""
     outputs: int = 256 << 20

@@ -18,7 +18,7 @@ pub struct Limits {
     pub internal_subset: bool,
     /// Bytes that entity references and declared defaults of attributes may add to one message.
     pub expansion: usize,
-    /// Nodes that a transformation may bind in one message, or take by one path.
+    /// Nodes that all blocks of a transformation may bind in one message, and as many that they may take.
     pub bindings: usize,
     /// Bytes that a transformation may make of one message.
     pub output: usize,

@@ -11,21 +11,29 @@ use crate::index::segment::Segment;
 #[derive(Clone)]
 pub struct Part {
     pub segment: Arc<Segment>,
-    tenants: Arc<FxHashMap<String, u32>>,
+    tenants: Arc<Tenants>,
     /// A bit per target that was removed, and per query left with no target. Empty if none.
     dead_targets: Arc<Vec<u64>>,
     dead_queries: Arc<Vec<u64>>,
     removed: usize,
 }
 
+/// The tenants of a segment.
+#[derive(Default)]
+struct Tenants {
+    names: Vec<Arc<str>>,
+    numbers: FxHashMap<Arc<str>, u32>,
+}
+
 impl Part {
     pub fn new(segment: Arc<Segment>) -> Part {
         let view = segment.view();
-        let mut tenants = FxHashMap::default();
+        let mut tenants = Tenants::default();
         let mut start = 0;
         for (tenant, &end) in view.tenant_ends.iter().enumerate() {
-            let name = String::from_utf8_lossy(&view.tenant_bytes[start..end as usize]).into_owned();
-            tenants.insert(name, tenant as u32);
+            let name: Arc<str> = String::from_utf8_lossy(&view.tenant_bytes[start..end as usize]).into();
+            tenants.names.push(name.clone());
+            tenants.numbers.insert(name, tenant as u32);
             start = end as usize;
         }
         let none = Arc::new(Vec::new());
@@ -40,11 +48,11 @@ impl Part {
 
     /// The number of a tenant, which is also its root in the trie.
     pub fn tenant(&self, name: &str) -> Option<u32> {
-        self.tenants.get(name).copied()
+        self.tenants.numbers.get(name).copied()
     }
 
     pub fn tenants(&self) -> impl Iterator<Item = &str> {
-        self.tenants.keys().map(String::as_str)
+        self.tenants.names.iter().map(|name| &**name)
     }
 
     pub fn dead_queries(&self) -> &[u64] {
@@ -89,8 +97,11 @@ impl Part {
         }
         let dead_queries = Arc::make_mut(&mut self.dead_queries);
         dead_queries.resize(view.queries().div_ceil(64), 0);
-        for &place in places {
-            let query = view.target_query[place as usize];
+        // Many of them may be of one query: its targets are looked through once.
+        let mut queries: Vec<u32> = places.iter().map(|&place| view.target_query[place as usize]).collect();
+        queries.sort_unstable();
+        queries.dedup();
+        for query in queries {
             if view.targets_of(query).iter().all(|&place| bit(dead_targets, place)) {
                 dead_queries[query as usize / 64] |= 1 << (query % 64);
             }
@@ -110,7 +121,7 @@ impl Part {
     pub fn tenant_of(&self, query: u32) -> &str {
         let view = self.segment.view();
         let tenant = view.query_tenant.get(query as usize).copied().unwrap_or(0);
-        self.tenants.iter().find(|(_, id)| **id == tenant).map_or("", |(name, _)| name)
+        self.tenants.names.get(tenant as usize).map_or("", |name| name)
     }
 }
 

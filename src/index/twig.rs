@@ -65,6 +65,11 @@ impl Twigs {
         self.expr(expr, label, 0)
     }
 
+    /// The same for an expression that is asked of elements which may lie in one another.
+    pub fn compile_nested(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> u32) -> u32 {
+        self.expr(expr, label, 1)
+    }
+
     pub fn words(&self) -> &[u32] {
         &self.words
     }

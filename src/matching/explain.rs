@@ -1,5 +1,7 @@
 //! Why a query did or did not match a message: the twin of matching, for people.
 
+mod lines;
+
 use std::sync::Arc;
 
 use crate::document::{Document, Limits, NodeRef, Reader, Span};
@@ -11,6 +13,7 @@ use crate::index::generation::Generation;
 use crate::index::trie::Labels;
 use crate::index::twig::Twigs;
 use crate::matching::by_name::ByName;
+use crate::matching::explain::lines::{Binding, End, Lines};
 use crate::matching::filing::Filings;
 use crate::matching::names::Names;
 use crate::matching::verify::{Memo, Verifier};
@@ -86,21 +89,21 @@ pub fn explain(
     let mut document = Document::default();
     reader.read(message, limits, &mut document)?;
     let parts = decompose(query);
-    let line_queries: Vec<Query> = parts.lines.iter().map(|line| line_query(&parts, line)).collect();
 
     let mut probe = Probe::new(&document);
-    let whole = probe.compile(query);
-    let compiled: Vec<u32> = line_queries.iter().map(|line| probe.compile(line)).collect();
-    let prefixes: Vec<Vec<(Query, u32)>> =
-        line_queries.iter().map(|line| probe.compile_prefixes(line)).collect();
+    let whole = probe.compile(&query.expr);
+    let ends: Vec<End> = parts.lines.iter().map(|line| probe.end(line)).collect();
     let names = probe.names(&reader);
-    let matches = probe.matches(&names, whole);
-    let nodes = probe.places(&names, whole);
-    let lines: Vec<LineReport> = line_queries
+    let matches = probe.verifier(&names).matches(whole);
+    let nodes = probe.verifier(&names).nodes(whole);
+    let nodes = nodes.into_iter().map(|node| place(&document, node)).collect();
+    let verifier = probe.verifier(&names);
+    let bound = Lines { parts: &parts, ends: &ends, document: &document, names: &names, verifier }.bind();
+    let lines: Vec<LineReport> = parts
+        .lines
         .iter()
-        .zip(&compiled)
-        .zip(&prefixes)
-        .map(|((line, &offset), prefixes)| probe.report(&names, line, offset, prefixes))
+        .zip(&bound)
+        .map(|(line, binding)| report(&document, &line_query(&parts, line), binding))
         .collect();
     let filings = Filings::find(query, &parts, generation, tenant);
     let alternatives: Vec<AlternativeReport> = parts
@@ -171,6 +174,21 @@ fn reason(matches: bool, lines: &[LineReport], alternatives: &[AlternativeReport
     "it does not match".to_string()
 }
 
+/// How a line does on a message.
+fn report(document: &Document, line: &Query, binding: &Binding) -> LineReport {
+    let text = line.canonical();
+    let holds = binding.nodes > 0;
+    let failure = (!holds).then(|| match binding.stops {
+        Some((steps, node)) => {
+            let before = beginning(line, steps).canonical();
+            let part = text.strip_prefix(before.as_str()).unwrap_or(&text);
+            Failure { part: part.trim_start().to_string(), at: Some(place(document, node)) }
+        }
+        None => Failure { part: text.clone(), at: None },
+    });
+    LineReport { text, holds, nodes: binding.nodes, failure }
+}
+
 /// A line as a query of its own.
 fn line_query(parts: &Decomposition<'_>, line: &Line<'_>) -> Query {
     let mut steps = Vec::new();
@@ -181,61 +199,79 @@ fn line_query(parts: &Decomposition<'_>, line: &Line<'_>) -> Query {
         at = step.parent;
     }
     steps.reverse();
-    let leaf = |node: Node| Step { axis: Axis::Child, node, predicates: Vec::new() };
-    match line.subject {
-        Subject::Attribute(test) => steps.push(leaf(Node::Attribute(test.clone()))),
-        Subject::Text => steps.push(leaf(Node::Text)),
-        Subject::Element | Subject::Value | Subject::Position => {}
+    if let (Some(place), Some(step)) = (place_asked(line), steps.last_mut()) {
+        step.predicates.push(Predicate::Position(Some(place)));
     }
-    let test = match line.check {
-        Check::Exists => Test::Exists,
+    steps.extend(leaf(line));
+    Query::filter(Expr::Path(Path { absolute: true, steps }, test(line)))
+}
+
+/// The first steps of a line, so many, without its test.
+fn beginning(line: &Query, steps: usize) -> Query {
+    let mut steps = match &line.expr {
+        Expr::Path(path, _) => path.steps[..steps].to_vec(),
+        _ => Vec::new(),
+    };
+    if let Some(last) = steps.last_mut() {
+        last.predicates.clear();
+    }
+    Query::filter(Expr::Path(Path { absolute: true, steps }, Test::Exists))
+}
+
+/// The place among its siblings that a line asks an element for. There is one at a place or after it if there is
+/// one at it.
+fn place_asked(line: &Line<'_>) -> Option<u32> {
+    match (line.subject, line.check) {
+        (_, Check::Position(place)) => Some(place),
+        (Subject::Position, Check::Range(_, place)) => Some(place as u32),
+        _ => None,
+    }
+}
+
+/// The step to what a line looks at below its element.
+fn leaf(line: &Line<'_>) -> Option<Step> {
+    let node = match line.subject {
+        Subject::Attribute(test) => Node::Attribute(test.clone()),
+        Subject::Text => Node::Text,
+        Subject::Element | Subject::Value | Subject::Position => return None,
+    };
+    Some(Step { axis: Axis::Child, node, predicates: Vec::new() })
+}
+
+fn test(line: &Line<'_>) -> Test {
+    match line.check {
+        _ if line.subject == Subject::Position => Test::Exists,
+        Check::Exists | Check::Position(_) => Test::Exists,
         Check::Equal(literal) => Test::Compare(Operator::Equal, literal.clone()),
         Check::Unequal(literal) => Test::Compare(Operator::NotEqual, literal.clone()),
         Check::Range(operator, number) => Test::Compare(operator, Literal::Number(number)),
-        Check::Position(position) => {
-            if let Some(step) = steps.last_mut() {
-                step.predicates.push(Predicate::Position(Some(position)));
-            }
-            Test::Exists
-        }
-    };
-    Query::filter(Expr::Path(Path { absolute: true, steps }, test))
+    }
 }
 
-/// Evaluates queries of its own on one document.
+/// Evaluates twigs of its own on one document.
 struct Probe<'a> {
     document: &'a Document,
     labels: Labels,
     twigs: Twigs,
     by_name: ByName,
+    memo: Memo,
 }
 
 impl<'a> Probe<'a> {
     fn new(document: &'a Document) -> Probe<'a> {
-        Probe { document, labels: Labels::default(), twigs: Twigs::default(), by_name: ByName::default() }
+        let (labels, twigs) = (Labels::default(), Twigs::default());
+        Probe { document, labels, twigs, by_name: ByName::default(), memo: Memo::default() }
     }
 
-    fn compile(&mut self, query: &Query) -> u32 {
-        self.twigs.compile(&query.expr, &mut |test| self.labels.label(test))
+    fn compile(&mut self, expr: &Expr) -> u32 {
+        self.twigs.compile(expr, &mut |test| self.labels.label(test))
     }
 
-    /// The beginnings of a line without its test, longest first.
-    fn compile_prefixes(&mut self, line: &Query) -> Vec<(Query, u32)> {
-        let Expr::Path(path, _) = &line.expr else {
-            return Vec::new();
-        };
-        (1..=path.steps.len())
-            .rev()
-            .map(|length| {
-                let mut steps = path.steps[..length].to_vec();
-                if length == path.steps.len() {
-                    steps.iter_mut().for_each(|step| step.predicates.clear());
-                }
-                let query = Query::filter(Expr::Path(Path { absolute: true, steps }, Test::Exists));
-                let offset = self.compile(&query);
-                (query, offset)
-            })
-            .collect()
+    /// The end of a line.
+    fn end(&mut self, line: &Line<'_>) -> End {
+        let path = Path { absolute: false, steps: leaf(line).into_iter().collect() };
+        let subject = self.compile(&Expr::Path(path.clone(), Test::Exists));
+        End { subject, tested: self.compile(&Expr::Path(path, test(line))) }
     }
 
     fn names(&mut self, reader: &Reader) -> Names {
@@ -246,36 +282,8 @@ impl<'a> Probe<'a> {
         names
     }
 
-    fn matches(&mut self, names: &Names, offset: u32) -> bool {
-        let mut memo = Memo::default();
-        Verifier::new(self.twigs.words(), self.document, names, &mut self.by_name, &mut memo).matches(offset)
-    }
-
-    fn places(&mut self, names: &Names, offset: u32) -> Vec<Place> {
-        let mut memo = Memo::default();
-        let mut verifier =
-            Verifier::new(self.twigs.words(), self.document, names, &mut self.by_name, &mut memo);
-        verifier.nodes(offset).into_iter().map(|node| place(self.document, node)).collect()
-    }
-
-    fn report(&mut self, names: &Names, line: &Query, offset: u32, prefixes: &[(Query, u32)]) -> LineReport {
-        let nodes = self.places(names, offset).len();
-        let holds = nodes > 0;
-        let failure = (!holds).then(|| self.failure(names, line, prefixes));
-        LineReport { text: line.canonical(), holds, nodes, failure }
-    }
-
-    /// The longest beginning that binds something, and what comes after it.
-    fn failure(&mut self, names: &Names, line: &Query, prefixes: &[(Query, u32)]) -> Failure {
-        let whole = line.canonical();
-        for (prefix, offset) in prefixes {
-            if let Some(&at) = self.places(names, *offset).first() {
-                let before = prefix.canonical();
-                let part = whole.strip_prefix(before.as_str()).unwrap_or(&whole);
-                return Failure { part: part.trim_start().to_string(), at: Some(at) };
-            }
-        }
-        Failure { part: whole, at: None }
+    fn verifier<'p>(&'p mut self, names: &'p Names) -> Verifier<'p> {
+        Verifier::new(self.twigs.words(), self.document, names, &mut self.by_name, &mut self.memo)
     }
 }
 

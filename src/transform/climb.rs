@@ -77,13 +77,6 @@ pub fn climb(ground: Ground<'_>, steps: Steps<'_>, end: ElementId, mut found: im
     }
 }
 
-/// Whether `steps` lead from an element to `end`.
-pub fn leads(ground: Ground<'_>, steps: Steps<'_>, from: ElementId, end: ElementId) -> bool {
-    let mut leads = false;
-    climb(ground, steps, end, |element| leads |= element == from);
-    leads
-}
-
 /// Calls `found` for each way that `steps` lead from above to `end`: once for an element if claims prove
 /// that there is no second way. Nothing is kept of the ways.
 pub fn follow(ground: Ground<'_>, steps: Steps<'_>, end: ElementId, found: &mut impl FnMut(ElementId)) {

@@ -5,8 +5,9 @@ use std::io::Write;
 
 use rustc_hash::FxHashSet;
 
-use super::copy::{Context, Copyist, Extra};
+use super::copy::{Context, Copyist};
 use super::escape;
+use super::extras::{Extras, Numbered};
 use super::program::{Op, Program, Receiver};
 use crate::document::NodeRef;
 use crate::error::Exceeded;
@@ -42,7 +43,7 @@ pub struct Constructor {
     /// Where the contents of elements begin that may be empty.
     open: Vec<usize>,
     /// What attributes of the message made constructed elements declare.
-    extras: Vec<Extra>,
+    extras: Extras,
     /// How many there were when such an element began.
     marks: Vec<usize>,
 }
@@ -62,7 +63,7 @@ impl Constructor {
             return Ok(false);
         }
         self.open.clear();
-        self.extras.clear();
+        self.extras.truncate(0);
         self.marks.clear();
         let start = out.len();
         let mut construction = Construction { program, copyist, lists, start, limit, out, scratch: self };
@@ -137,7 +138,8 @@ impl<'a, L: Lists> Construction<'a, L> {
     }
 
     fn nodes(&mut self, nodes: &[NodeRef], scope: usize) -> Result<(), Box<ConstructError>> {
-        let context = Context { scopes: &self.program.scopes, scope, extras: &self.scratch.extras };
+        let context =
+            Context { scopes: &self.program.scopes, scope, extras: &self.scratch.extras, inside: None };
         let as_it_stands = self.copyist.copies_as_it_stands(&context);
         for &node in nodes {
             match node {
@@ -175,6 +177,7 @@ impl<'a, L: Lists> Construction<'a, L> {
     ) -> Result<(), Box<ConstructError>> {
         self.scratch.marks.push(self.scratch.extras.len());
         let mut names: FxHashSet<NameId> = FxHashSet::default();
+        let mut numbered = Numbered::default();
         for &path in &receiver.paths {
             for &node in self.lists.list(block, path, binding) {
                 let NodeRef::Attribute(element, place) = node else { continue };
@@ -187,13 +190,11 @@ impl<'a, L: Lists> Construction<'a, L> {
                     return Err(duplicate(local));
                 }
                 let (scopes, scope) = (&self.program.scopes, receiver.scope);
-                let context = Context { scopes, scope, extras: &self.scratch.extras };
-                let declared = self.copyist.attribute(element, place, &context, self.out);
-                self.scratch.extras.extend(declared.map(|(prefix, uri)| Extra {
-                    prefix,
-                    uri,
-                    depth: receiver.depth,
-                }));
+                let context = Context { scopes, scope, extras: &self.scratch.extras, inside: None };
+                let declared = self.copyist.attribute(element, place, &context, &mut numbered, self.out);
+                if let Some((prefix, uri)) = declared {
+                    self.scratch.extras.push(prefix, uri, receiver.depth);
+                }
                 self.check()?;
             }
         }

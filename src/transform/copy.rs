@@ -6,6 +6,7 @@
 use memchr::memmem;
 
 use super::declarations::{Declarations, attributes, declared, name_in_source, prefix};
+use super::extras::{Extras, Numbered};
 use super::program::{Scope, bound};
 use super::{escape, reproduce};
 use crate::document::{Document, Vocabulary};
@@ -21,27 +22,23 @@ pub struct Copyist<'a> {
     subset: bool,
 }
 
-/// A declaration that is in the output because of what the message contains.
-#[derive(Clone)]
-pub(super) struct Extra {
-    pub prefix: Vec<u8>,
-    pub uri: Vec<u8>,
-    /// How many constructed elements the one that makes it is inside of.
-    pub depth: usize,
-}
-
 /// What prefixes stand for where a node is put.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub scopes: &'a [Scope],
     pub scope: usize,
-    pub extras: &'a [Extra],
+    pub extras: &'a Extras,
+    /// What is declared further in, by elements of the message.
+    pub inside: Option<&'a Extras>,
 }
 
 impl<'a> Context<'a> {
     pub fn uri(&self, prefix: &[u8]) -> Option<&'a [u8]> {
+        if let Some(extra) = self.inside.and_then(|inside| inside.get(prefix)) {
+            return Some(&extra.uri);
+        }
         let fixed = bound(self.scopes, self.scope, prefix);
-        let extra = self.extras.iter().rev().find(|extra| extra.prefix == prefix);
+        let extra = self.extras.get(prefix);
         match (fixed, extra) {
             (Some(fixed), Some(extra)) if extra.depth < fixed.depth => Some(fixed.uri.as_bytes()),
             (_, Some(extra)) => Some(&extra.uri),
@@ -155,11 +152,12 @@ impl<'a> Copyist<'a> {
         element: ElementId,
         place: u32,
         context: &Context<'_>,
+        numbered: &mut Numbered,
         out: &mut Vec<u8>,
     ) -> Option<(Vec<u8>, Vec<u8>)> {
         let attribute = &self.document.attributes[place as usize];
         let (uri, local) = self.name(attribute.name);
-        let (prefix, is_new) = self.attribute_prefix(element, place, uri, context);
+        let (prefix, is_new) = self.attribute_prefix(element, place, uri, context, numbered);
         if is_new {
             declare(&prefix, uri, out);
         }
@@ -175,6 +173,7 @@ impl<'a> Copyist<'a> {
         place: u32,
         uri: &[u8],
         context: &Context<'_>,
+        numbered: &mut Numbered,
     ) -> (Vec<u8>, bool) {
         if uri.is_empty() {
             return (Vec::new(), false);
@@ -188,11 +187,7 @@ impl<'a> Copyist<'a> {
             Some(bound) if bound == uri => return (written.to_vec(), false),
             _ => {}
         }
-        let numbered = |number: usize| [written, format!("_{number}").as_bytes()].concat();
-        let usable = |prefix: &Vec<u8>| context.uri(prefix).is_none_or(|bound| bound == uri);
-        let prefix = (1..).map(numbered).find(usable).unwrap_or_default();
-        let is_new = context.uri(&prefix).is_none();
-        (prefix, is_new)
+        numbered.get(written, uri, |prefix| context.uri(prefix))
     }
 
     /// The prefix of an attribute as it is written; None if a DTD added it.

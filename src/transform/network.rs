@@ -29,7 +29,7 @@ use crate::transform::Program;
 use crate::transform::claims::{self, Claim};
 use crate::transform::operators::{
     Bindings, BlockPlan, Bound, Condition, Constant, Group, Join, JoinPlan, OperatorId, Plan, Selection,
-    Stream, StreamPlan, Subject,
+    Stream, StreamPlan, Subject, Walk,
 };
 use crate::transform::rewrite::{Above, rewrite};
 use crate::transform::schema::Schema;
@@ -156,7 +156,7 @@ impl Network {
                 };
                 let group = group.unwrap_or_else(|| {
                     let expr = Expr::Path(path.clone(), Test::Exists);
-                    Group::Search { twig: self.twig(ground, &expr) }
+                    Group::Search { twig: self.walk(ground, &bound, &expr) }
                 });
                 let group = self.groups.get(group);
                 self.planned.push(OperatorId::Group(group));
@@ -246,7 +246,8 @@ impl Network {
         };
         let bindings = bindings.unwrap_or_else(|| {
             let expr = Expr::Path(path.clone(), Test::Exists);
-            Bindings::Search { twig: self.twig(ground, &expr) }
+            let mut label = |test: &NameTest| ground.names.label_of(test);
+            Bindings::Search { twig: self.twigs.compile(&expr, &mut label) }
         });
         let bindings = self.bindings.get(bindings);
         self.planned.push(OperatorId::Bindings(bindings));
@@ -268,7 +269,7 @@ impl Network {
                 let Predicate::Condition(expr) = predicate else { return None };
                 let condition = match self.compared(ground, (written, &bound, stream), expr) {
                     Some(condition) => condition,
-                    None => Condition::Search { stream, twig: self.twig(ground, expr) },
+                    None => Condition::Search { stream, twig: self.walk(ground, &bound, expr) },
                 };
                 let condition = self.conditions.get(condition);
                 self.planned.push(OperatorId::Condition(condition));
@@ -327,8 +328,15 @@ impl Network {
         }
     }
 
-    fn twig(&mut self, ground: Ground<'_>, expr: &Expr) -> u32 {
-        self.twigs.compile(expr, &mut |test: &NameTest| ground.names.label_of(test))
+    /// The twig of an expression that is asked of the elements at the end of a line.
+    fn walk(&mut self, ground: Ground<'_>, bound: &[LineStep], expr: &Expr) -> Walk {
+        let mut label = |test: &NameTest| ground.names.label_of(test);
+        let plain = self.twigs.compile(expr, &mut label);
+        let remembering = match bound.iter().any(|step| step.axis == Axis::Descendant) {
+            true => self.twigs.compile_nested(expr, &mut label),
+            false => plain,
+        };
+        Walk { plain, remembering }
     }
 }
 

@@ -88,7 +88,7 @@ pub enum Condition {
     /// is left to compare. It is compared after all where matching could not tell.
     Found { condition: u32, join: u32, compared: u32 },
     /// Anything else, decided on the message: the twig of a predicate, and the stream it filters.
-    Search { stream: u32, twig: u32 },
+    Search { stream: u32, twig: Walk },
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -116,8 +116,17 @@ pub enum Group {
     },
     /// Decided on the message: the twig of the path.
     Search {
-        twig: u32,
+        twig: Walk,
     },
+}
+
+/// A twig that is walked from several elements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Walk {
+    pub plain: u32,
+    /// The same twig for elements that lie deep in one another, from which walks come by the same places: it
+    /// remembers what was decided there, which costs more than deciding it a few times.
+    pub remembering: u32,
 }
 
 /// Where the elements are that a block binds. Often bindings are what one operator below them gives, and are

@@ -1,5 +1,7 @@
 //! Which operators a transformation runs on a message, for people.
 
+use rustc_hash::FxHashMap;
+
 use crate::index::columns::View;
 use crate::index::trie::ANY;
 use crate::query::ast::{Axis, Name, NameTest, Operator};
@@ -22,9 +24,15 @@ pub struct OperatorReport {
     pub note: String,
 }
 
-pub fn report(view: View<'_>, plan: &Plan, run: &Run<'_>) -> Vec<OperatorReport> {
+/// `streams`: how many elements each has.
+pub fn report(
+    view: View<'_>,
+    plan: &Plan,
+    run: &Run<'_>,
+    streams: &FxHashMap<u32, usize>,
+) -> Vec<OperatorReport> {
     let (network, results, taken) = (run.network, &*run.results, &*run.taken);
-    let told = Told { network, view, plan, taken };
+    let told = Told { network, view, plan, taken, streams };
     let operators = plan.operators.iter();
     operators
         .map(|&operator| {
@@ -40,6 +48,7 @@ struct Told<'a> {
     view: View<'a>,
     plan: &'a Plan,
     taken: &'a Taken,
+    streams: &'a FxHashMap<u32, usize>,
 }
 
 impl Told<'_> {
@@ -47,7 +56,7 @@ impl Told<'_> {
         match operator {
             OperatorId::Stream(id) => {
                 let note = "matched by the shared automaton".to_string();
-                ("stream", self.stream(id), results.streams.at(id).iter().count(), note)
+                ("stream", self.stream(id), self.streams.get(&id).copied().unwrap_or(0), note)
             }
             OperatorId::Join(id) => {
                 let plan = &self.network.join_plans[id as usize];

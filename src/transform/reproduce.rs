@@ -1,9 +1,10 @@
 //! Elements of a message with an internal DTD subset, written node by node: entities are expanded, and
 //! attributes that the DTD adds are there.
 
-use super::copy::{Context, Copyist, Extra, declare, write_attribute};
+use super::copy::{Context, Copyist, declare, write_attribute};
 use super::declarations::{name_in_source, prefix};
 use super::escape;
+use super::extras::{Extras, Numbered};
 use crate::document::OtherKind;
 use crate::ids::{ElementId, NodeId};
 use crate::query::namespaces::XML_URI;
@@ -15,7 +16,7 @@ pub fn element(copyist: &Copyist<'_>, top: ElementId, context: &Context<'_>, out
     let mut reproduction = Reproduction {
         copyist,
         around: *context,
-        extras: context.extras.to_vec(),
+        extras: Extras::default(),
         open: Vec::new(),
         empty: false,
         out,
@@ -63,8 +64,8 @@ struct Reproduction<'a> {
     copyist: &'a Copyist<'a>,
     /// What prefixes stand for around the copy.
     around: Context<'a>,
-    /// What is declared, innermost last.
-    extras: Vec<Extra>,
+    /// What is declared in it.
+    extras: Extras,
     open: Vec<Open>,
     /// The innermost open element has no content yet, and its start tag no end.
     empty: bool,
@@ -101,12 +102,14 @@ impl Reproduction<'_> {
         name.extend_from_slice(local);
         self.out.push(b'<');
         self.out.extend_from_slice(&name);
-        self.extras[mark..].iter().for_each(|extra| declare(&extra.prefix, &extra.uri, self.out));
+        let declared = self.extras.since(mark).iter();
+        declared.for_each(|extra| declare(&extra.prefix, &extra.uri, self.out));
         let start = copyist.document.element(element).attributes_start;
+        let mut numbered = Numbered::default();
         for (attribute, place) in copyist.document.attributes_of(element).iter().zip(start..) {
             let (uri, local) = copyist.name(attribute.name);
-            let context = Context { extras: &self.extras, ..self.around };
-            let (prefix, is_new) = copyist.attribute_prefix(element, place, uri, &context);
+            let context = Context { inside: Some(&self.extras), ..self.around };
+            let (prefix, is_new) = copyist.attribute_prefix(element, place, uri, &context, &mut numbered);
             if is_new {
                 declare(&prefix, uri, self.out);
                 self.bind(&prefix, uri);
@@ -132,9 +135,9 @@ impl Reproduction<'_> {
 
     /// Puts a declaration in force, unless it is.
     fn bind(&mut self, prefix: &[u8], uri: &[u8]) {
-        let context = Context { extras: &self.extras, ..self.around };
+        let context = Context { inside: Some(&self.extras), ..self.around };
         if context.uri(prefix).unwrap_or_default() != uri {
-            self.extras.push(Extra { prefix: prefix.to_vec(), uri: uri.to_vec(), depth: usize::MAX });
+            self.extras.push(prefix.to_vec(), uri.to_vec(), usize::MAX);
         }
     }
 

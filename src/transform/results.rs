@@ -12,9 +12,18 @@ use crate::transform::values::{Numbers, Texts};
 /// Pairs kept for one message, over all operators; past this they are computed again.
 const MOST_KEPT: usize = 1 << 22;
 
+/// Lists that a transformation may take, one for each bound element and return path: most of them may be empty,
+/// and then neither the nodes nor the output tells how many there are. As many values may be compared.
+pub const MOST_LISTS: usize = 1 << 24;
+
 /// An operator gave more than is allowed.
 #[derive(Clone, Copy, Debug)]
-pub struct Over;
+pub enum Over {
+    /// Pairs, bound elements or nodes.
+    Nodes,
+    /// Lists of nodes or values.
+    Lists,
+}
 
 /// Results of one kind of operator, by its number.
 pub struct Kept<T> {
@@ -32,6 +41,12 @@ impl<T: Default> Kept<T> {
     fn fit(&mut self, count: usize) {
         self.results.resize_with(count, T::default);
         self.marks.of.resize(count, 0);
+    }
+
+    /// Gives back all memory.
+    fn forget(&mut self) {
+        self.marks.next();
+        self.results.fill_with(T::default);
     }
 
     /// What came of an operator, if it was run for this message.
@@ -74,6 +89,12 @@ impl Gathered {
         self.marks.next();
         self.elements.clear();
         self.elements.shrink_to(MOST_KEPT);
+    }
+
+    /// Gives back all memory.
+    fn forget(&mut self) {
+        self.marks.next();
+        self.elements = Vec::new();
     }
 
     /// What came of an operator, if it was run for this message.
@@ -185,6 +206,17 @@ impl Sets {
         self.width = elements.div_ceil(64);
     }
 
+    /// Gives back all memory.
+    fn forget(&mut self) {
+        self.marks.next();
+        self.words = Vec::new();
+    }
+
+    /// How many words a set has.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// Whether a set is there for this message.
     #[inline]
     pub fn has(&self, id: u32) -> bool {
@@ -244,37 +276,43 @@ impl<'a> Set<'a> {
 
 /// Which operators were run for this message.
 struct Marks {
-    /// Those with the present mark were; one more stands for failure.
+    /// Those with the present mark were; one or two more stand for failure.
     of: Vec<u32>,
     present: u32,
 }
 
 impl Default for Marks {
     fn default() -> Marks {
-        Marks { of: Vec::new(), present: 2 }
+        Marks { of: Vec::new(), present: 4 }
     }
 }
 
 impl Marks {
     /// Goes over to the next message.
     fn next(&mut self) {
-        self.present = self.present.wrapping_add(2);
-        if self.present < 2 {
+        self.present = self.present.wrapping_add(4);
+        if self.present < 4 {
             self.of.fill(0);
-            self.present = 2;
+            self.present = 4;
         }
     }
 
     #[inline]
     fn set(&mut self, id: u32, outcome: Result<(), Over>) {
-        self.of[id as usize] = self.present + outcome.is_err() as u32;
+        let failure = match outcome {
+            Ok(()) => 0,
+            Err(Over::Nodes) => 1,
+            Err(Over::Lists) => 2,
+        };
+        self.of[id as usize] = self.present + failure;
     }
 
     #[inline]
     fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
         match self.of[id as usize].checked_sub(self.present) {
             Some(0) => Some(Ok(())),
-            Some(_) => Some(Err(Over)),
+            Some(1) => Some(Err(Over::Nodes)),
+            Some(_) => Some(Err(Over::Lists)),
             None => None,
         }
     }
@@ -306,20 +344,28 @@ impl Taken {
         self.bound.clear();
         self.nodes.clear();
         self.stretches.clear();
+        self.stretches.shrink_to(MOST_KEPT);
         self.blocks.clear();
         self.expected = 0;
     }
 
-    /// Adds a block with so many return paths; how many elements it binds.
+    /// Adds a block with so many return paths. What all blocks bind counts.
     #[inline]
-    pub fn bind(&mut self, bound: impl Iterator<Item = ElementId>, paths: usize) -> usize {
+    pub fn bind(
+        &mut self,
+        bound: impl Iterator<Item = ElementId>,
+        paths: usize,
+        limit: usize,
+    ) -> Result<(), Over> {
         let (start, first) = (self.bound.len(), self.expected);
         self.bound.extend(bound);
         let bound = start..self.bound.len();
-        let count = bound.len();
-        self.expected += count * paths;
+        self.expected += bound.len() * paths;
         self.blocks.push(TakenBlock { bound, first });
-        count
+        if self.bound.len() > limit {
+            return Err(Over::Nodes);
+        }
+        if self.expected > MOST_LISTS { Err(Over::Lists) } else { Ok(()) }
     }
 
     /// Where the elements of a block are in `bound`; nowhere if a limit came before.
@@ -333,7 +379,7 @@ impl Taken {
     #[inline]
     pub fn end(&mut self, start: usize, limit: usize) -> Result<(), Over> {
         self.stretches.push((start as u32, self.nodes.len() as u32));
-        if self.nodes.len() > limit { Err(Over) } else { Ok(()) }
+        if self.nodes.len() > limit { Err(Over::Nodes) } else { Ok(()) }
     }
 
     /// The nodes of a block's return path for one of its bound elements; none if a limit came before.
@@ -373,17 +419,24 @@ impl Results {
             *self = Results::default();
         }
         self.streams.reset(elements);
-        self.forget();
-    }
-
-    /// Forgets all of this message but its streams.
-    pub fn forget(&mut self) {
         self.joins.marks.next();
         self.selections.marks.next();
         self.conditions.reset();
         self.bindings.reset();
         self.searched.places.clear();
         self.searched.nodes.clear();
+        self.kept = 0;
+    }
+
+    /// Forgets all of this message, and gives back the memory.
+    #[cold]
+    pub fn forget(&mut self) {
+        self.streams.forget();
+        self.joins.forget();
+        self.selections.forget();
+        self.conditions.forget();
+        self.bindings.forget();
+        self.searched = Searched::default();
         self.kept = 0;
     }
 

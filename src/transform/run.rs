@@ -1,19 +1,19 @@
 //! The operators, run on a message. Each runs when something above it asks, and once.
 
-use std::ops::Range;
-
 use crate::document::{Document, NodeRef, Span};
 use crate::ids::ElementId;
+use crate::matching::by_name::ByName;
 use crate::matching::names::Names;
 use crate::matching::places::Places;
-use crate::matching::verify::Verifier;
+use crate::matching::verify::{Memo, Verifier};
 use crate::query::ast::Axis;
 use crate::query::decompose::Reach;
 use crate::transform::climb::{self, Ground, Steps};
 use crate::transform::network::Network;
-use crate::transform::operators::{Bindings, BlockPlan, Bound, Condition, Constant, Group, Subject};
-use crate::transform::results::{Growing, Over, Results, Taken};
+use crate::transform::operators::{Bindings, BlockPlan, Bound, Condition, Constant, Subject, Walk};
+use crate::transform::results::{Growing, MOST_LISTS, Over, Results, Taken};
 use crate::transform::streams::Streams;
+use crate::transform::take::own_texts;
 use crate::transform::values::Value;
 
 pub struct Run<'a> {
@@ -22,8 +22,7 @@ pub struct Run<'a> {
     pub taken: &'a mut Taken,
     pub document: &'a Document,
     pub names: &'a Names,
-    /// Walks the twigs of the network.
-    pub verifier: Verifier<'a>,
+    pub walks: Walks<'a>,
     /// Where the automaton found the elements of streams; without it they are searched for.
     pub streams: Option<&'a Streams>,
     /// Where conditions of the index were found, if that is known.
@@ -32,97 +31,77 @@ pub struct Run<'a> {
     pub limit: usize,
 }
 
+/// What the twigs of a network are walked with.
+pub struct Walks<'a> {
+    pub words: &'a [u32],
+    pub document: &'a Document,
+    pub names: &'a Names,
+    pub by_name: &'a mut ByName,
+    pub memo: &'a mut Memo,
+}
+
+/// So many elements may lie in one another before walks from them remember what they have decided.
+const FEW_NESTED: usize = 8;
+
+impl Walks<'_> {
+    /// The twig to walk from elements, which are given in order.
+    pub(super) fn twig(&self, walk: Walk, elements: impl Iterator<Item = ElementId>) -> u32 {
+        if walk.plain == walk.remembering {
+            return walk.plain;
+        }
+        let mut ends = [ElementId(0); FEW_NESTED];
+        let mut around = 0;
+        for element in elements {
+            while around > 0 && ends[around - 1] <= element {
+                around -= 1;
+            }
+            if around == FEW_NESTED {
+                return walk.remembering;
+            }
+            ends[around] = self.document.element(element).end;
+            around += 1;
+        }
+        walk.plain
+    }
+
+    #[inline]
+    pub(super) fn verifier(&mut self) -> Verifier<'_> {
+        Verifier::new(self.words, self.document, self.names, self.by_name, self.memo)
+    }
+}
+
 impl<'a> Run<'a> {
     /// Binds the elements of a block.
     pub fn bind(&mut self, plan: &BlockPlan) -> Result<(), Over> {
-        let paths = plan.groups.len();
-        let bound = match plan.bound {
+        self.forget_if_full();
+        let (paths, limit) = (plan.groups.len(), self.limit);
+        match plan.bound {
             Bound::Stream(id) => {
                 self.stream(id);
-                self.taken.bind(self.results.streams.at(id).iter(), paths)
+                self.taken.bind(self.results.streams.at(id).iter(), paths, limit)
             }
             Bound::Condition(id) => {
                 self.condition(id)?;
-                self.taken.bind(self.results.conditions.at(id).iter().copied(), paths)
+                self.taken.bind(self.results.conditions.at(id).iter().copied(), paths, limit)
             }
             Bound::Joined(id) => {
                 self.bindings(id)?;
-                self.taken.bind(self.results.bindings.at(id).iter().copied(), paths)
+                self.taken.bind(self.results.bindings.at(id).iter().copied(), paths, limit)
             }
-        };
-        if bound > self.limit { Err(Over) } else { Ok(()) }
-    }
-
-    /// Takes the nodes of a block, told by its place among those that are bound: an outer join of its bindings
-    /// with its groups.
-    pub fn select(&mut self, block: usize, plan: &BlockPlan) -> Result<(), Over> {
-        let bound = self.taken.block(block);
-        if bound.is_empty() {
-            return Ok(());
         }
-        plan.groups.iter().try_for_each(|&group| match *self.network.groups.at(group) {
-            Group::Joined { join, leaf } => self.take(join, leaf, bound.clone()),
-            Group::Search { twig } => self.search(group, twig, bound.clone()),
-        })
     }
 
-    /// Takes a group's nodes for each bound element. What is bound and what is found both ascend, so one walk
-    /// over each joins them: below a bound element lies a stretch of the stream.
-    fn take(&mut self, join: u32, leaf: Option<Subject>, bound: Range<usize>) -> Result<(), Over> {
-        let (end, plan) = (self.network.joins.at(join).end, &self.network.join_plans[join as usize]);
-        self.stream(end);
-        let ground = self.ground();
-        let ends = self.results.streams.at(end);
-        for at in bound {
-            let bound = self.taken.bound[at];
-            let element = ground.document.element(bound);
-            let nodes = &mut self.taken.nodes;
-            let start = nodes.len();
-            for end in ends.between(bound, element.end) {
-                let levels = || ground.document.element(end).depth - element.depth;
-                let leads = plan.depth.is_some()
-                    || match plan.reach {
-                        Reach::Exactly(reach) => levels() == reach,
-                        Reach::AtLeast(reach) => levels() >= reach,
-                        Reach::Unclear => climb::leads(ground, rest(self.network, join), bound, end),
-                    };
-                match leaf {
-                    _ if !leads => {}
-                    None => nodes.push(NodeRef::Element(end)),
-                    Some(subject) => leaves(ground, subject, end, |leaf| nodes.push(leaf)),
-                }
-            }
-            if leaf == Some(Subject::Text) {
-                // Texts of an element may come after those of one in it.
-                let order = |node: &NodeRef| ground.document.order(*node);
-                if !nodes[start..].is_sorted_by_key(order) {
-                    nodes[start..].sort_unstable_by_key(order);
-                }
-            }
-            self.taken.end(start, self.limit)?;
+    /// Forgets what is known of the message if that is so much that it is better computed again. What walks
+    /// remember counts, too: they come by each element for each predicate.
+    #[inline]
+    pub fn forget_if_full(&mut self) {
+        if self.results.is_full() {
+            self.results.forget();
+            *self.walks.memo = Memo::default();
         }
-        Ok(())
     }
 
-    /// Searches for a return path from each bound element, unless that was done.
-    fn search(&mut self, group: u32, twig: u32, bound: Range<usize>) -> Result<(), Over> {
-        for at in bound {
-            let bound = self.taken.bound[at];
-            let searched = &mut self.results.searched;
-            let (start, end) = *searched.places.entry((group, bound)).or_insert_with(|| {
-                let start = searched.nodes.len() as u32;
-                self.verifier.select_from(twig, bound, &mut searched.nodes);
-                self.results.kept += searched.nodes.len() - start as usize;
-                (start, searched.nodes.len() as u32)
-            });
-            let first = self.taken.nodes.len();
-            self.taken.nodes.extend_from_slice(&searched.nodes[start as usize..end as usize]);
-            self.taken.end(first, self.limit)?;
-        }
-        Ok(())
-    }
-
-    fn ground(&self) -> Ground<'a> {
+    pub(super) fn ground(&self) -> Ground<'a> {
         Ground { document: self.document, names: self.names }
     }
 
@@ -136,6 +115,7 @@ impl<'a> Run<'a> {
 
     fn fill(&mut self, id: u32) {
         let (ground, steps) = (self.ground(), &self.network.stream_plans[id as usize].steps);
+        self.results.kept += self.results.streams.width();
         let set = self.results.streams.insert(id);
         if let Some(streams) = self.streams {
             return streams.gather(id, set);
@@ -163,7 +143,7 @@ impl<'a> Run<'a> {
         for end in self.results.streams.at(join.end).iter() {
             self.each_bound(id, end, |bound| pairs.push((bound, end)));
             if pairs.len() > self.limit {
-                outcome = Err(Over);
+                outcome = Err(Over::Nodes);
                 break;
             }
         }
@@ -204,6 +184,7 @@ impl<'a> Run<'a> {
         let (mut texts, mut numbers) = self.results.selections.begin(id);
         texts.clear();
         numbers.clear();
+        let mut outcome = Ok(());
         for &(bound, end) in self.results.joins.at(selection.join) {
             self.values(selection.subject, end, |value| {
                 if selection.numeric {
@@ -212,10 +193,16 @@ impl<'a> Run<'a> {
                     texts.push(bound, value);
                 }
             });
+            // An element that is found from many has its attributes for each of them.
+            if texts.len() + numbers.len() > MOST_LISTS {
+                outcome = Err(Over::Lists);
+                break;
+            }
         }
         texts.index(self.document);
         numbers.index();
-        self.results.selections.end(id, (texts, numbers), Ok(()))
+        self.results.kept += texts.len() + numbers.len();
+        self.results.selections.end(id, (texts, numbers), outcome)
     }
 
     /// The bound elements that pass, ascending.
@@ -267,14 +254,17 @@ impl<'a> Run<'a> {
                 for end in self.places.into_iter().flat_map(|places| places.of(*condition)) {
                     self.each_bound(*join, end, |bound| passing.push(bound));
                     if passing.count() > self.limit {
-                        outcome = Err(Over);
+                        outcome = Err(Over::Nodes);
                         break;
                     }
                 }
             }
             Condition::Search { stream, twig } => {
-                let elements = self.results.streams.at(*stream).iter();
-                passing.extend(elements.filter(|&element| self.verifier.holds_at(*twig, element)));
+                let elements = self.results.streams.at(*stream);
+                let twig = self.walks.twig(*twig, elements.iter());
+                let mut verifier = self.walks.verifier();
+                passing.extend(elements.iter().filter(|&element| verifier.holds_at(twig, element)));
+                self.results.kept += self.document.elements.len();
             }
         }
         passing.sort();
@@ -287,18 +277,27 @@ impl<'a> Run<'a> {
         if let Some(outcome) = self.results.bindings.outcome(id) {
             return outcome;
         }
-        let bindings = self.network.bindings.at(id);
+        let network = self.network;
+        let bindings = network.bindings.at(id);
+        let mut passing = Vec::new();
         if let Bindings::Joined { stream, conditions } = bindings {
+            passing = self.pass(conditions)?;
             self.stream(*stream);
-            for &(_, condition) in conditions {
-                self.condition(condition)?;
-            }
         }
         let mut bound = self.results.bindings.begin();
         match bindings {
-            Bindings::Joined { stream, conditions } => self.semijoin(*stream, conditions, &mut bound),
+            Bindings::Joined { stream, conditions } if passing.is_empty() => {
+                let passing = |&(step, condition): &(u32, u32)| (step, self.results.conditions.at(condition));
+                let passing: Vec<_> = conditions.iter().map(passing).collect();
+                self.semijoin(*stream, &passing, &mut bound);
+            }
+            Bindings::Joined { stream, .. } => {
+                let passing: Vec<_> = passing.iter().map(|(step, those)| (*step, those.as_slice())).collect();
+                self.semijoin(*stream, &passing, &mut bound);
+            }
             Bindings::Search { twig } => {
-                bound.extend(self.verifier.nodes(*twig).into_iter().filter_map(|node| match node {
+                self.results.kept += self.document.elements.len();
+                bound.extend(self.walks.verifier().nodes(*twig).into_iter().filter_map(|node| match node {
                     NodeRef::Element(element) => Some(element),
                     _ => None,
                 }));
@@ -308,17 +307,47 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The elements of a stream for which the conditions at each step hold, on some way to them.
-    fn semijoin(&self, stream: u32, conditions: &[(u32, u32)], bound: &mut Growing) {
+    /// Has the conditions of a binding path computed. If all together are too much to be kept, each is
+    /// forgotten once it is known what passes those of its step, which is given.
+    fn pass(&mut self, conditions: &[(u32, u32)]) -> Result<Vec<(u32, Vec<ElementId>)>, Over> {
+        for (at, &(_, condition)) in conditions.iter().enumerate() {
+            self.condition(condition)?;
+            if self.results.is_full() && at + 1 < conditions.len() {
+                return self.pass_by_step(conditions);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    #[cold]
+    fn pass_by_step(&mut self, conditions: &[(u32, u32)]) -> Result<Vec<(u32, Vec<ElementId>)>, Over> {
+        let mut passing: Vec<(u32, Vec<ElementId>)> = Vec::new();
+        for &(step, condition) in conditions {
+            self.forget_if_full();
+            self.condition(condition)?;
+            let those = self.results.conditions.at(condition);
+            match passing.last_mut() {
+                Some((last, both)) if *last == step => {
+                    both.retain(|element| those.binary_search(element).is_ok());
+                }
+                _ => passing.push((step, those.to_vec())),
+            }
+        }
+        self.forget_if_full();
+        Ok(passing)
+    }
+
+    /// The elements of a stream for which the conditions at each step hold, on some way to them. `conditions`:
+    /// what passes them, by step.
+    fn semijoin(&self, stream: u32, conditions: &[(u32, &[ElementId])], bound: &mut Growing) {
         let steps = &self.network.stream_plans[stream as usize].steps;
         let last = steps.len() as u32 - 1;
         let own = conditions.partition_point(|&(step, _)| step < last);
         let (before, own) = conditions.split_at(own);
-        let passing = |&(_, condition): &(u32, u32)| self.results.conditions.at(condition);
         // What passes a condition at the last step is in the stream.
         let others = match own.split_first() {
             Some((first, others)) => {
-                bound.extend(passing(first).iter().copied());
+                bound.extend(first.1.iter().copied());
                 others
             }
             None => {
@@ -327,7 +356,7 @@ impl<'a> Run<'a> {
             }
         };
         for other in others {
-            let mut passing = passing(other).iter().peekable();
+            let mut passing = other.1.iter().peekable();
             bound.retain(|element| {
                 while passing.next_if(|next| **next < element).is_some() {}
                 passing.peek() == Some(&&element)
@@ -338,8 +367,7 @@ impl<'a> Run<'a> {
         }
         let passes = |step: usize, element: ElementId| {
             let mut at_step = before.iter().filter(|(at, _)| *at as usize == step);
-            at_step
-                .all(|&(_, condition)| self.results.conditions.at(condition).binary_search(&element).is_ok())
+            at_step.all(|(_, passing)| passing.binary_search(&element).is_ok())
         };
         let deep = steps.iter().filter(|(axis, _)| *axis == Axis::Descendant).count();
         let ground = self.ground();
@@ -356,7 +384,9 @@ impl<'a> Run<'a> {
         let text = |span: Span| Value { span, of_attribute: false };
         match subject {
             Subject::Value => value(text(self.document.element(element).text)),
-            Subject::Text => self.document.texts_of(element).for_each(|node| value(text(node.content))),
+            Subject::Text => own_texts(self.document, element, |place| {
+                value(text(self.document.texts[place as usize].content));
+            }),
             Subject::Attribute(label) => {
                 for attribute in self.document.attributes_of(element) {
                     if self.ground().has_label(label, attribute.name) {
@@ -369,28 +399,7 @@ impl<'a> Run<'a> {
 }
 
 /// The steps of a join's path from the bound element.
-fn rest(network: &Network, join: u32) -> Steps<'_> {
+pub(super) fn rest(network: &Network, join: u32) -> Steps<'_> {
     let steps = &network.stream_plans[network.joins.at(join).end as usize].steps;
     &steps[steps.len() - network.join_plans[join as usize].rest..]
-}
-
-fn leaves(ground: Ground<'_>, subject: Subject, element: ElementId, mut leaf: impl FnMut(NodeRef)) {
-    let document = ground.document;
-    match subject {
-        Subject::Value => leaf(NodeRef::Element(element)),
-        Subject::Text => {
-            let texts = document.element(element).texts;
-            let own =
-                (texts.start..texts.end).filter(|&text| document.texts[text as usize].parent == element);
-            own.for_each(|text| leaf(NodeRef::Text(text)));
-        }
-        Subject::Attribute(label) => {
-            let start = document.element(element).attributes_start;
-            for (attribute, place) in document.attributes_of(element).iter().zip(start..) {
-                if ground.has_label(label, attribute.name) {
-                    leaf(NodeRef::Attribute(element, place));
-                }
-            }
-        }
-    }
 }

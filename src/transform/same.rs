@@ -4,6 +4,9 @@ use crate::ids::ElementId;
 
 const NONE: u32 = u32::MAX;
 
+/// Words kept for one message; past this, outputs are made without a look at those that are there.
+const MOST_WORDS: usize = 1 << 24;
+
 /// A table by hash; entries in one place are linked.
 #[derive(Default)]
 pub struct Same {
@@ -27,6 +30,7 @@ impl Same {
     /// Goes over to a message of which so many outputs may be made.
     pub fn reset(&mut self, outputs: usize) {
         self.words.clear();
+        self.words.shrink_to(MOST_WORDS);
         self.entries.clear();
         self.table.clear();
         self.table.resize((outputs * 2).next_power_of_two(), NONE);
@@ -61,9 +65,12 @@ impl Same {
         None
     }
 
-    /// Notes that the output asked for is there now.
+    /// Notes that the output asked for is there now, if there is room.
     pub fn insert(&mut self, output: u32) {
         let (start, end) = (self.asked(), self.words.len());
+        if end > MOST_WORDS {
+            return;
+        }
         let next = std::mem::replace(&mut self.table[self.place], self.entries.len() as u32);
         self.entries.push(Entry { start, end, output, next });
     }

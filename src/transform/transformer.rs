@@ -12,13 +12,13 @@ use crate::matching::by_name::ByName;
 use crate::matching::dfa::Dfa;
 use crate::matching::names::Names;
 use crate::matching::places::Places;
-use crate::matching::verify::{Memo, Verifier};
+use crate::matching::verify::Memo;
 use crate::query::{Namespaces, parse};
 use crate::transform::network::{Ground, Network};
 use crate::transform::operators::{OperatorId, Plan};
 use crate::transform::report::{OperatorReport, report};
-use crate::transform::results::{Over, Results, Taken};
-use crate::transform::run::Run;
+use crate::transform::results::{MOST_LISTS, Over, Results, Taken};
+use crate::transform::run::{Run, Walks};
 use crate::transform::same::Same;
 use crate::transform::schema::Schema;
 use crate::transform::streams::Streams;
@@ -117,9 +117,6 @@ impl Transformer {
         let Making { plans, concerned, same, constructor } = making;
         same.reset(concerned.len());
         for &(query, plan) in concerned {
-            if run.results.is_full() {
-                run.results.forget();
-            }
             let plan = &plans[plan as usize];
             let outcome = output(plan, &mut run, &copyist, same, constructor, limits, outputs);
             outputs.outcomes.push((query + base, outcome));
@@ -144,16 +141,20 @@ impl Transformer {
         let (mut run, Making { plans, concerned, .. }) = side.run(&mut message, limits);
         let Some(&(_, plan)) = concerned.first() else { return Vec::new() };
         let plan = &plans[plan as usize];
-        // What passes a limit is not there to be reported, and all else is.
+        // Counted one by one: all of them may be too many to be kept.
+        let mut streams: FxHashMap<u32, usize> = FxHashMap::default();
+        for operator in &plan.operators {
+            if let OperatorId::Stream(id) = *operator {
+                run.forget_if_full();
+                run.stream(id);
+                streams.insert(id, run.results.streams.at(id).iter().count());
+            }
+        }
+        // What passes a limit is not there to be reported, nor what was too much to be kept, and all else is.
         run.taken.clear();
         let mut blocks = plan.blocks.iter().enumerate();
         let _ = blocks.try_for_each(|(at, block)| run.bind(block).and_then(|()| run.select(at, block)));
-        for operator in &plan.operators {
-            if let OperatorId::Stream(id) = *operator {
-                run.stream(id);
-            }
-        }
-        report(view, plan, &run)
+        report(view, plan, &run, &streams)
     }
 
     /// The network for all messages, or for those that conform to a schema.
@@ -228,7 +229,13 @@ impl Side {
             taken,
             document,
             names,
-            verifier: Verifier::new(network.twigs.words(), document, names, message.by_name, message.memo),
+            walks: Walks {
+                words: network.twigs.words(),
+                document,
+                names,
+                by_name: message.by_name,
+                memo: message.memo,
+            },
             streams: message.dfa.map(|_| &*streams),
             places: places.as_ref().filter(|_| *placed),
             limit: limits.bindings,
@@ -255,8 +262,12 @@ fn output(
     limits: &Limits,
     outputs: &mut Outputs,
 ) -> Result<u32, Box<ConstructError>> {
-    let over =
-        |Over| exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings);
+    let over = |over| match over {
+        Over::Nodes => {
+            exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings)
+        }
+        Over::Lists => exceeded("bindings-limit", "the transformation takes more lists of nodes", MOST_LISTS),
+    };
     run.taken.clear();
     same.ask(plan.construction);
     for (at, block) in plan.blocks.iter().enumerate() {
