@@ -71,6 +71,11 @@ def tiny_cache(queries: Sequence[str], messages: Sequence[bytes], namespaces: Ma
     return answer(loaded(queries, namespaces, cache_bytes=4096), messages)
 
 
+def thorough(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """The ways that large messages and many queries need, always: a small cache has it so (few.rs)."""
+    return answer(loaded(queries, namespaces, cache_bytes=(1 << 20) - 1), messages)
+
+
 def many_segments(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
     """Several segments."""
     return answer(segmented(queries, namespaces), messages)
@@ -88,6 +93,7 @@ ENGINES: dict[str, Engine] = {
     "nfa": nfa,
     "dfa": dfa,
     "tiny-cache": tiny_cache,
+    "thorough": thorough,
     "many-segments": many_segments,
     "reopened": reopened,
 }

@@ -23,9 +23,6 @@ pub struct Work {
     pub verified: u64,
 }
 
-/// Past so many, queries that must be verified are put off, to see which of them are alike.
-const VERIFIED_AT_ONCE: u64 = 64;
-
 /// Rows that passed and wait to be handed over.
 pub const OUTBOX: usize = 512;
 
@@ -85,6 +82,8 @@ pub struct Collector<'a, J: Judge> {
     /// Queries to verify that were put off, and the same by what they have in common.
     pub unverified: &'a mut Vec<u32>,
     pub alike: &'a mut Alike,
+    /// So many queries are verified at once; the others wait for those that are alike.
+    pub few: u64,
     pub judge: J,
     /// Queries on their way to `matches`: a place to write to without asking whether there is room.
     pub outbox: &'a mut [u32; OUTBOX],
@@ -271,7 +270,7 @@ impl<J: Judge> Collector<'_, J> {
 
     /// Whether a query is known to match once it was verified: it may be put off, and is not yet.
     fn verify(&mut self, query: u32) -> bool {
-        if self.work.verified >= VERIFIED_AT_ONCE {
+        if self.work.verified >= self.few {
             self.unverified.push(query);
             return false;
         }

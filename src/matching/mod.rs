@@ -9,6 +9,7 @@ pub mod by_name;
 pub mod candidates;
 pub mod dfa;
 pub mod explain;
+mod few;
 mod filing;
 pub mod findings;
 pub mod groups;
@@ -34,6 +35,7 @@ use crate::matching::blocks::{Block, Blocks};
 use crate::matching::by_name::ByName;
 use crate::matching::candidates::{Collector, Judge, Met, OUTBOX, Work};
 use crate::matching::dfa::Dfa;
+use crate::matching::few::Few;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::names::Names;
 use crate::matching::nfa::Nfa;
@@ -57,6 +59,7 @@ pub struct Matcher {
     segments: Vec<Remembered>,
     generation: Option<u64>,
     capacity: usize,
+    few: Few,
     nfa: Nfa,
     ranks: Ranks,
     by_name: ByName,
@@ -87,10 +90,10 @@ struct Remembered {
 }
 
 impl Remembered {
-    fn new(segment: Arc<Segment>) -> Remembered {
+    fn new(segment: Arc<Segment>, few: Few) -> Remembered {
         let view = segment.view();
         let (names, dfa, findings) = (Names::new(view), Dfa::new(view), Findings::new(view));
-        let (met, settler) = (Met::new(view), Settler::new(view));
+        let (met, settler) = (Met::new(view), Settler::new(view, few.places));
         Remembered {
             segment,
             names,
@@ -139,6 +142,7 @@ impl Matcher {
             segments: Vec::new(),
             generation: None,
             capacity,
+            few: Few::of(capacity),
             nfa: Nfa::default(),
             ranks: Ranks::default(),
             by_name: ByName::default(),
@@ -330,7 +334,7 @@ impl Matcher {
             let same = |remembered: &Remembered| Arc::ptr_eq(&remembered.segment, &part.segment);
             self.segments.push(match known.iter().position(same) {
                 Some(at) => known.swap_remove(at),
-                None => Remembered::new(part.segment.clone()),
+                None => Remembered::new(part.segment.clone(), self.few),
             });
         }
         self.generation = Some(generation.number);
@@ -385,6 +389,7 @@ impl Matcher {
                 unsettled: &mut self.unsettled,
                 unverified: &mut self.unverified,
                 alike: &mut self.alike,
+                few: self.few.verified,
                 judge,
                 outbox: &mut self.outbox,
                 filled: 0,

@@ -19,9 +19,6 @@ use crate::matching::bits::{Bits, ones};
 use crate::matching::places::{Found, Places};
 use crate::query::decompose::Reach;
 
-/// Places that are gone through one by one; where there are more, they are sorted.
-const FEW: usize = 16;
-
 /// Places that may be looked at in vain for any row, and beyond that for all rows of a message together,
 /// where sorting does not help. A row that takes more is verified instead: it bounds the time.
 const ROW_LOOKS: usize = 64;
@@ -94,6 +91,8 @@ struct Lead {
 
 /// Scratch of one segment, for one document at a time.
 pub struct Settler {
+    /// Places that are gone through one by one; where there are more, they are sorted.
+    few: usize,
     /// Whether what follows is about the document at hand.
     conditions_ready: bool,
     anchors_ready: bool,
@@ -110,8 +109,9 @@ pub struct Settler {
 }
 
 impl Settler {
-    pub fn new(view: View<'_>) -> Settler {
+    pub fn new(view: View<'_>, few: usize) -> Settler {
         Settler {
+            few,
             conditions_ready: false,
             anchors_ready: false,
             conditions: Places::new(view.conditions() + 1),
@@ -188,7 +188,7 @@ impl Settler {
         let Lead { anchor, line, steps } = lead;
         let lines = row.shape.lines_of(anchor);
         let rarest = lines.trailing_zeros();
-        if rarest != line && self.conditions.of(row.lines[line as usize]).nth(FEW).is_some() {
+        if rarest != line && self.conditions.of(row.lines[line as usize]).nth(self.few).is_some() {
             return self.led_by_any(row, anchor, rarest, found);
         }
         let others = lines & !(1 << line);
@@ -274,7 +274,7 @@ impl Settler {
         // Where there are many elements, only those matter that the rarest line came by.
         let leading = if counted.is_some() { counted_lines } else { lines };
         let mut led = None;
-        if leading != 0 && self.anchors.of(row.anchors[anchor as usize]).nth(FEW).is_some() {
+        if leading != 0 && self.anchors.of(row.anchors[anchor as usize]).nth(self.few).is_some() {
             let above = self.elements_above(row, anchor, leading.trailing_zeros(), found);
             led = Some(self.above.within(above, range));
         }
@@ -348,7 +348,7 @@ impl Settler {
         document: &Document,
     ) -> Option<bool> {
         let mut places = self.conditions.of(condition);
-        let mut few = places.by_ref().take(FEW);
+        let mut few = places.by_ref().take(self.few);
         let holds = match reach {
             Reach::Exactly(steps) => few.any(|end| ancestor(document, end, steps) == element),
             Reach::AtLeast(steps) => {
@@ -417,7 +417,7 @@ impl Settler {
             inside
         };
         let mut elements = self.anchors.of(anchor);
-        if elements.by_ref().take(FEW).any(&mut inside) {
+        if elements.by_ref().take(self.few).any(&mut inside) {
             return Some(true);
         }
         let Some(next) = elements.next() else {
