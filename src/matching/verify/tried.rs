@@ -80,6 +80,6 @@ mod tests {
             }
         }
         let runs = |set: &[bool]| set.chunk_by(|a, b| a == b).filter(|run| run[0]).count();
-        assert_eq!(tried.len(), expected.iter().map(|set| runs(set)).sum());
+        assert_eq!(tried.len(), expected.iter().map(|set| runs(set)).sum::<usize>());
     }
 }
