@@ -130,7 +130,8 @@ def test_a_host_with_a_cache_copies_what_it_maps(
 ) -> None:
     cached = Generation(generation.directory, generation.number, stored=True, cache=str(tmp_path / "cache"))
     assert count(sift(envelopes(spark), cached, TIME, "t", Limits())).deliveries == 5
-    assert Store(tmp_path / "cache").newest() == generation.number
+    cache = Store(generation.directory).cache_in(tmp_path / "cache")
+    assert Store(cache).newest() == generation.number
 
 
 def test_a_transformation_delivers_what_it_makes_and_fails_alone(
