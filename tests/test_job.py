@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,13 @@ def told(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def has_delivered(folder: Folder, message: str) -> bool:
     return any(row["message"] == message for row in folder.deliveries())
+
+
+def deliver(folder: Folder, *names: str) -> None:
+    """Publish messages, each when the one before is delivered."""
+    for name in names:
+        folder.publish(name, b"<a/>")
+        until(partial(has_delivered, folder, name), name)
 
 
 def test_messages_reach_those_who_want_them_and_subscriptions_change_meanwhile(tmp_path: Path) -> None:
@@ -103,8 +111,7 @@ def test_the_store_may_be_lost_even_beneath_a_batch_that_has_begun(tmp_path: Pat
             until_running(job)
             for number in range(3):
                 catalog.add(NewSubscription("ann", "/a", id=f"q{number}"))
-                folder.publish(f"m{number}.xml", b"<a/>")
-                until(partial(has_delivered, folder, f"m{number}.xml"), "the message")
+                deliver(folder, f"m{number}.xml")
             assert job.stop() == 0
         last = folder.records()[-1]
         (file,) = (folder.state / "batches" / "inbox").glob("*.jsonl")
@@ -113,8 +120,15 @@ def test_the_store_may_be_lost_even_beneath_a_batch_that_has_begun(tmp_path: Pat
         catalog.remove("q0")
         with running(folder) as job:
             until_running(job)
-            folder.publish("m3.xml", b"<a/>")
-            until(partial(has_delivered, folder, "m3.xml"), "the message of the batch that had begun")
+            # The message of the batch that had begun.
+            deliver(folder, "m3.xml")
+            # And under a job that runs.
+            shutil.rmtree(folder.state / "generations")
+            catalog.add(NewSubscription("bob", "/a", id="q3"))
+            for number in count(4):
+                deliver(folder, f"m{number}.xml")
+                if any(row["subscription"] == "q3" for row in folder.deliveries()):
+                    break
             assert job.stop() == 0
     assert [row["subscription"] for row in folder.deliveries() if row["message"] == "m3.xml"] == ["q1", "q2"]
     generations = [record.generation for record in folder.records()]
@@ -131,15 +145,12 @@ def test_a_checkpoint_that_is_restored_from_a_copy_loses_nothing(tmp_path: Path)
         catalog.add(NewSubscription("ann", "/a", id="q"))
         with running(folder) as job:
             until_running(job)
-            folder.publish("m0.xml", b"<a/>")
-            until(partial(has_delivered, folder, "m0.xml"), "the message")
+            deliver(folder, "m0.xml")
             assert job.stop() == 0
         shutil.copytree(tmp_path, tmp_path / "copy", ignore=lambda path, names: {"copy", "outbox", "spark"})
         with running(folder) as job:
             until_running(job)
-            for number in (1, 2):
-                folder.publish(f"m{number}.xml", b"<a/>")
-                until(partial(has_delivered, folder, f"m{number}.xml"), "the message")
+            deliver(folder, "m1.xml", "m2.xml")
             assert job.stop() == 0
         for name in places:
             place = tmp_path / name
@@ -148,9 +159,7 @@ def test_a_checkpoint_that_is_restored_from_a_copy_loses_nothing(tmp_path: Path)
                 (tmp_path / "copy" / name).rename(place)
         with running(folder) as job:
             until_running(job)
-            for number in (3, 4):
-                folder.publish(f"m{number}.xml", b"<a/>")
-                until(partial(has_delivered, folder, f"m{number}.xml"), "the message")
+            deliver(folder, "m3.xml", "m4.xml")
             assert job.stop() == 0
     assert {row["message"] for row in folder.deliveries()} >= {f"m{number}.xml" for number in range(5)}
 

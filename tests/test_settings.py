@@ -10,6 +10,7 @@ from tamis.settings import ConsoleSink, DirectorySink, SettingsError, TopicSink,
 
 TEXT = """
 catalog = "subscriptions.db"
+cache = "cache"
 interval = 1
 
 [spark]
@@ -60,6 +61,7 @@ def test_a_file_says_it_all_and_paths_are_relative_to_it(file: Path) -> None:
     folder = file.parent
     assert settings.catalog == str(folder / "subscriptions.db")
     assert settings.state == folder / "state"
+    assert settings.cache == str(folder / "cache")
     assert settings.generations == str(folder / "state" / "generations")
     assert settings.checkpoint("news") == folder / "state" / "checkpoints" / "news"
     assert (settings.interval, settings.metrics.port) == (1.0, 9464)

@@ -204,3 +204,17 @@ def test_a_job_waits_for_its_catalog(database: Postgres, tmp_path: Path) -> None
         assert job.stop() == 0
     database.start()
     assert [row["subscription"] for row in folder.deliveries()] == ["q1"]
+
+
+def test_a_job_waits_for_its_store(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    (tmp_path / "store").write_text("in the way")
+    folder.publish("m0.xml", b"<a/>")
+    with Catalog(folder.catalog) as catalog:
+        catalog.add(NewSubscription("ann", "/a", id="q1"))
+    with running(folder, "--store", str(tmp_path / "store")) as job:
+        until_failing(job, "store-unreachable")
+        (tmp_path / "store").unlink()
+        until(lambda: folder.read() == 1, "the message")
+        assert job.stop() == 0
+    assert [row["subscription"] for row in folder.deliveries()] == ["q1"]
