@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import tomllib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 from xml.dom import minidom
@@ -107,14 +107,19 @@ class Demo:
 
     async def _all_delivered(self) -> None:
         """Until all that was published has gone through, and what comes of it has arrived."""
-
-        async def done() -> bool:
-            totals = await self._totals()
-            if not totals or totals["read"] < self._party.published:
-                return False
-            return bool(len(self._party.arrivals) >= totals["deliveries"])
-
-        await _until(done)
+        party = self._party
+        totals: dict[str, Any] = {}
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while totals.get("read", 0) < party.published or len(party.arrivals) < totals["deliveries"]:
+                    party.check()
+                    await asyncio.sleep(0.1)
+                    totals = await self._totals()
+        except TimeoutError as error:
+            told = (
+                f"{party.published} messages published, {len(party.arrivals)} deliveries received; {totals}"
+            )
+            raise TamisError("demo-stuck", f"nothing happens any more: {told}") from error
 
     def _show(self, title: str) -> None:
         """Which message reached whom, of what is new."""
@@ -155,7 +160,7 @@ class Demo:
         if keep:
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, enough.set)
         whole = [*self._messages[:3], *self._messages[4:]]
-        feed = asyncio.create_task(self._party.publish_for_ever(whole, AT_A_TIME))
+        feed = asyncio.create_task(self._party.publish_until(enough, whole, AT_A_TIME))
         line = 0
         while not enough.is_set() and not feed.done() and (keep or line < LINES):
             line += 1
@@ -163,10 +168,8 @@ class Demo:
                 await asyncio.wait_for(enough.wait(), TRAFFIC_S / LINES)
             except TimeoutError:
                 self._tell_traffic()
-        feed.cancel()
-        await asyncio.wait([feed])
-        if not feed.cancelled():
-            feed.result()
+        enough.set()
+        await feed
         with self._console.status("the last ones arrive …"):
             await self._all_delivered()
 
@@ -197,13 +200,6 @@ class Demo:
         self._console.print(text, highlight=False, soft_wrap=True)
 
 
-async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Look until it is so."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not await condition():
-            await asyncio.sleep(0.1)
-
-
 def _indented(xml: bytes) -> Syntax:
     """XML to look at."""
     root = minidom.parseString(xml).documentElement
@@ -223,9 +219,9 @@ def main() -> int:
     with serving([*names, LATE]) as broker:
         try:
             asyncio.run(_run(broker, Console(), os.environ.get("KEEP", "") not in ("", "0")))
-        except (TamisError, TimeoutError) as error:
+        except TamisError as error:
             last = broker.log.read_text(errors="replace")[-2000:]
-            print(f"{last}\nthe demo cannot go on: {error or 'nothing happens any more'}", file=sys.stderr)
+            print(f"{last}\nthe demo cannot go on: {error}", file=sys.stderr)
             return 1
     return 0
 

@@ -38,6 +38,7 @@ class Party:
             name: AsyncClient(broker.url, token) for name, token in broker.subscribers.items()
         }
         self.arrivals: list[Arrival] = []
+        self._listening: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         for client in (self.admin, self.feed, *self.subscribers.values()):
@@ -56,7 +57,14 @@ class Party:
         """Have all subscribers hold a stream of events open."""
         for name in self.subscribers:
             listening = asyncio.create_task(self._listen(name))
+            self._listening.append(listening)
             self._stack.push_async_callback(_ended, listening)
+
+    def check(self) -> None:
+        """Raise what made one stop listening, if one has."""
+        for listening in self._listening:
+            if listening.done():
+                listening.result()
 
     async def _listen(self, name: str) -> None:
         client = self.subscribers[name]
@@ -71,10 +79,12 @@ class Party:
             self._published[id] = time.monotonic()
         await self.feed.publish_many(messages)
 
-    async def publish_for_ever(self, messages: Sequence[tuple[str, bytes]], at_a_time: int) -> None:
-        """The same ones over and over, under new ids."""
+    async def publish_until(
+        self, enough: asyncio.Event, messages: Sequence[tuple[str, bytes]], at_a_time: int
+    ) -> None:
+        """The same ones over and over, under new ids. It ends between two requests, so all are accepted."""
         endless = _renamed(messages)
-        while True:
+        while not enough.is_set():
             await self.publish([next(endless) for _ in range(at_a_time)])
             await asyncio.sleep(TICK_S)
 
