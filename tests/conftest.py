@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from tamis.connectors.kafka_broker import Broker
 
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM that is ready sooner: most tests of Spark start one of their own, and soon stop it again."""
+
+
+def pytest_configure() -> None:
+    """Say it to every Spark that is started from here."""
+    for variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+        os.environ.setdefault(variable, QUICK)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Set aside what needs data that is not there."""
     if not os.environ.get("TAMIS_DATA"):

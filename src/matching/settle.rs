@@ -99,8 +99,9 @@ pub struct Settler {
     conditions: Places,
     anchors: Places,
     above: Above,
-    /// By anchor: whether its elements lie inside one another, where finding out took a while.
-    nested: FxHashMap<u32, bool>,
+    /// Anchors that were asked about, and those whose elements lie inside one another.
+    asked: Bits,
+    nested: Bits,
     /// Whether there were more places than could be noted: then nothing can be settled.
     too_many: bool,
     /// What is left of a row's looks, and those beyond.
@@ -117,7 +118,8 @@ impl Settler {
             conditions: Places::new(view.conditions() + 1),
             anchors: Places::new(view.anchors() + 1),
             above: Above::default(),
-            nested: FxHashMap::default(),
+            asked: Bits::new(view.anchors() + 1),
+            nested: Bits::new(view.anchors() + 1),
             too_many: false,
             own_looks: 0,
             looks: 0,
@@ -133,6 +135,7 @@ impl Settler {
         self.conditions.reset();
         self.anchors.reset();
         self.above.reset();
+        self.asked.clear();
         self.nested.clear();
     }
 
@@ -188,14 +191,15 @@ impl Settler {
         let Lead { anchor, line, steps } = lead;
         let lines = row.shape.lines_of(anchor);
         let rarest = lines.trailing_zeros();
-        if rarest != line && self.conditions.of(row.lines[line as usize]).nth(self.few).is_some() {
-            return self.led_by_any(row, anchor, rarest, found);
-        }
         let others = lines & !(1 << line);
         let mut at = self.conditions.heads[row.lines[line as usize] as usize];
         let mut last = ElementId::NONE;
+        let mut few = if rarest == line { usize::MAX } else { self.few };
         while let Some(&(end, next)) = self.conditions.links.get(at as usize) {
-            at = next;
+            if few == 0 {
+                return self.led_by_any(row, anchor, rarest, found);
+            }
+            (few, at) = (few - 1, next);
             let element = ancestor(found.document, end, steps);
             // Neighbours often have it in common.
             if element == last {
@@ -271,20 +275,24 @@ impl Settler {
         // How many were counted below each parent.
         let mut counts: FxHashMap<ElementId, u32> = FxHashMap::default();
         let mut next = self.anchors.heads[row.anchors[anchor as usize] as usize];
-        // Where there are many elements, only those matter that the rarest line came by.
         let leading = if counted.is_some() { counted_lines } else { lines };
-        let mut led = None;
-        if leading != 0 && self.anchors.of(row.anchors[anchor as usize]).nth(self.few).is_some() {
-            let above = self.elements_above(row, anchor, leading.trailing_zeros(), found);
-            led = Some(self.above.within(above, range));
-        }
+        let mut few = if leading == 0 { usize::MAX } else { self.few };
+        let mut led: Option<Range<usize>> = None;
         loop {
-            let element = match &mut led {
-                Some(above) => above.next().map(|at| self.above.get(at)),
-                None => self.anchors.links.get(next as usize).map(|&(element, after)| {
-                    next = after;
-                    element
-                }),
+            let element = match (&mut led, self.anchors.links.get(next as usize)) {
+                (Some(above), _) => above.next().map(|at| self.above.get(at)),
+                (None, Some(_)) if few == 0 => {
+                    // There are many, and only those matter that the rarest line came by.
+                    let above = self.elements_above(row, anchor, leading.trailing_zeros(), found);
+                    led = Some(self.above.within(above, range));
+                    counts.clear();
+                    continue;
+                }
+                (None, Some(&(element, after))) => {
+                    (few, next) = (few - 1, after);
+                    Some(element)
+                }
+                (None, None) => None,
             };
             let Some(element) = element else {
                 return Some(false);
@@ -408,23 +416,27 @@ impl Settler {
     }
 
     /// Whether elements of an anchor lie inside one another.
+    #[inline]
     fn is_nested(&mut self, anchor: u32, found: Found<'_>) -> Option<bool> {
+        if !self.asked.get(anchor) {
+            self.find_nested(anchor, found)?;
+        }
+        Some(self.nested.get(anchor))
+    }
+
+    fn find_nested(&mut self, anchor: u32, found: Found<'_>) -> Option<()> {
         self.find_anchors(found)?;
+        self.asked.set(anchor);
         let mut end = ElementId(0);
-        let mut inside = |element: ElementId| {
+        let inside = |element: ElementId| {
             let inside = element < end;
             end = found.document.element(element).end;
             inside
         };
-        let mut elements = self.anchors.of(anchor);
-        if elements.by_ref().take(self.few).any(&mut inside) {
-            return Some(true);
+        if self.anchors.of(anchor).any(inside) {
+            self.nested.set(anchor);
         }
-        let Some(next) = elements.next() else {
-            return Some(false);
-        };
-        let nested = self.nested.entry(anchor);
-        Some(*nested.or_insert_with(|| inside(next) || elements.any(inside)))
+        Some(())
     }
 
     /// Finds the places of the conditions that are expected.
