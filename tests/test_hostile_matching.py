@@ -70,6 +70,29 @@ def test_ranges_that_differ_in_their_constants(operator: str, rest: str) -> None
     assert sorted(index(queries).match(message.encode())) == expected[operator]
 
 
+# Elements have a number each, and what else a query asks for is somewhere, at one element with its number.
+ATTRIBUTES, CHILDREN = "<a x='{0}' p='{1}' q='{1}'/>", "<a><x>{0}</x><p>{1}</p><q>{1}</q></a>"
+VALUES_AND_MORE = {
+    "attributes": ("//a[@x='%'][@p > 1][@q < 9]", ATTRIBUTES),
+    "numbers": ("//a[@p > 1][@q < 9][@x = %]", ATTRIBUTES),
+    "both": ("//a[@x='%' and (@p > 1 or @z) and @q < 9]", ATTRIBUTES),
+    "any name": ("//*[@x='%'][@p > 1][@q < 9]", ATTRIBUTES),
+    "not": ("//a[@x='%'][not(@p = 0)]", ATTRIBUTES),
+    "below a parent": ("/r/a[@x='%'][@p > 1][@q < 9]", ATTRIBUTES),
+    "children": ("//a[x='%'][p > 1][q < 9]", CHILDREN),
+    "numbers of children": ("/r/a[p > 1][q < 9][x = %]/q", CHILDREN),
+}
+
+
+@pytest.mark.parametrize("name", VALUES_AND_MORE)
+def test_a_value_and_what_only_the_element_itself_can_tell(name: str) -> None:
+    query, element = VALUES_AND_MORE[name]
+    queries = [query.replace("%", str(number)) for number in range(MANY)]
+    elements = [element.format(number, 0) for number in range(MANY)]
+    elements[MANY // 2] += element.format(7, 5) + element.format(-1, 5)
+    assert index(queries).match(f"<r>{''.join(elements)}</r>".encode()) == [7]
+
+
 def test_a_chain_of_descendants_without_a_cache() -> None:
     depth = 250
     message = b"<a>" * depth + b"<b/>" * 10_000 + b"</a>" * depth

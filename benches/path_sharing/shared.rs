@@ -78,7 +78,7 @@ impl Shared {
             findings,
             ranks: Ranks::default(),
             by_name: ByName::default(),
-            memo: Memo::default(),
+            memo: Memo::new(usize::MAX),
             network,
             plans,
             results: Results::default(),

@@ -260,7 +260,7 @@ struct Probe<'a> {
 impl<'a> Probe<'a> {
     fn new(document: &'a Document) -> Probe<'a> {
         let (labels, twigs) = (Labels::default(), Twigs::default());
-        Probe { document, labels, twigs, by_name: ByName::default(), memo: Memo::default() }
+        Probe { document, labels, twigs, by_name: ByName::default(), memo: Memo::new(usize::MAX) }
     }
 
     fn compile(&mut self, expr: &Expr) -> u32 {

@@ -6,6 +6,7 @@ pub mod automaton;
 pub mod bits;
 pub mod blocks;
 pub mod by_name;
+pub mod by_value;
 pub mod candidates;
 pub mod dfa;
 pub mod explain;
@@ -100,7 +101,7 @@ impl Remembered {
             dfa,
             findings,
             met,
-            memo: Memo::default(),
+            memo: Memo::new(few.places),
             compiled: Compiled::default(),
             settler,
             transformer: Transformer::default(),

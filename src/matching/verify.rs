@@ -13,6 +13,7 @@ mod descend;
 mod memo;
 mod select;
 mod tried;
+mod valued;
 
 use crate::document::{Document, NodeRef, Span};
 use crate::ids::{ElementId, NameId};
@@ -204,6 +205,12 @@ impl<'a> Verifier<'a> {
         &bytes[..(words[test as usize] >> 16) as usize]
     }
 
+    /// The number that a test compares with.
+    fn constant(&self, test: u32) -> f64 {
+        let words = &self.words[test as usize + 1..];
+        f64::from_bits(words[0] as u64 | (words[1] as u64) << 32)
+    }
+
     /// Whether a node passes a test.
     fn test(&self, test: u32, node: NodeRef) -> bool {
         let word = self.words[test as usize];
@@ -214,9 +221,7 @@ impl<'a> Verifier<'a> {
                 equal == (operator == 0)
             }
             TEST_NUMBER => {
-                let bits =
-                    self.words[test as usize + 1] as u64 | (self.words[test as usize + 2] as u64) << 32;
-                let (value, constant) = (number(self.document.value_of(node)), f64::from_bits(bits));
+                let (value, constant) = (number(self.document.value_of(node)), self.constant(test));
                 match operator {
                     0 => value == constant,
                     1 => value != constant,
@@ -255,9 +260,7 @@ impl<'a> Verifier<'a> {
             return self.counted(step, steps, context, sink);
         }
         match (step.kind, context) {
-            (STEP_NAME | STEP_ANY | STEP_NAMESPACE, _) => children(self.document, context).any(|element| {
-                self.admits(step, element) && self.enter(step, steps, NodeRef::Element(element), sink)
-            }),
+            (STEP_NAME | STEP_ANY | STEP_NAMESPACE, _) => self.enter_children(step, steps, context, sink),
             (_, NodeRef::Element(parent)) => self.enter_leaves(step, steps, parent, sink),
             _ => false,
         }
@@ -265,6 +268,22 @@ impl<'a> Verifier<'a> {
 
     fn has_positions(&self, step: Step) -> bool {
         (0..step.predicates).any(|predicate| self.predicate(step, predicate) & POSITION != 0)
+    }
+
+    fn enter_children(&mut self, step: Step, steps: u32, context: NodeRef, sink: &mut Sink<'_>) -> bool {
+        let (from, end) = self.range_below(context);
+        let mut enter = |verifier: &mut Self, element| {
+            verifier.admits(step, element) && verifier.enter(step, steps, NodeRef::Element(element), sink)
+        };
+        let Some(valued) = self.valued(step, (end - from) as usize) else {
+            return children(self.document, context).any(|element| enter(self, element));
+        };
+        let parent = if let NodeRef::Element(parent) = context { parent } else { ElementId::NONE };
+        let (first, last) = self.memo.by_value.range(&valued, (from, end));
+        (first..last).any(|place| {
+            let element = self.memo.by_value.at(&valued, place);
+            self.document.element(element).parent == parent && enter(self, element)
+        })
     }
 
     fn enter_leaves(&mut self, step: Step, steps: u32, parent: ElementId, sink: &mut Sink<'_>) -> bool {

@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
     pub fn forget_if_full(&mut self) {
         if self.results.is_full() {
             self.results.forget();
-            *self.walks.memo = Memo::default();
+            self.walks.memo.empty();
         }
     }
 

@@ -5,9 +5,17 @@ use super::{Sink, Step, Verifier};
 use crate::document::NodeRef;
 use crate::ids::{ElementId, NameId};
 use crate::index::twig::*;
+use crate::matching::by_value::Valued;
 
 /// So many elements are tried again sooner than they are looked up: from few, few ways lead on.
 const FEW: u32 = 4;
+
+/// The elements that a step is tried on.
+enum Listed {
+    All,
+    Named(NameId),
+    Valued(Valued),
+}
 
 /// What came of an element.
 #[derive(Clone, Copy, PartialEq)]
@@ -47,8 +55,13 @@ impl Verifier<'_> {
             // Attributes and text nodes of the context are below it, too.
             from = own.0;
         }
-        let name = (step.kind == STEP_NAME).then(|| self.names.name_of(step.label));
-        let (mut place, last) = self.places(name, (from, end));
+        let named = (step.kind == STEP_NAME).then(|| self.names.name_of(step.label));
+        let mut listed = named.map_or(Listed::All, Listed::Named);
+        let (mut place, mut last) = self.places(&listed, (from, end));
+        if !leaf && let Some(valued) = self.valued(step, last - place) {
+            listed = Listed::Valued(valued);
+            (place, last) = self.places(&listed, (from, end));
+        }
         if place == last {
             return false;
         }
@@ -59,11 +72,11 @@ impl Verifier<'_> {
         let mut nowhere = true;
         let mut known = if remembers { self.known(step, from, sink) } else { Known::default() };
         while place < last {
-            let element = self.element_at(name, place);
+            let element = self.element_at(&listed, place);
             if remembers && element.0 >= known.start {
                 // Named elements may have come after it.
                 if element.0 < known.end {
-                    place = self.places(name, (known.end.min(end), end)).0;
+                    place = self.places(&listed, (known.end.min(end), end)).0;
                     if !known.failed
                         && let Some(visits) = sink.visits()
                     {
@@ -123,17 +136,22 @@ impl Verifier<'_> {
         }
     }
 
-    /// Where the elements of a range stand: all of them, or those of a name.
-    fn places(&mut self, name: Option<NameId>, range: (u32, u32)) -> (usize, usize) {
-        match name {
-            Some(name) => self.by_name.range(self.document, name, range),
-            None => (range.0 as usize, range.1 as usize),
+    /// Where the elements of a range stand in a list.
+    fn places(&mut self, listed: &Listed, range: (u32, u32)) -> (usize, usize) {
+        match listed {
+            Listed::All => (range.0 as usize, range.1 as usize),
+            Listed::Named(name) => self.by_name.range(self.document, *name, range),
+            Listed::Valued(valued) => self.memo.by_value.range(valued, range),
         }
     }
 
     #[inline]
-    fn element_at(&self, name: Option<NameId>, place: usize) -> ElementId {
-        if name.is_some() { self.by_name.at(place) } else { ElementId::from(place) }
+    fn element_at(&self, listed: &Listed, place: usize) -> ElementId {
+        match listed {
+            Listed::All => ElementId::from(place),
+            Listed::Named(_) => self.by_name.at(place),
+            Listed::Valued(valued) => self.memo.by_value.at(valued, place),
+        }
     }
 
     fn remember_failed(&mut self, step: Step, (from, end): (u32, u32), sink: &mut Sink<'_>) {
@@ -160,8 +178,9 @@ impl Verifier<'_> {
         let met = sink.met();
         let node = NodeRef::Element(element);
         let over = match step.kind {
-            STEP_NAME => self.enter(step, steps, node, sink),
-            STEP_ANY | STEP_NAMESPACE => self.admits(step, element) && self.enter(step, steps, node, sink),
+            STEP_NAME | STEP_ANY | STEP_NAMESPACE => {
+                self.admits(step, element) && self.enter(step, steps, node, sink)
+            }
             _ if positions => self.counted(step, steps, node, sink),
             _ => self.enter_leaves(step, steps, element, sink),
         };

@@ -4,12 +4,14 @@ use rustc_hash::FxHashMap;
 
 use super::tried::Tried;
 use crate::ids::ElementId;
+use crate::matching::by_value::ByValue;
 use crate::matching::sought::Sought;
 
 /// What was decided where a walk can come by again. It is true for every query that has the step
 /// or the predicate, so it is kept through a message.
-#[derive(Default)]
 pub struct Memo {
+    few: usize,
+    pub(super) by_value: ByValue,
     /// Steps and elements that led nowhere.
     pub(super) failed: Tried,
     pub(super) predicates: Verdicts,
@@ -20,7 +22,25 @@ pub struct Memo {
 }
 
 impl Memo {
+    /// So many elements are gone through one by one; where there are more, they are looked up if they can.
+    pub fn new(few: usize) -> Memo {
+        Memo {
+            few,
+            by_value: ByValue::new(few),
+            failed: Tried::default(),
+            predicates: Verdicts::default(),
+            absolute: FxHashMap::default(),
+            sought: FxHashMap::default(),
+        }
+    }
+
+    /// Lets go of all that it holds.
+    pub fn empty(&mut self) {
+        *self = Memo::new(self.few);
+    }
+
     pub fn clear(&mut self) {
+        self.by_value.reset();
         self.failed.clear();
         self.predicates.clear();
         self.absolute.clear();
