@@ -72,6 +72,19 @@ def test_nothing_comes_twice_when_the_service_starts_again(tmp_path: Path) -> No
         assert polled(again) == ["d1", "d2", "d4"]
 
 
+def test_a_part_that_fails_unforeseen_is_begun_again(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tamis.service.service.PAUSE", 0.1)
+    tail = served.service.tail
+    assert tail is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(tail, "follow", lambda: 1 // 0)
+        until(lambda: "a part of the service failed" in caplog.text, "the failure")
+    publish(tmp_path, 0, [delivery(1)])
+    until(lambda: polled(served.client(Role.SUBSCRIBER, "", "bob")), "the delivery")
+
+
 def test_what_has_a_sink_of_its_own_waits_in_no_mailbox(tmp_path: Path) -> None:
     sinks = '[[sink]]\npath = "outbox"\n[[sink]]\nkind = "console"\ntargets = ["screen"]\n'
     with serving(settings_in(tmp_path, SOURCES + sinks)) as served:

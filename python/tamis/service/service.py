@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -22,6 +23,9 @@ from tamis.service.upkeep import Upkeep
 from tamis.settings import Settings
 
 log = logging.getLogger(__name__)
+
+PAUSE = 5.0
+"""Seconds before a part that failed is begun again."""
 
 
 class Service:
@@ -53,12 +57,10 @@ class Service:
         await run_in_threadpool(self.publishing.finish)
         if self.supervisor is not None:
             self.supervisor.start()
-        sending = asyncio.create_task(self.sender.run())
-        others = [asyncio.create_task(one.run()) for one in (self.undertaker, self._upkeep)]
+        sending = asyncio.create_task(_kept_up(self.sender.run))
+        others = [asyncio.create_task(_kept_up(one.run)) for one in (self.undertaker, self._upkeep)]
         if self.tail is not None:
-            others.append(asyncio.create_task(self.tail.run(self.bell)))
-        for task in (sending, *others):
-            task.add_done_callback(_missed)
+            others.append(asyncio.create_task(_kept_up(partial(self.tail.run, self.bell))))
         try:
             yield
         finally:
@@ -75,10 +77,14 @@ class Service:
         self.bell.ring_all()
 
 
-def _missed(task: "asyncio.Task[None]") -> None:
-    """Say of what goes on for ever that it ended, if it did."""
-    if not task.cancelled() and task.exception() is not None:
-        log.critical("a part of the service has ended; start it again", exc_info=task.exception())
+async def _kept_up(run: Callable[[], Awaitable[None]]) -> None:
+    """Have a part run, and run again if it fails in a way that it knows nothing about."""
+    while True:
+        try:
+            return await run()
+        except Exception:
+            log.critical("a part of the service failed; it is begun again in %.0f s", PAUSE, exc_info=True)
+            await asyncio.sleep(PAUSE)
 
 
 def _service(request: Request) -> Service:
