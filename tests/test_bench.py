@@ -210,13 +210,16 @@ def test_a_suite_reports_wrong_counts_and_missing_data(
 
     page = tmp_path / "performance.md"
     page.write_text(f"before\n{BEGIN}\nstale\n{END}\nafter\n", "utf-8")
-    write_page(page, [small, large, forms, absent], "2001-01-01")
+    service = Outcome("serve", "the service", {"rate": 2_000, "median_s": 0.5})
+    write_page(page, [small, large, forms, absent, service], "2001-01-01")
     text = page.read_text("utf-8")
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "stale" not in text
     assert "| small |" in text
     assert text.count("| forms |") == 4
+    assert "| the service | messages a second that it holds | 2,000 |" in text
+    assert text.count("| the service |") == 2
 
 
 def test_tables_are_for_terminals_too() -> None:
