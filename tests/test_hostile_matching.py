@@ -93,6 +93,14 @@ def test_a_value_and_what_only_the_element_itself_can_tell(name: str) -> None:
     assert index(queries).match(f"<r>{''.join(elements)}</r>".encode()) == [7]
 
 
+@pytest.mark.parametrize("path", ["//a", "/r/a"])
+def test_a_value_that_many_others_have_too(path: str) -> None:
+    queries = [f"{path}[@x='1'][@p > -{number}][@q < -{number}]" for number in range(MANY)]
+    few = "<a x='1' p='0' q='0'/>" * 100 + f"<a x='2' p='-{MANY}' q='-{MANY}'/><a x='1' p='-6' q='-8'/>"
+    others = "<b x='1'/>" * MANY
+    assert index(queries).match(f"<r><c>{others}</c>{few}</r>".encode()) == [7]
+
+
 def test_a_chain_of_descendants_without_a_cache() -> None:
     depth = 250
     message = b"<a>" * depth + b"<b/>" * 10_000 + b"</a>" * depth

@@ -32,7 +32,6 @@ pub enum Value<'v> {
 }
 
 /// Some of the elements, in document order: those that have a value, and perhaps a few others.
-#[derive(Clone)]
 pub struct Valued {
     table: usize,
     places: Range<usize>,
@@ -47,8 +46,9 @@ impl Valued {
 
 /// The tables of a document.
 pub struct ByValue {
-    /// So many times the elements of a document are walked before.
-    few: usize,
+    /// So many elements are walked sooner than they are looked up, and a document's so many times over before
+    /// that pays.
+    pub few: usize,
     walked: usize,
     /// Of attributes and of children, their texts and their numbers; empty until somebody asks.
     tables: [Vec<Entry>; 4],
@@ -73,14 +73,14 @@ impl ByValue {
         self.tables.iter_mut().filter(|table| table.capacity() > SPARE).for_each(|table| *table = Vec::new());
     }
 
-    /// Whether to look up elements rather than to walk so many.
-    #[inline]
-    pub fn is_worth(&mut self, document: &Document, elements: usize) -> bool {
-        if elements <= self.few {
-            return false;
-        }
+    /// Notes that so many elements were walked.
+    pub fn walk(&mut self, elements: usize) {
         self.walked = self.walked.saturating_add(elements);
-        self.walked > self.few * document.elements.len()
+    }
+
+    /// Whether so much was walked that looking up pays.
+    pub fn pays(&self, document: &Document) -> bool {
+        self.walked > self.few.saturating_mul(document.elements.len())
     }
 
     /// The elements that a key leads to.

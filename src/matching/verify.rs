@@ -270,22 +270,6 @@ impl<'a> Verifier<'a> {
         (0..step.predicates).any(|predicate| self.predicate(step, predicate) & POSITION != 0)
     }
 
-    fn enter_children(&mut self, step: Step, steps: u32, context: NodeRef, sink: &mut Sink<'_>) -> bool {
-        let (from, end) = self.range_below(context);
-        let mut enter = |verifier: &mut Self, element| {
-            verifier.admits(step, element) && verifier.enter(step, steps, NodeRef::Element(element), sink)
-        };
-        let Some(valued) = self.valued(step, (end - from) as usize) else {
-            return children(self.document, context).any(|element| enter(self, element));
-        };
-        let parent = if let NodeRef::Element(parent) = context { parent } else { ElementId::NONE };
-        let (first, last) = self.memo.by_value.range(&valued, (from, end));
-        (first..last).any(|place| {
-            let element = self.memo.by_value.at(&valued, place);
-            self.document.element(element).parent == parent && enter(self, element)
-        })
-    }
-
     fn enter_leaves(&mut self, step: Step, steps: u32, parent: ElementId, sink: &mut Sink<'_>) -> bool {
         leaves(self.document, step.kind, parent)
             .any(|leaf| self.admits_leaf(step, leaf) && self.enter(step, steps, leaf, sink))

@@ -58,9 +58,16 @@ impl Verifier<'_> {
         let named = (step.kind == STEP_NAME).then(|| self.names.name_of(step.label));
         let mut listed = named.map_or(Listed::All, Listed::Named);
         let (mut place, mut last) = self.places(&listed, (from, end));
-        if !leaf && let Some(valued) = self.valued(step, last - place) {
-            listed = Listed::Valued(valued);
-            (place, last) = self.places(&listed, (from, end));
+        if !leaf && step.predicates > 0 && last - place > self.memo.by_value.few {
+            self.memo.by_value.walk(last - place);
+            if let Some(valued) = self.valued(step) {
+                let valued = Listed::Valued(valued);
+                let (first, end) = self.places(&valued, (from, end));
+                // Others may have the value, too.
+                if end - first < last - place {
+                    (listed, place, last) = (valued, first, end);
+                }
+            }
         }
         if place == last {
             return false;

@@ -10,7 +10,6 @@ use crate::matching::sought::Sought;
 /// What was decided where a walk can come by again. It is true for every query that has the step
 /// or the predicate, so it is kept through a message.
 pub struct Memo {
-    few: usize,
     pub(super) by_value: ByValue,
     /// Steps and elements that led nowhere.
     pub(super) failed: Tried,
@@ -25,7 +24,6 @@ impl Memo {
     /// So many elements are gone through one by one; where there are more, they are looked up if they can.
     pub fn new(few: usize) -> Memo {
         Memo {
-            few,
             by_value: ByValue::new(few),
             failed: Tried::default(),
             predicates: Verdicts::default(),
@@ -36,7 +34,7 @@ impl Memo {
 
     /// Lets go of all that it holds.
     pub fn empty(&mut self) {
-        *self = Memo::new(self.few);
+        *self = Memo::new(self.by_value.few);
     }
 
     pub fn clear(&mut self) {

@@ -1,17 +1,75 @@
 //! Steps with a predicate that only elements with some value pass: these are looked up.
 
-use super::{Path, Step, Verifier};
+use std::iter::once;
+
+use super::{Path, Sink, Step, Verifier, children};
+use crate::document::NodeRef;
+use crate::ids::ElementId;
 use crate::index::twig::*;
 use crate::matching::by_value::{Key, Owner, Value, Valued};
 
 impl<'a> Verifier<'a> {
-    /// The elements that may pass a step, of so many that it would be tried on, if they can be looked up.
-    #[inline]
-    pub(super) fn valued(&mut self, step: Step, elements: usize) -> Option<Valued> {
-        if step.predicates == 0 || !self.memo.by_value.is_worth(self.document, elements) {
-            return None;
+    /// The elements that may pass a step, if they can be looked up and so much was walked that it pays.
+    #[cold]
+    pub(super) fn valued(&mut self, step: Step) -> Option<Valued> {
+        if self.memo.by_value.pays(self.document) { self.fewest(step) } else { None }
+    }
+
+    /// Tries a step on the children of a node.
+    pub(super) fn enter_children(
+        &mut self,
+        step: Step,
+        steps: u32,
+        context: NodeRef,
+        sink: &mut Sink<'_>,
+    ) -> bool {
+        let few = if step.predicates > 0 { self.memo.by_value.few } else { usize::MAX };
+        let mut rest = children(self.document, context);
+        let (mut count, mut over) = (0, false);
+        while !over && let Some(child) = rest.next() {
+            if count == few
+                && let Some(valued) = self.valued(step)
+            {
+                return self.enter_valued(step, steps, context, once(child).chain(rest), valued, sink);
+            }
+            count += 1;
+            over = self.enter_child(step, steps, child, sink);
         }
-        self.fewest(step)
+        if step.predicates > 0 {
+            self.memo.by_value.walk(count);
+        }
+        over
+    }
+
+    /// Tries a step on the rest of a node's children: on those of them that are `valued`. Others can be, and
+    /// they may be more than there are children, so that many children are tried first.
+    fn enter_valued(
+        &mut self,
+        step: Step,
+        steps: u32,
+        context: NodeRef,
+        mut rest: impl Iterator<Item = ElementId>,
+        valued: Valued,
+        sink: &mut Sink<'_>,
+    ) -> bool {
+        let (from, end) = self.range_below(context);
+        let (first, last) = self.memo.by_value.range(&valued, (from, end));
+        if rest.by_ref().take(last - first).any(|child| self.enter_child(step, steps, child, sink)) {
+            return true;
+        }
+        let Some(child) = rest.next() else {
+            return false;
+        };
+        let parent = self.document.element(child).parent;
+        let (first, last) = self.memo.by_value.range(&valued, (child.0, end));
+        (first..last).any(|place| {
+            let element = self.memo.by_value.at(&valued, place);
+            self.document.element(element).parent == parent && self.enter_child(step, steps, element, sink)
+        })
+    }
+
+    fn enter_child(&mut self, step: Step, steps: u32, child: ElementId, sink: &mut Sink<'_>) -> bool {
+        self.admits(step, child) && self.enter(step, steps, NodeRef::Element(child), sink)
     }
 
     /// Those with the rarest of the values that the step asks for.
