@@ -81,8 +81,10 @@ def test_a_part_that_fails_unforeseen_is_begun_again(
     with monkeypatch.context() as patch:
         patch.setattr(tail, "follow", lambda: 1 // 0)
         until(lambda: "a part of the service failed" in caplog.text, "the failure")
+        assert served.plain().get("/ready").status_code == 503
     publish(tmp_path, 0, [delivery(1)])
     until(lambda: polled(served.client(Role.SUBSCRIBER, "", "bob")), "the delivery")
+    until(lambda: served.plain().get("/ready").status_code == 200, "that it is ready")
 
 
 def test_what_has_a_sink_of_its_own_waits_in_no_mailbox(tmp_path: Path) -> None:

@@ -149,4 +149,8 @@ class Tail:
                 if self.failure is None:
                     log.error("mailboxes are not up to date: %s", error)
                 self.failure = error
+            except Exception:
+                # Not foreseen: the service begins it again, and is not ready until it works.
+                self.failure = TamisError("mailboxes-failed", "mailboxes are not filled; the log says why")
+                raise
             await asyncio.sleep(PAUSE if self.failure else LOOK)
