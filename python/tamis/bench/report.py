@@ -19,7 +19,8 @@ TOLD: Mapping[str, Mapping[str, str]] = {
         "dense_ratio": "thousands of matches a message, an array a message, × identity",
         "lxml_factor": "a query and a message by lxml in `mapInPandas`, × tamis",
         "xpath_boolean_factor": "a query and a message by `xpath_boolean`, × tamis",
-        "worker_private_bytes": "bytes that a worker has of its own, with 1,000,000 subscriptions",
+        "subscriptions": "subscriptions of the workers whose memory is told",
+        "worker_private_bytes": "bytes that such a worker has of its own",
         "worker_shared_bytes": "bytes that it shares with others",
     },
     "serve": {
