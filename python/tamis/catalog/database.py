@@ -244,8 +244,26 @@ def _engine(url: URL) -> Engine:
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     # Transactions begin where we say so, not where the driver guesses.
     connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode = WAL")
+    _enter_wal(connection)
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _enter_wal(connection: sqlite3.Connection) -> None:
+    """Switch the file to write-ahead logging.
+
+    SQLite does not wait for other connections here, whatever its busy timeout: two processes that open a
+    new file at the same time would see "database is locked".
+    """
+    (milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    end = time.monotonic() + milliseconds / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(0.01)
 
 
 def _begin_sqlite(connection: Connection) -> None:
