@@ -12,7 +12,7 @@ use crate::query::ast::{
 };
 use crate::query::number::number;
 use crate::query::transformation::Block;
-use crate::transform::{ConstructError, Constructor, Copyist, Lists, Program};
+use crate::transform::output::{ConstructError, Constructor, Copyist, Lists, Program};
 
 /// Whether a query is true of a document.
 pub fn matches(query: &Query, document: &Document, vocabulary: &Vocabulary) -> bool {

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use tamis::document::dtd::read_external;
 use tamis::document::{Document, Limits, Reader};
-use tamis::transform::schema::Schema;
+use tamis::transform::Schema;
 
 use crate::clock::{OPERATORS, Profile};
 use crate::plan::{Counts, Degree, Optimisation, Query};

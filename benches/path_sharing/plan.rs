@@ -7,9 +7,8 @@ use tamis::ids::NameId;
 use tamis::query::ast::{Axis, Expr, Literal, NameTest, Operator, Predicate, Test};
 use tamis::query::line::{Leaf, Line, skeleton, streamed};
 use tamis::query::{Namespaces, parse};
-use tamis::transform::claims;
-use tamis::transform::rewrite::{Above, rewrite};
-use tamis::transform::schema::Schema;
+use tamis::transform::Schema;
+use tamis::transform::plan::{Above, Interner, distinct, distinct_pairs, ordered, rewrite};
 
 /// Which paths the automaton matches; the others are searched for in the tree.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -168,7 +167,7 @@ pub struct Planner<'a> {
     pub degree: Degree,
     pub optimisation: Optimisation,
     pub vocabulary: &'a Vocabulary,
-    pub lines: tamis::transform::shared::Shared<Line>,
+    pub lines: Interner<Line>,
     pub counts: Counts,
 }
 
@@ -178,7 +177,7 @@ impl Planner<'_> {
         let binding = optimisation.line(&query.binding, |_| Above::Document);
         let rest = |line: &Line| optimisation.line(line, |schema| Above::after(&binding, schema));
         let schema = optimisation.schema();
-        let ordered = optimisation.uses(claims::ordered(&binding, schema));
+        let ordered = optimisation.uses(ordered(&binding, schema));
         let conditions: Vec<Condition> = query
             .conditions
             .iter()
@@ -193,12 +192,12 @@ impl Planner<'_> {
             .iter()
             .map(|line| {
                 let line = rest(line);
-                let distinct = optimisation.uses(claims::distinct_pairs(&binding, &line, schema));
+                let distinct = optimisation.uses(distinct_pairs(&binding, &line, schema));
                 Return { path: self.found(Degree::Fwr, &binding, &line), eliminate: !distinct }
             })
             .collect();
         self.counts.plans += 1;
-        let eliminate = !optimisation.uses(claims::distinct(&binding, schema));
+        let eliminate = !optimisation.uses(distinct(&binding, schema));
         self.counts.eliminations += eliminate as usize;
         if self.degree >= Degree::Fw {
             self.counts.semijoins.add(ordered, conditions.len());

@@ -16,12 +16,9 @@ use tamis::matching::places::Places;
 use tamis::matching::verify::Memo;
 use tamis::matching::{CAPACITY, Matcher};
 use tamis::query::{Namespaces, parse};
-use tamis::transform::network::{Ground, Network};
-use tamis::transform::operators::Plan;
-use tamis::transform::results::{Results, Taken};
-use tamis::transform::run::{Run, Walks};
-use tamis::transform::schema::Schema;
-use tamis::transform::streams::Streams;
+use tamis::transform::Schema;
+use tamis::transform::plan::{Ground, Network, Plan};
+use tamis::transform::run::{Results, Run, Streams, Taken, Walks};
 
 use crate::clock::{Clock, NoClock, Operator, Profile};
 use crate::plan::Counts;

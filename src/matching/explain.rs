@@ -21,8 +21,7 @@ use crate::matching::{CAPACITY, Matcher};
 use crate::query::Namespaces;
 use crate::query::ast::{Axis, Expr, Literal, Node, Operator, Path, Predicate, Query, Step, Test};
 use crate::query::decompose::{Check, DOCUMENT, Decomposition, Line, Subject, decompose};
-use crate::transform::report::OperatorReport;
-use crate::transform::schema::Schema;
+use crate::transform::{OperatorReport, Schema};
 
 pub struct Explanation {
     pub canonical: String,

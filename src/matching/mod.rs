@@ -45,9 +45,7 @@ use crate::matching::selection::Compiled;
 use crate::matching::settle::{Settler, Unsettled};
 use crate::matching::verify::{Memo, Verifier};
 use crate::query::QueryId;
-use crate::transform::report::OperatorReport;
-use crate::transform::schema::{Conformance, Schema};
-use crate::transform::transformer::{Matched, Outputs, Transformer};
+use crate::transform::{Conformance, Matched, OperatorReport, Outputs, Schema, Transformer};
 
 /// Memory for caches, unless said otherwise.
 pub const CAPACITY: usize = 64 << 20;

@@ -32,7 +32,7 @@ use crate::matching::explain::explain;
 use crate::matching::verify::Verifier;
 use crate::matching::{CacheStats, Matcher, Matches, Walked};
 use crate::query::parse;
-use crate::transform::transformer::Outputs;
+use crate::transform::Outputs;
 
 /// So many generations back the numbers of a match can still be turned into targets.
 const REMEMBERED: usize = 8;

@@ -8,18 +8,18 @@ use pyo3::prelude::*;
 
 use super::error::Outcomes;
 use super::tables::record_batch;
-use crate::transform::transformer::Outputs;
+use crate::transform::Outputs;
 
 /// The element graph of a DTD.
 #[pyclass(frozen, module = "tamis._kernel")]
-pub struct Schema(pub Arc<crate::transform::schema::Schema>);
+pub struct Schema(pub Arc<crate::transform::Schema>);
 
 #[pymethods]
 impl Schema {
     /// From elements with what they may contain, and those where messages may begin.
     #[new]
     fn new(elements: Vec<(String, Vec<String>)>, roots: Vec<String>) -> Schema {
-        Schema(Arc::new(crate::transform::schema::Schema::new(elements, &roots)))
+        Schema(Arc::new(crate::transform::Schema::new(elements, &roots)))
     }
 }
 

@@ -14,15 +14,10 @@ use crate::matching::names::Names;
 use crate::matching::places::Places;
 use crate::matching::verify::Memo;
 use crate::query::{Namespaces, parse};
-use crate::transform::network::{Ground, Network};
-use crate::transform::operators::{OperatorId, Plan};
-use crate::transform::report::{OperatorReport, report};
-use crate::transform::results::{MOST_LISTS, Over, Results, Taken};
-use crate::transform::run::{Run, Walks};
-use crate::transform::same::Same;
-use crate::transform::schema::Schema;
-use crate::transform::streams::Streams;
-use crate::transform::{ConstructError, Constructor, Copyist, Lists};
+use crate::transform::explain::{OperatorReport, report};
+use crate::transform::output::{ConstructError, Constructor, Copyist, Lists, Same};
+use crate::transform::plan::{Ground, Network, OperatorId, Plan, Schema};
+use crate::transform::run::{MOST_LISTS, Over, Results, Run, Streams, Taken, Walks};
 
 /// Operators that are kept; past this, plans are made anew when they are needed.
 const MOST_OPERATORS: usize = 1 << 20;

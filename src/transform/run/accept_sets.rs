@@ -6,7 +6,7 @@ use crate::document::Document;
 use crate::ids::ElementId;
 use crate::matching::bits::ones;
 use crate::matching::dfa::Dfa;
-use crate::transform::network::Network;
+use crate::transform::plan::Network;
 
 /// Words kept for streams; past this they are found anew.
 const MOST_WORDS: usize = 1 << 21;

@@ -2,7 +2,7 @@
 
 use crate::query::ast::{Axis, Name, NameTest};
 use crate::query::line::{Line, LineStep};
-use crate::transform::schema::{Declared, Schema};
+use crate::transform::plan::schema::{Declared, Schema};
 
 /// Writes out each `//` that stands for a single way down. `above` is what the first step starts at.
 ///

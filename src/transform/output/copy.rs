@@ -5,10 +5,10 @@
 
 use memchr::memmem;
 
-use super::declarations::{Declarations, attributes, declared, name_in_source, prefix};
-use super::extras::{Extras, Numbered};
+use super::message_namespaces::{Declarations, attributes, declared, name_in_source, prefix};
+use super::output_namespaces::{Extras, Numbered};
 use super::program::{Scope, bound};
-use super::{escape, reproduce};
+use super::{escape, serialize};
 use crate::document::{Document, Vocabulary};
 use crate::ids::{ElementId, NameId};
 use crate::query::namespaces::XML_URI;
@@ -82,7 +82,7 @@ impl<'a> Copyist<'a> {
     /// Copies an element that is more than its bytes.
     pub(super) fn element(&self, element: ElementId, context: &Context<'_>, out: &mut Vec<u8>) {
         if self.subset {
-            reproduce::element(self, element, context, out);
+            serialize::element(self, element, context, out);
         } else {
             self.with_namespaces(element, context, out);
         }

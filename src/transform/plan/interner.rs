@@ -4,18 +4,18 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-pub struct Shared<S> {
+pub struct Interner<S> {
     signatures: Vec<S>,
     ids: FxHashMap<S, u32>,
 }
 
-impl<S> Default for Shared<S> {
-    fn default() -> Shared<S> {
-        Shared { signatures: Vec::new(), ids: FxHashMap::default() }
+impl<S> Default for Interner<S> {
+    fn default() -> Interner<S> {
+        Interner { signatures: Vec::new(), ids: FxHashMap::default() }
     }
 }
 
-impl<S: Clone + Eq + Hash> Shared<S> {
+impl<S: Clone + Eq + Hash> Interner<S> {
     /// The operator with this signature.
     pub fn get(&mut self, signature: S) -> u32 {
         if let Some(&id) = self.ids.get(&signature) {

@@ -5,10 +5,10 @@ use std::ops::Range;
 use crate::document::{Document, NodeRef};
 use crate::ids::ElementId;
 use crate::query::decompose::Reach;
-use crate::transform::climb::{self, Ground};
-use crate::transform::operators::{BlockPlan, Group, Subject, Walk};
-use crate::transform::results::{Over, Taken};
-use crate::transform::run::{Run, rest};
+use crate::transform::plan::{BlockPlan, Group, Subject, Walk};
+use crate::transform::run::ancestors::{self, Ground};
+use crate::transform::run::evaluate::{Run, rest};
+use crate::transform::run::selected::{Over, Taken};
 
 /// So many texts are looked at one by one.
 const FEW_TEXTS: u32 = 16;
@@ -86,7 +86,7 @@ impl Run<'_> {
                     leaves(ground, subject, end, |_| takes = true);
                 }
                 if takes {
-                    climb::climb(ground, steps, end, |above| {
+                    ancestors::climb(ground, steps, end, |above| {
                         pairs.extend(elements.binary_search(&above).ok().map(|place| (place, end)));
                     });
                 }

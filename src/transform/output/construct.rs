@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::copy::{Context, Copyist};
 use super::escape;
-use super::extras::{Extras, Numbered};
+use super::output_namespaces::{Extras, Numbered};
 use super::program::{Op, Program, Receiver};
 use crate::document::NodeRef;
 use crate::error::Exceeded;

@@ -2,9 +2,9 @@
 //! attributes that the DTD adds are there.
 
 use super::copy::{Context, Copyist, declare, write_attribute};
-use super::declarations::{name_in_source, prefix};
 use super::escape;
-use super::extras::{Extras, Numbered};
+use super::message_namespaces::{name_in_source, prefix};
+use super::output_namespaces::{Extras, Numbered};
 use crate::document::OtherKind;
 use crate::ids::{ElementId, NodeId};
 use crate::query::namespaces::XML_URI;

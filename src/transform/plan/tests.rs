@@ -5,9 +5,9 @@ use crate::document::dtd::read_external;
 use crate::query::ast::{Expr, Name, NameTest};
 use crate::query::line::{Line, skeleton};
 use crate::query::{Namespaces, parse};
-use crate::transform::claims::{Claim, distinct, distinct_pairs, ordered};
-use crate::transform::rewrite::{Above, rewrite};
-use crate::transform::schema::Schema;
+use crate::transform::plan::claims::{Claim, distinct, distinct_pairs, ordered};
+use crate::transform::plan::rewrite::{Above, rewrite};
+use crate::transform::plan::schema::Schema;
 
 /// The book of the seed's examples: sections nest, figures do not.
 const BOOK: &str = "<!ELEMENT book (title, section+)> <!ELEMENT section (title, (p | figure | section)*)>

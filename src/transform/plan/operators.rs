@@ -4,7 +4,7 @@ use crate::document::Element;
 use crate::query::ast::{Axis, Operator};
 use crate::query::decompose::Reach;
 use crate::query::line::Line;
-use crate::transform::claims::Claim;
+use crate::transform::plan::claims::Claim;
 
 /// The elements at the end of a line, from the automaton.
 #[derive(Clone, PartialEq, Eq, Hash)]

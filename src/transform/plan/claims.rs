@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::query::ast::Axis;
 use crate::query::line::LineStep;
-use crate::transform::schema::Schema;
+use crate::transform::plan::schema::Schema;
 
 /// The number of the claim that proves something.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -8,13 +8,13 @@ use crate::matching::places::Places;
 use crate::matching::verify::{Memo, Verifier};
 use crate::query::ast::Axis;
 use crate::query::decompose::Reach;
-use crate::transform::climb::{self, Ground, Steps};
-use crate::transform::network::Network;
-use crate::transform::operators::{Bindings, BlockPlan, Bound, Condition, Constant, Subject, Walk};
-use crate::transform::results::{Growing, MOST_LISTS, Over, Results, Taken};
-use crate::transform::streams::Streams;
-use crate::transform::take::own_texts;
-use crate::transform::values::Value;
+use crate::transform::plan::{Bindings, BlockPlan, Bound, Condition, Constant, Network, Subject, Walk};
+use crate::transform::run::accept_sets::Streams;
+use crate::transform::run::ancestors::{self, Ground, Steps};
+use crate::transform::run::results::{Growing, Results};
+use crate::transform::run::return_nodes::own_texts;
+use crate::transform::run::selected::{MOST_LISTS, Over, Taken};
+use crate::transform::run::value_index::Value;
 
 pub struct Run<'a> {
     pub network: &'a Network,
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
         }
         for element in (0..ground.document.elements.len()).map(ElementId::from) {
             if steps.last().is_some_and(|&(_, label)| ground.admits(label, element))
-                && climb::reaches_root(ground, steps, element, |_, _| true)
+                && ancestors::reaches_root(ground, steps, element, |_, _| true)
             {
                 set[element.index() / 64] |= 1 << (element.index() % 64);
             }
@@ -169,8 +169,8 @@ impl<'a> Run<'a> {
             }
         };
         match plan.distinct {
-            Some(_) => climb::follow(ground, rest(self.network, id), end, &mut push),
-            None => climb::climb(ground, rest(self.network, id), end, push),
+            Some(_) => ancestors::follow(ground, rest(self.network, id), end, &mut push),
+            None => ancestors::climb(ground, rest(self.network, id), end, push),
         }
     }
 
@@ -373,9 +373,9 @@ impl<'a> Run<'a> {
         let ground = self.ground();
         bound.retain(|element| {
             if deep <= 1 {
-                climb::passes_on_only_way(ground, steps, element, passes)
+                ancestors::passes_on_only_way(ground, steps, element, passes)
             } else {
-                climb::reaches_root(ground, steps, element, passes)
+                ancestors::reaches_root(ground, steps, element, passes)
             }
         });
     }

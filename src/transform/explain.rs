@@ -7,10 +7,8 @@ use crate::index::trie::ANY;
 use crate::query::ast::{Axis, Name, NameTest, Operator};
 use crate::query::decompose::Reach;
 use crate::query::line::LineStep;
-use crate::transform::network::Network;
-use crate::transform::operators::{Bindings, Condition, Constant, Group, OperatorId, Plan, Subject};
-use crate::transform::results::{Results, Taken};
-use crate::transform::run::Run;
+use crate::transform::plan::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
+use crate::transform::run::{Results, Run, Taken};
 
 pub struct OperatorReport {
     /// stream, join, selection, condition, bindings or group.

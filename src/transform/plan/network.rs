@@ -9,7 +9,7 @@
 //!
 //! Where the seed hashes, pairs are sorted here, which also brings them into order.
 //!
-//! An operator is told by its signature (`Shared`): what two transformations have in common is computed
+//! An operator is told by its signature (`Interner`): what two transformations have in common is computed
 //! once a message. Operators are made when the first transformation that needs them matches.
 
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use crate::query::ast::{Axis, Expr, Literal, NameTest, Operator, Path, Predicate
 use crate::query::decompose::Reach;
 use crate::query::line::{Leaf, Line, LineStep, skeleton, streamed};
 use crate::query::transformation::{Block, Transformation};
-use crate::transform::Program;
-use crate::transform::claims::{self, Claim};
-use crate::transform::operators::{
+use crate::transform::output::Program;
+use crate::transform::plan::claims::{self, Claim};
+use crate::transform::plan::interner::Interner;
+use crate::transform::plan::operators::{
     Bindings, BlockPlan, Bound, Condition, Constant, Group, Join, JoinPlan, OperatorId, Plan, Selection,
     Stream, StreamPlan, Subject, Walk,
 };
-use crate::transform::rewrite::{Above, rewrite};
-use crate::transform::schema::Schema;
-use crate::transform::shared::Shared;
+use crate::transform::plan::rewrite::{Above, rewrite};
+use crate::transform::plan::schema::Schema;
 
 /// Longer lines are searched for: sets of steps are words.
 const MOST_STEPS: usize = 63;
@@ -42,15 +42,15 @@ const MOST_STEPS: usize = 63;
 pub struct Network {
     /// Set if plans are for messages that conform to it.
     pub schema: Option<Arc<Schema>>,
-    pub streams: Shared<Stream>,
+    pub streams: Interner<Stream>,
     pub stream_plans: Vec<StreamPlan>,
-    pub joins: Shared<Join>,
+    pub joins: Interner<Join>,
     pub join_plans: Vec<JoinPlan>,
-    pub selections: Shared<Selection>,
-    pub conditions: Shared<Condition>,
-    pub bindings: Shared<Bindings>,
-    pub groups: Shared<Group>,
-    constructions: Shared<String>,
+    pub selections: Interner<Selection>,
+    pub conditions: Interner<Condition>,
+    pub bindings: Interner<Bindings>,
+    pub groups: Interner<Group>,
+    constructions: Interner<String>,
     /// By construction.
     pub programs: Vec<Program>,
     pub twigs: Twigs,

@@ -1,29 +1,16 @@
 //! What the operators of a network say of one message, each kept from when it is first asked for.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
 use crate::document::NodeRef;
 use crate::ids::ElementId;
-use crate::transform::network::Network;
-use crate::transform::values::{Numbers, Texts};
+use crate::transform::plan::Network;
+use crate::transform::run::element_sets::Sets;
+use crate::transform::run::selected::Over;
+use crate::transform::run::value_index::{Numbers, Texts};
 
 /// Pairs kept for one message, over all operators; past this they are computed again.
-const MOST_KEPT: usize = 1 << 22;
-
-/// Lists that a transformation may take, one for each bound element and return path: most of them may be empty,
-/// and then neither the nodes nor the output tells how many there are. As many values may be compared.
-pub const MOST_LISTS: usize = 1 << 24;
-
-/// An operator gave more than is allowed.
-#[derive(Clone, Copy, Debug)]
-pub enum Over {
-    /// Pairs, bound elements or nodes.
-    Nodes,
-    /// Lists of nodes or values.
-    Lists,
-}
+pub const MOST_KEPT: usize = 1 << 22;
 
 /// Results of one kind of operator, by its number.
 pub struct Kept<T> {
@@ -183,101 +170,10 @@ impl Extend<ElementId> for Growing {
     }
 }
 
-/// The elements of streams, a bit for each element of the message.
-#[derive(Default)]
-pub struct Sets {
-    starts: Vec<usize>,
-    marks: Marks,
-    words: Vec<u64>,
-    /// How many words a set has.
-    width: usize,
-}
-
-impl Sets {
-    fn fit(&mut self, count: usize) {
-        self.starts.resize(count, 0);
-        self.marks.of.resize(count, 0);
-    }
-
-    fn reset(&mut self, elements: usize) {
-        self.marks.next();
-        self.words.clear();
-        self.words.shrink_to(MOST_KEPT);
-        self.width = elements.div_ceil(64);
-    }
-
-    /// Gives back all memory.
-    fn forget(&mut self) {
-        self.marks.next();
-        self.words = Vec::new();
-    }
-
-    /// How many words a set has.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Whether a set is there for this message.
-    #[inline]
-    pub fn has(&self, id: u32) -> bool {
-        self.marks.outcome(id).is_some()
-    }
-
-    /// A new set, empty.
-    pub fn insert(&mut self, id: u32) -> &mut [u64] {
-        let start = self.words.len();
-        self.words.resize(start + self.width, 0);
-        self.starts[id as usize] = start;
-        self.marks.set(id, Ok(()));
-        &mut self.words[start..]
-    }
-
-    /// A set; an empty one if it is not there.
-    #[inline]
-    pub fn at(&self, id: u32) -> Set<'_> {
-        let start = self.starts[id as usize];
-        Set(if self.has(id) { &self.words[start..start + self.width] } else { &[] })
-    }
-}
-
-#[derive(Clone, Copy)]
-pub struct Set<'a>(&'a [u64]);
-
-impl<'a> Set<'a> {
-    #[inline]
-    pub fn has(self, element: ElementId) -> bool {
-        self.0.get(element.index() / 64).is_some_and(|word| word >> (element.index() % 64) & 1 != 0)
-    }
-
-    /// All elements, in document order.
-    pub fn iter(self) -> impl Iterator<Item = ElementId> + 'a {
-        self.between(ElementId(0), ElementId::from(self.0.len() * 64))
-    }
-
-    /// Those from one up to another, which is not among them.
-    #[inline]
-    pub fn between(self, from: ElementId, to: ElementId) -> impl Iterator<Item = ElementId> + 'a {
-        let mut at = from.index() / 64;
-        let mut word = self.0.get(at).map_or(0, |word| word & u64::MAX << (from.index() % 64));
-        std::iter::from_fn(move || {
-            while word == 0 {
-                at += 1;
-                if at * 64 >= to.index() {
-                    return None;
-                }
-                word = *self.0.get(at)?;
-            }
-            let element = ElementId::from(at * 64 + word.trailing_zeros() as usize);
-            word &= word - 1;
-            (element < to).then_some(element)
-        })
-    }
-}
-
 /// Which operators were run for this message.
-struct Marks {
+pub struct Marks {
     /// Those with the present mark were; one or two more stand for failure.
-    of: Vec<u32>,
+    pub of: Vec<u32>,
     present: u32,
 }
 
@@ -289,7 +185,7 @@ impl Default for Marks {
 
 impl Marks {
     /// Goes over to the next message.
-    fn next(&mut self) {
+    pub fn next(&mut self) {
         self.present = self.present.wrapping_add(4);
         if self.present < 4 {
             self.of.fill(0);
@@ -298,7 +194,7 @@ impl Marks {
     }
 
     #[inline]
-    fn set(&mut self, id: u32, outcome: Result<(), Over>) {
+    pub fn set(&mut self, id: u32, outcome: Result<(), Over>) {
         let failure = match outcome {
             Ok(()) => 0,
             Err(Over::Nodes) => 1,
@@ -308,7 +204,7 @@ impl Marks {
     }
 
     #[inline]
-    fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+    pub fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
         match self.of[id as usize].checked_sub(self.present) {
             Some(0) => Some(Ok(())),
             Some(1) => Some(Err(Over::Nodes)),
@@ -320,78 +216,6 @@ impl Marks {
 
 /// Pairs of a bound element and an element found from there, grouped by the former, ascending.
 pub type Pairs = Vec<(ElementId, ElementId)>;
-
-/// What one transformation binds and takes: per block the bound elements, and for each of these and each
-/// return path a stretch of `nodes`.
-#[derive(Default)]
-pub struct Taken {
-    pub bound: Vec<ElementId>,
-    pub nodes: Vec<NodeRef>,
-    stretches: Vec<(u32, u32)>,
-    blocks: Vec<TakenBlock>,
-    /// How many stretches there will be.
-    expected: usize,
-}
-
-struct TakenBlock {
-    bound: Range<usize>,
-    /// The first of its stretches.
-    first: usize,
-}
-
-impl Taken {
-    pub fn clear(&mut self) {
-        self.bound.clear();
-        self.nodes.clear();
-        self.stretches.clear();
-        self.stretches.shrink_to(MOST_KEPT);
-        self.blocks.clear();
-        self.expected = 0;
-    }
-
-    /// Adds a block with so many return paths. What all blocks bind counts.
-    #[inline]
-    pub fn bind(
-        &mut self,
-        bound: impl Iterator<Item = ElementId>,
-        paths: usize,
-        limit: usize,
-    ) -> Result<(), Over> {
-        let (start, first) = (self.bound.len(), self.expected);
-        self.bound.extend(bound);
-        let bound = start..self.bound.len();
-        self.expected += bound.len() * paths;
-        self.blocks.push(TakenBlock { bound, first });
-        if self.bound.len() > limit {
-            return Err(Over::Nodes);
-        }
-        if self.expected > MOST_LISTS { Err(Over::Lists) } else { Ok(()) }
-    }
-
-    /// Where the elements of a block are in `bound`; nowhere if a limit came before.
-    #[inline]
-    pub fn block(&self, block: usize) -> Range<usize> {
-        self.blocks.get(block).map_or(0..0, |block| block.bound.clone())
-    }
-
-    /// Ends the stretch of a bound element. Bound elements may lie in one another and take the same nodes,
-    /// so it is here that the nodes are counted.
-    #[inline]
-    pub fn end(&mut self, start: usize, limit: usize) -> Result<(), Over> {
-        self.stretches.push((start as u32, self.nodes.len() as u32));
-        if self.nodes.len() > limit { Err(Over::Nodes) } else { Ok(()) }
-    }
-
-    /// The nodes of a block's return path for one of its bound elements; none if a limit came before.
-    #[inline]
-    pub fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
-        let stretch = self
-            .blocks
-            .get(block)
-            .and_then(|TakenBlock { bound, first }| self.stretches.get(first + path * bound.len() + binding));
-        stretch.map_or(&[], |&(start, end)| &self.nodes[start as usize..end as usize])
-    }
-}
 
 /// Nodes that were searched for: by group and bound element, a stretch of `nodes`.
 #[derive(Default)]

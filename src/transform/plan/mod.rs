@@ -1,0 +1,28 @@
+//! Transformations → a network of operators that they share.
+//!
+//! | file | what |
+//! |---|---|
+//! | `network.rs` | plans a transformation onto the network |
+//! | `operators.rs` | the operators, each identified by its signature, and their plans |
+//! | `interner.rs` | signature → operator number, so that equal operators are one |
+//! | `claims.rs` | which operators need no sorting or duplicate elimination |
+//! | `schema.rs`, `rewrite.rs` | the same by a DTD: the element graph, paths without needless `//` |
+
+mod claims;
+mod interner;
+mod network;
+mod operators;
+mod rewrite;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use claims::{distinct, distinct_pairs, ordered};
+pub use interner::Interner;
+pub use network::{Ground, Network};
+pub use operators::Plan;
+pub(super) use operators::{
+    Bindings, BlockPlan, Bound, Condition, Constant, Group, OperatorId, Subject, Walk,
+};
+pub use rewrite::{Above, rewrite};
+pub use schema::{Conformance, Schema};

@@ -1,0 +1,26 @@
+//! Network × message → the elements that each block binds and the nodes that its return paths select.
+//!
+//! | file | what |
+//! |---|---|
+//! | `accept_sets.rs` | states of the automaton → the elements at the end of each linear path |
+//! | `evaluate.rs` | join, selection, semijoin: the elements that a block binds |
+//! | `ancestors.rs` | from the end of a linear path up to the elements that its earlier steps bind |
+//! | `value_index.rs` | values of a message, indexed for the constants that are compared with them |
+//! | `return_nodes.rs` | outer-join-select: the nodes of each return path, for each bound element |
+//! | `results.rs`, `element_sets.rs` | what operators gave for this message |
+//! | `selected.rs` | what one transformation selected: the input of `output/` |
+
+mod accept_sets;
+mod ancestors;
+mod element_sets;
+mod evaluate;
+mod results;
+mod return_nodes;
+mod selected;
+mod value_index;
+
+pub use accept_sets::Streams;
+pub use evaluate::{Run, Walks};
+pub use results::Results;
+pub use selected::Taken;
+pub(super) use selected::{MOST_LISTS, Over};

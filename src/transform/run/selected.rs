@@ -1,0 +1,92 @@
+//! What one transformation selects in a message: the elements it binds and the nodes of its return paths.
+
+use std::ops::Range;
+
+use crate::document::NodeRef;
+use crate::ids::ElementId;
+use crate::transform::run::results::MOST_KEPT;
+
+/// Lists that a transformation may take, one for each bound element and return path: most of them may be empty,
+/// and then neither the nodes nor the output tells how many there are. As many values may be compared.
+pub const MOST_LISTS: usize = 1 << 24;
+
+/// An operator gave more than is allowed.
+#[derive(Clone, Copy, Debug)]
+pub enum Over {
+    /// Pairs, bound elements or nodes.
+    Nodes,
+    /// Lists of nodes or values.
+    Lists,
+}
+
+/// What one transformation binds and takes: per block the bound elements, and for each of these and each
+/// return path a stretch of `nodes`.
+#[derive(Default)]
+pub struct Taken {
+    pub bound: Vec<ElementId>,
+    pub nodes: Vec<NodeRef>,
+    stretches: Vec<(u32, u32)>,
+    blocks: Vec<TakenBlock>,
+    /// How many stretches there will be.
+    expected: usize,
+}
+
+struct TakenBlock {
+    bound: Range<usize>,
+    /// The first of its stretches.
+    first: usize,
+}
+
+impl Taken {
+    pub fn clear(&mut self) {
+        self.bound.clear();
+        self.nodes.clear();
+        self.stretches.clear();
+        self.stretches.shrink_to(MOST_KEPT);
+        self.blocks.clear();
+        self.expected = 0;
+    }
+
+    /// Adds a block with so many return paths. What all blocks bind counts.
+    #[inline]
+    pub fn bind(
+        &mut self,
+        bound: impl Iterator<Item = ElementId>,
+        paths: usize,
+        limit: usize,
+    ) -> Result<(), Over> {
+        let (start, first) = (self.bound.len(), self.expected);
+        self.bound.extend(bound);
+        let bound = start..self.bound.len();
+        self.expected += bound.len() * paths;
+        self.blocks.push(TakenBlock { bound, first });
+        if self.bound.len() > limit {
+            return Err(Over::Nodes);
+        }
+        if self.expected > MOST_LISTS { Err(Over::Lists) } else { Ok(()) }
+    }
+
+    /// Where the elements of a block are in `bound`; nowhere if a limit came before.
+    #[inline]
+    pub fn block(&self, block: usize) -> Range<usize> {
+        self.blocks.get(block).map_or(0..0, |block| block.bound.clone())
+    }
+
+    /// Ends the stretch of a bound element. Bound elements may lie in one another and take the same nodes,
+    /// so it is here that the nodes are counted.
+    #[inline]
+    pub fn end(&mut self, start: usize, limit: usize) -> Result<(), Over> {
+        self.stretches.push((start as u32, self.nodes.len() as u32));
+        if self.nodes.len() > limit { Err(Over::Nodes) } else { Ok(()) }
+    }
+
+    /// The nodes of a block's return path for one of its bound elements; none if a limit came before.
+    #[inline]
+    pub fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
+        let stretch = self
+            .blocks
+            .get(block)
+            .and_then(|TakenBlock { bound, first }| self.stretches.get(first + path * bound.len() + binding));
+        stretch.map_or(&[], |&(start, end)| &self.nodes[start as usize..end as usize])
+    }
+}
