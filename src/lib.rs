@@ -5,13 +5,16 @@
 //! clock, no globals and no threads of its own, so it is safe to fork.
 
 pub mod document;
+pub mod engine;
 pub mod error;
 pub mod ids;
-pub mod index;
 pub mod matching;
 pub mod naive;
 pub mod query;
+pub mod segment;
 pub mod transform;
+mod tuning;
+pub mod util;
 
 #[cfg(feature = "python")]
 mod python;

@@ -53,12 +53,28 @@ def test_the_kernel_has_no_clock_no_globals_no_network() -> None:
 
 
 def test_the_kernel_starts_a_thread_only_to_parse_ahead_while_a_load_lasts() -> None:
-    assert naming("src", ".rs", r"std::thread\b|thread::spawn") == {"src/index/ahead.rs"}
+    assert naming("src", ".rs", r"std::thread\b|thread::spawn") == {"src/engine/parse_ahead.rs"}
 
 
-def test_only_the_index_touches_files() -> None:
+def test_only_segments_and_snapshots_touch_files() -> None:
     named = naming("src", ".rs", r"std::fs\b|\bFile::|memmap2")
-    assert {path for path in named if not path.startswith("src/index/") and "tests" not in path} == set()
+    allowed = {"src/segment/format/file.rs", "src/engine/snapshot.rs"}
+    assert {path for path in named if "tests" not in path} == allowed
+
+
+# Each imports only from those before it; `naive.rs` and `python/` stand on top.
+LAYERS = ["util", "document", "query", "segment", "matching", "transform", "engine"]
+
+
+def test_the_layers_of_the_kernel_point_one_way() -> None:
+    upwards = set()
+    for path, text in sources("src", ".rs"):
+        layer = Path(path).parts[1]
+        if layer in LAYERS:
+            above = "|".join([*LAYERS[LAYERS.index(layer) + 1 :], "naive", "python"])
+            code = text.split("#[cfg(test)]")[0]
+            upwards |= {(path, name) for name in re.findall(rf"\bcrate::({above})\b", code)}
+    assert upwards == set()
 
 
 @pytest.mark.parametrize(("folder", "suffix"), WRITTEN)

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use tamis::document::{Document, Vocabulary};
+use tamis::engine::index::Index;
+use tamis::engine::matcher::CAPACITY;
 use tamis::ids::ElementId;
-use tamis::index::Index;
-use tamis::index::segment::Segment;
-use tamis::matching::CAPACITY;
-use tamis::matching::dfa::Dfa;
+use tamis::matching::automaton::dfa::Dfa;
+use tamis::matching::automaton::names::Names;
 use tamis::matching::findings::{Findings, Ranks};
-use tamis::matching::names::Names;
 use tamis::query::Namespaces;
 use tamis::query::ast::{Axis, NameTest};
 use tamis::query::line::Line;
+use tamis::segment::format::file::Segment;
 
 use crate::plan::{Steps, steps};
 

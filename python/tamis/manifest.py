@@ -1,7 +1,7 @@
 """A generation as files: which they are, how to know them, and which state of the catalog they show.
 
     generation-<number>.json        what is below
-    generation-<number>.manifest    the kernel's own list (src/index/snapshot.rs)
+    generation-<number>.manifest    the kernel's own list (src/engine/snapshot.rs)
     <hash>.segment  <hash>.texts  <hash>.removed      the kernel's files
     <hash>.arrow                    subscriptions by number, or numbers that were removed
 

@@ -1,7 +1,7 @@
 //! `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`
 
-use super::chars::is_space;
 use super::fault::{Fault, Read, fault};
+use crate::util::xml_chars::is_space;
 
 /// What an XML declaration says; the default is what its absence says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

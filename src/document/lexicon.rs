@@ -1,10 +1,10 @@
 //! Names as they are written, `prefix:local`, each checked and taken apart only once.
 
-use super::chars::{is_name_char, is_name_start};
 use super::scan::{PADDING, word};
 use super::table::{IdTable, Seed};
 use super::{Capacity, Vocabulary};
 use crate::ids::{NameId, UriId};
+use crate::util::xml_chars::{is_name_char, is_name_start};
 
 /// The prefix of a name, as a number in a `Lexicon`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

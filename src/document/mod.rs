@@ -1,6 +1,5 @@
 //! A message as the rest of the kernel sees it: bytes in, a flat `Document` out.
 
-pub mod chars;
 mod content;
 mod declaration;
 mod doctype;
@@ -16,7 +15,6 @@ mod node;
 mod reader;
 mod references;
 mod scan;
-mod sixteen;
 mod table;
 mod tag;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! `&amp;`, `&#38;` and what else an ampersand begins.
 
-use super::chars::is_char;
 use super::fault::Read;
 use super::reader::Parse;
+use crate::util::xml_chars::is_char;
 
 /// The entities every document has. Declaring them again changes nothing.
 const PREDEFINED: [(&[u8], char); 5] =

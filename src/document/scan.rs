@@ -3,7 +3,8 @@
 //! What is scanned is *padded*: `PADDING` zero bytes stand after the last byte. Zero is in no class
 //! and no document, so every loop stops there by itself, and whole words can be loaded anywhere.
 
-use super::sixteen::Sixteen;
+use crate::util::simd::Sixteen;
+pub(super) use crate::util::simd::word;
 
 /// Zero bytes after the end of a padded text.
 pub(super) const PADDING: usize = 32;
@@ -87,12 +88,6 @@ pub(super) fn find_control(text: &[u8], end: usize) -> Option<usize> {
     });
     // The padding is made of them.
     found.filter(|&at| at < end)
-}
-
-/// The eight bytes at `at`.
-#[inline(always)]
-pub(super) fn word(text: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(*text[at..].first_chunk().expect("texts are padded"))
 }
 
 /// The first `len` bytes (fewer than eight) of a word, the others zero.

@@ -2,9 +2,9 @@
 
 use crate::document::Document;
 use crate::ids::ElementId;
-use crate::index::columns::View;
-use crate::index::range::Range;
-use crate::matching::bits::Bits;
+use crate::segment::format::columns::View;
+use crate::segment::rows::range::Range;
+use crate::util::bitset::Bits;
 
 /// Conditions that hold, anchors that bound elements, numbers that slots gathered.
 pub struct Findings {

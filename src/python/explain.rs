@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::matching::explain::{Explanation, LineReport, Place};
+use crate::engine::explain::{Explanation, LineReport, Place};
 
 /// Node number, and the bytes it stands at.
 type GivenPlace = (u32, u32, u32);

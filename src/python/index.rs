@@ -25,12 +25,12 @@ use super::selection;
 use super::subscriptions::Subscriptions;
 use super::transform::{Made, Schema};
 use crate::document::Limits;
+use crate::engine::explain::explain;
+use crate::engine::generation::{Generation, Part};
+use crate::engine::matcher::{CacheStats, Matcher, Matches, Walked};
+use crate::engine::snapshot;
 use crate::error::{IndexError, ReadError};
-use crate::index::generation::{Generation, Part};
-use crate::index::snapshot;
-use crate::matching::explain::explain;
-use crate::matching::verify::Verifier;
-use crate::matching::{CacheStats, Matcher, Matches, Walked};
+use crate::matching::twigs::verify::Verifier;
 use crate::query::parse;
 use crate::transform::Outputs;
 
@@ -50,7 +50,7 @@ pub struct Index {
 
 struct State {
     /// None while a thread changes it.
-    index: Option<crate::index::Index>,
+    index: Option<crate::engine::index::Index>,
     /// The newest last; never empty.
     generations: VecDeque<Arc<Generation>>,
     /// Whether the index has changes that the newest generation does not show.
@@ -61,7 +61,7 @@ struct State {
 impl Index {
     #[new]
     fn new(cache_bytes: usize) -> Index {
-        Index::around(crate::index::Index::new(), cache_bytes)
+        Index::around(crate::engine::index::Index::new(), cache_bytes)
     }
 
     /// Registers a target; the id of its query.
@@ -282,7 +282,7 @@ impl Index {
     ) -> PyResult<Index> {
         let opened = py.detach(|| snapshot::open(&directory, generation, &[]));
         let generation = opened.map_err(|error| raise_index(py, &error))?;
-        Ok(Index::around(crate::index::Index::of(generation), cache_bytes))
+        Ok(Index::around(crate::engine::index::Index::of(generation), cache_bytes))
     }
 
     /// Goes over to another generation of a directory, with the segments and caches that both have.
@@ -340,7 +340,7 @@ impl Index {
 }
 
 impl Index {
-    fn around(index: crate::index::Index, cache_bytes: usize) -> Index {
+    fn around(index: crate::engine::index::Index, cache_bytes: usize) -> Index {
         let generations = VecDeque::from([index.generation().clone()]);
         let state = State { index: Some(index), generations, changed: false };
         Index { state: Mutex::new(state), matchers: Mutex::default(), cache_bytes }
@@ -355,7 +355,7 @@ impl Index {
     fn change<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut crate::index::Index) -> T + Send,
+        work: impl FnOnce(&mut crate::engine::index::Index) -> T + Send,
     ) -> PyResult<T> {
         let mut state = self.state();
         state.index(py)?;
@@ -429,7 +429,7 @@ impl State {
         self.generations.back().expect("there is always a generation").clone()
     }
 
-    fn index(&mut self, py: Python<'_>) -> PyResult<&mut crate::index::Index> {
+    fn index(&mut self, py: Python<'_>) -> PyResult<&mut crate::engine::index::Index> {
         self.index.as_mut().ok_or_else(|| busy(py))
     }
 }

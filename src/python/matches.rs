@@ -8,8 +8,8 @@ use arrow_schema::{DataType, Field};
 
 use super::error::Outcomes;
 use super::tables::record_batch;
+use crate::engine::generation::Generation;
 use crate::error::ReadError;
-use crate::index::generation::Generation;
 
 /// For each list of query numbers, the targets they lead to, ascending.
 pub fn expand(generation: &Generation, lists: &LargeListArray) -> ArrayRef {

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use super::tables::record_batch;
 use crate::document::{Document, NodeRef};
-use crate::matching::Walked;
+use crate::engine::matcher::Walked;
 
 /// Rows (message, query, node).
 #[derive(Default)]

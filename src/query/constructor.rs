@@ -9,7 +9,7 @@ use super::namespaces::XML_URI;
 use super::parser::Parser;
 use super::refusal::Refused;
 use super::transformation::{Attribute, Element, Part, PrefixedName};
-use crate::document::chars::{self, is_name_start};
+use crate::util::xml_chars::{self as chars, is_name_start};
 
 /// What an element can contain, outside a block or inside.
 pub(super) trait Content: Sized {

@@ -2,7 +2,7 @@
 
 use super::ast::Operator;
 use super::refusal::{Refused, refuse, refuse_limit};
-use crate::document::chars;
+use crate::util::xml_chars as chars;
 
 /// Bytes of one string literal.
 pub const LITERAL_LIMIT: usize = 16 << 10;

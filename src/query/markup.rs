@@ -3,7 +3,7 @@
 use super::hints;
 use super::parser::Parser;
 use super::refusal::Refused;
-use crate::document::chars;
+use crate::util::xml_chars as chars;
 
 impl<'a> Parser<'a> {
     pub(super) fn peek(&self) -> Option<u8> {

@@ -1,7 +1,7 @@
 //! The prefixes a query's names may use.
 
-use crate::document::chars::{is_name_char, is_name_start};
 use crate::error::{Position, QueryError};
+use crate::util::xml_chars::{is_name_char, is_name_start};
 
 /// The URI that the prefix `xml` always stands for.
 pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";

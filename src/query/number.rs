@@ -1,6 +1,6 @@
 //! XPath 1.0's `number()` of a string.
 
-use crate::document::chars::is_space;
+use crate::util::xml_chars::is_space;
 
 /// Powers of ten that a double holds exactly.
 const POWERS: [f64; 23] = [

@@ -3,7 +3,7 @@
 use super::ast::Path;
 use super::text;
 use super::transformation::{Block, Element, Item, Outer, Part, PrefixedName, Transformation};
-use crate::document::chars;
+use crate::util::xml_chars as chars;
 
 /// Every block's variable has this name.
 const VARIABLE: &str = "$v";

@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::index::columns::View;
-use crate::index::trie::ANY;
 use crate::query::ast::{Axis, Name, NameTest, Operator};
 use crate::query::decompose::Reach;
 use crate::query::line::LineStep;
+use crate::segment::format::columns::View;
+use crate::segment::format::trie::ANY;
 use crate::transform::plan::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
 use crate::transform::run::{Results, Run, Taken};
 

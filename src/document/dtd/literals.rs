@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::input::{Budget, Problem};
 use super::parser::Parser;
 use super::{Dtd, EntityKind, Prolog};
-use crate::document::chars::{is_char, is_name_char, is_name_start};
+use crate::util::xml_chars::{is_char, is_name_char, is_name_start};
 
 /// The five entities every document has. Declaring them again changes nothing.
 pub(super) fn predefined(name: &str) -> Option<char> {

@@ -8,8 +8,8 @@ use super::input::{Budget, Input, Problem, external_text};
 use super::literals::inside_declaration;
 use super::{Dtd, EntityKind, Prolog, Resolve};
 use crate::document::Limits;
-use crate::document::chars::is_space;
 use crate::error::ReadError;
+use crate::util::xml_chars::is_space;
 
 pub(super) struct Parser<'a> {
     pub input: Input<'a>,

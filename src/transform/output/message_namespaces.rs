@@ -6,8 +6,9 @@ use std::ops::Range;
 use memchr::memmem;
 use rustc_hash::FxHashSet;
 
-use crate::document::{Document, chars};
+use crate::document::Document;
 use crate::ids::ElementId;
+use crate::util::xml_chars as chars;
 
 /// `xmlns:prefix="uri"`; the prefix is empty in `xmlns="uri"`.
 pub struct Declaration<'a> {

@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::index::builder::{SUBJECT_TEXT, SUBJECT_VALUE};
-use crate::index::columns::View;
-use crate::index::trie::NONE;
-use crate::index::twig::Twigs;
-use crate::matching::names::Names;
+use crate::matching::automaton::names::Names;
 use crate::query::ast::{Axis, Expr, Literal, NameTest, Operator, Path, Predicate, Test};
 use crate::query::decompose::Reach;
 use crate::query::line::{Leaf, Line, LineStep, skeleton, streamed};
 use crate::query::transformation::{Block, Transformation};
+use crate::segment::build::{SUBJECT_TEXT, SUBJECT_VALUE};
+use crate::segment::format::columns::View;
+use crate::segment::format::trie::NONE;
+use crate::segment::twig::Twigs;
 use crate::transform::output::Program;
 use crate::transform::plan::claims::{self, Claim};
 use crate::transform::plan::interner::Interner;

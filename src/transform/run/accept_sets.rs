@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use crate::document::Document;
 use crate::ids::ElementId;
-use crate::matching::bits::ones;
-use crate::matching::dfa::Dfa;
+use crate::matching::automaton::dfa::Dfa;
 use crate::transform::plan::Network;
+use crate::util::bitset::ones;
 
 /// Words kept for streams; past this they are found anew.
 const MOST_WORDS: usize = 1 << 21;

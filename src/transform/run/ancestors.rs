@@ -2,9 +2,9 @@
 
 use crate::document::Document;
 use crate::ids::{ElementId, NameId};
-use crate::index::trie::{ANY, NONE};
-use crate::matching::names::Names;
+use crate::matching::automaton::names::Names;
 use crate::query::ast::Axis;
+use crate::segment::format::trie::{ANY, NONE};
 
 /// Axis and label of each step.
 pub type Steps<'a> = &'a [(Axis, u32)];

@@ -2,10 +2,10 @@
 
 use crate::document::{Document, NodeRef, Span};
 use crate::ids::ElementId;
-use crate::matching::by_name::ByName;
-use crate::matching::names::Names;
-use crate::matching::places::Places;
-use crate::matching::verify::{Memo, Verifier};
+use crate::matching::automaton::names::Names;
+use crate::matching::twigs::by_name::ByName;
+use crate::matching::twigs::occurrences::Places;
+use crate::matching::twigs::verify::{Memo, Verifier};
 use crate::query::ast::Axis;
 use crate::query::decompose::Reach;
 use crate::transform::plan::{Bindings, BlockPlan, Bound, Condition, Constant, Network, Subject, Walk};

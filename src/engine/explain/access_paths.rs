@@ -1,0 +1,170 @@
+//! What a query of an index is filed under, found the way matching would find it.
+
+use crate::engine::generation::Generation;
+use crate::matching::automaton::names::Names;
+use crate::matching::candidates::groups::Groups;
+use crate::query::ast::{Axis, Literal, NameTest, Query};
+use crate::query::decompose::{Check, DOCUMENT, Decomposition, Line, Subject};
+use crate::segment::build::{SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE};
+use crate::segment::format::columns::View;
+use crate::segment::format::trie::{ANY, NONE};
+use crate::segment::rows::range::Range;
+
+/// Per alternative of a query, the line it is filed under.
+pub struct Filings(Vec<Option<u32>>);
+
+impl Filings {
+    /// Finds a query among a tenant's; `None` if it is not there.
+    pub fn find(
+        query: &Query,
+        parts: &Decomposition<'_>,
+        generation: &Generation,
+        tenant: &str,
+    ) -> Option<Filings> {
+        let id = query.id();
+        generation.parts().iter().find_map(|part| {
+            let root = part.tenant(tenant)?;
+            let view = part.segment.view();
+            let of_tenant = |number: &usize| view.query_tenant.get(*number).copied().unwrap_or(0) == root;
+            let number = (0..view.queries()).find(|at| view.query_id[*at] == id.0 && of_tenant(at))? as u32;
+            let names = Names::new(view);
+            let search = Search { view, names: &names, parts, root };
+            let line_of = |alternative: &crate::query::decompose::Alternative| {
+                alternative
+                    .positive
+                    .iter()
+                    .copied()
+                    .find(|&line| search.holds_row(&parts.lines[line as usize], number))
+            };
+            Some(Filings(parts.alternatives.iter().map(line_of).collect()))
+        })
+    }
+
+    pub fn of(&self, alternative: usize) -> Option<u32> {
+        self.0[alternative]
+    }
+}
+
+struct Search<'a> {
+    view: View<'a>,
+    names: &'a Names,
+    parts: &'a Decomposition<'a>,
+    root: u32,
+}
+
+impl Search<'_> {
+    /// Whether the query is filed under a line.
+    fn holds_row(&self, line: &Line<'_>, query: u32) -> bool {
+        let Some(node) = self.node(line.node) else {
+            return false;
+        };
+        if line.subject == Subject::Element {
+            return self.under_condition(self.view.node_condition[node as usize], query);
+        }
+        let Some(entry) = self.entry(node, &line.subject) else {
+            return false;
+        };
+        match line.check {
+            Check::Exists => self.under_condition(self.view.entry_exists[entry], query),
+            Check::Equal(literal) => {
+                let constant = self.constant(literal);
+                self.under_condition(self.view.equal_condition(node, entry as u32, constant), query)
+            }
+            Check::Unequal(literal) => {
+                let constant = self.constant(literal);
+                let tests = self.view.unequal(entry).iter().filter(|test| test[0] == constant);
+                tests.into_iter().any(|test| self.under_condition(test[1], query))
+            }
+            Check::Position(position) => {
+                let constant = self.view.number_constant(position as f64);
+                self.under_condition(self.view.equal_condition(node, entry as u32, constant), query)
+            }
+            Check::Range(operator, constant) => {
+                let slot = self.view.entry_slot[entry];
+                let Some((range, bound)) = Range::new(slot, operator, constant, false) else {
+                    return false;
+                };
+                if slot == NONE {
+                    let bounds =
+                        self.view.entry_bounds[entry] as usize..self.view.entry_bounds[entry + 1] as usize;
+                    return bounds
+                        .filter(|&at| {
+                            self.view.bound[at] == bound
+                                && self.view.bound_side[at] as usize == range.side() & 1
+                        })
+                        .any(|at| self.under_condition(self.view.bound_condition[at], query));
+                }
+                let start = self.view.range_start[range.side()] as usize;
+                let end = self.view.range_start[range.side() + 1] as usize;
+                (start..end).filter(|&at| self.view.threshold[at] == bound).any(|at| {
+                    self.among(self.view.threshold_rows[at], self.view.threshold_rows[at + 1], query)
+                })
+            }
+        }
+    }
+
+    fn constant(&self, literal: &Literal) -> u32 {
+        match literal {
+            Literal::Text(text) => self.view.text_constant(text.as_bytes()),
+            Literal::Number(number) => self.view.number_constant(*number),
+        }
+    }
+
+    /// Whether a query is filed under a condition, or is what the condition says exactly.
+    fn under_condition(&self, condition: u32, query: u32) -> bool {
+        if condition == NONE {
+            return false;
+        }
+        let at = condition as usize;
+        let simple = !self.view.few.is_empty() && {
+            let narrow = self.view.narrow_rows(at).iter().map(|row| row[3]);
+            let wide = self.view.wide_rows(at).iter().map(|row| row[7]);
+            narrow.chain(wide).any(|of| of == query)
+        };
+        let exact = condition == query && (query as usize) < self.view.exact();
+        let other = |starts: &[u32]| self.among(starts[0], starts[1], query);
+        exact || simple || self.view.condition_rows.get(at..at + 2).is_some_and(other)
+    }
+
+    /// Whether a query has a row in a stretch of the program.
+    fn among(&self, start: u32, end: u32, query: u32) -> bool {
+        let mut at = start as usize;
+        while at < end as usize {
+            let mut groups = Groups::at(self.view, at);
+            if groups.any(|group| (0..group.rows).any(|row| group.query(row) == query)) {
+                return true;
+            }
+            at = groups.end();
+        }
+        false
+    }
+
+    /// The trie node of a twig node.
+    fn node(&self, twig: u32) -> Option<u32> {
+        if twig == DOCUMENT {
+            return Some(self.root);
+        }
+        let step = &self.parts.nodes[twig as usize];
+        let parent = self.node(step.parent)? as usize;
+        let label = self.names.label_of(step.test);
+        let (start, end) = match step.axis {
+            Axis::Child => (self.view.node_children[parent], self.view.node_descendants[parent]),
+            Axis::Descendant => (self.view.node_descendants[parent], self.view.node_children[parent + 1]),
+        };
+        let among = &self.view.node_label[start as usize..end as usize];
+        among.binary_search(&label).ok().map(|at| start + at as u32)
+    }
+
+    fn entry(&self, node: u32, subject: &Subject<'_>) -> Option<usize> {
+        let subject = match subject {
+            Subject::Attribute(NameTest::Any) => ANY,
+            Subject::Attribute(test) => self.names.label_of(test),
+            Subject::Text => SUBJECT_TEXT,
+            Subject::Value => SUBJECT_VALUE,
+            Subject::Position if self.view.node_label[node as usize] == ANY => SUBJECT_POSITION_ANY,
+            Subject::Position => SUBJECT_POSITION,
+            Subject::Element => return None,
+        };
+        self.view.entries(node).find(|&entry| self.view.entry_subject[entry] == subject)
+    }
+}

@@ -1,0 +1,298 @@
+//! Why a query did or did not match a message: the twin of matching, for people.
+
+mod access_paths;
+mod lines;
+
+use std::sync::Arc;
+
+use crate::document::{Document, Limits, NodeRef, Reader, Span};
+use crate::engine::explain::access_paths::Filings;
+use crate::engine::explain::lines::{Binding, End, Lines};
+use crate::engine::generation::Generation;
+use crate::engine::index::Index;
+use crate::engine::matcher::{CAPACITY, Matcher};
+use crate::error::ReadError;
+use crate::ids::NodeId;
+use crate::matching::automaton::names::Names;
+use crate::matching::twigs::by_name::ByName;
+use crate::matching::twigs::verify::{Memo, Verifier};
+use crate::query::Namespaces;
+use crate::query::ast::{Axis, Expr, Literal, Node, Operator, Path, Predicate, Query, Step, Test};
+use crate::query::decompose::{Check, DOCUMENT, Decomposition, Line, Subject, decompose};
+use crate::segment::format::columns::Columns;
+use crate::segment::format::trie::Labels;
+use crate::segment::twig::Twigs;
+use crate::transform::{OperatorReport, Schema};
+
+pub struct Explanation {
+    pub canonical: String,
+    pub matches: bool,
+    /// The nodes it selects.
+    pub nodes: Vec<Place>,
+    /// The linear paths it is made of.
+    pub lines: Vec<LineReport>,
+    pub alternatives: Vec<AlternativeReport>,
+    /// What a transformation runs, if it matches.
+    pub operators: Vec<OperatorReport>,
+    /// The short answer.
+    pub reason: String,
+}
+
+/// A node, by number and by its bytes in the UTF-8 form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub node: NodeId,
+    pub span: Span,
+}
+
+pub struct LineReport {
+    pub text: String,
+    pub holds: bool,
+    /// How many nodes it binds.
+    pub nodes: usize,
+    pub failure: Option<Failure>,
+}
+
+/// Where a line that does not hold stops.
+pub struct Failure {
+    /// The part that fails.
+    pub part: String,
+    /// The first node that the part before it binds; none if even the first step binds nothing.
+    pub at: Option<Place>,
+}
+
+/// One way for the query to match.
+pub struct AlternativeReport {
+    /// Numbers of its lines, and of those that must not hold.
+    pub positive: Vec<u32>,
+    pub negative: Vec<u32>,
+    /// What it is filed under: a line's number, or nothing, which makes it always a candidate.
+    /// Absent if the index does not have the query.
+    pub filed: Option<Option<u32>>,
+    pub candidate: bool,
+    /// Whether all its lines hold as they should.
+    pub survives: bool,
+    /// Whether lines alone do not settle it: it has tests or branchings that need the document.
+    pub verified: bool,
+}
+
+/// Explains a query on a message, and how a tenant's index files it.
+pub fn explain(
+    query: &Query,
+    message: &[u8],
+    limits: &Limits,
+    generation: &Generation,
+    tenant: &str,
+    schema: Option<&Arc<Schema>>,
+) -> Result<Explanation, ReadError> {
+    let mut reader = Reader::new();
+    let mut document = Document::default();
+    reader.read(message, limits, &mut document)?;
+    let parts = decompose(query);
+
+    let mut probe = Probe::new(&document);
+    let whole = probe.compile(&query.expr);
+    let ends: Vec<End> = parts.lines.iter().map(|line| probe.end(line)).collect();
+    let names = probe.names(&reader);
+    let matches = probe.verifier(&names).matches(whole);
+    let nodes = probe.verifier(&names).nodes(whole);
+    let nodes = nodes.into_iter().map(|node| place(&document, node)).collect();
+    let verifier = probe.verifier(&names);
+    let bound = Lines { parts: &parts, ends: &ends, document: &document, names: &names, verifier }.bind();
+    let lines: Vec<LineReport> = parts
+        .lines
+        .iter()
+        .zip(&bound)
+        .map(|(line, binding)| report(&document, &line_query(&parts, line), binding))
+        .collect();
+    let filings = Filings::find(query, &parts, generation, tenant);
+    let alternatives: Vec<AlternativeReport> = parts
+        .alternatives
+        .iter()
+        .enumerate()
+        .map(|(at, alternative)| {
+            let filed = filings.as_ref().map(|filings| filings.of(at));
+            let holds = |&line: &u32| lines[line as usize].holds;
+            AlternativeReport {
+                positive: alternative.positive.clone(),
+                negative: alternative.negative.clone(),
+                filed,
+                candidate: filed.flatten().is_none_or(|line| holds(&line)),
+                survives: alternative.positive.iter().all(holds) && !alternative.negative.iter().any(holds),
+                verified: !alternative.exact || !alternative.anchors.is_empty(),
+            }
+        })
+        .collect();
+    let reason = reason(matches, &lines, &alternatives);
+    let operators = match &query.transformation {
+        Some(_) if matches => operators(query, message, limits, generation, tenant, schema)?,
+        _ => Vec::new(),
+    };
+    Ok(Explanation { canonical: query.canonical(), matches, nodes, lines, alternatives, operators, reason })
+}
+
+/// What a transformation runs: with the others of the index if it is there, else alone.
+fn operators(
+    query: &Query,
+    message: &[u8],
+    limits: &Limits,
+    generation: &Generation,
+    tenant: &str,
+    schema: Option<&Arc<Schema>>,
+) -> Result<Vec<OperatorReport>, ReadError> {
+    let mut matcher = Matcher::new(CAPACITY);
+    let id = query.id();
+    let found = matcher.explain_transformation(generation, tenant, id, message, limits, schema)?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let mut alone = Index::new();
+    // A canonical text is accepted: it was written by us.
+    let _ = alone.insert(0, tenant, &query.canonical(), &Namespaces::default());
+    matcher.explain_transformation(&alone.commit(), tenant, id, message, limits, schema)
+}
+
+fn reason(matches: bool, lines: &[LineReport], alternatives: &[AlternativeReport]) -> String {
+    if matches {
+        return "it matches".to_string();
+    }
+    if alternatives.is_empty() {
+        return "it can never match".to_string();
+    }
+    if alternatives.iter().any(|alternative| alternative.survives) {
+        return "each of its paths is there, but not together as it asks".to_string();
+    }
+    let holds = |line: u32| lines[line as usize].holds;
+    for alternative in alternatives {
+        if let Some(&line) = alternative.positive.iter().find(|&&line| !holds(line)) {
+            return format!("{} is not there", lines[line as usize].text);
+        }
+        if let Some(&line) = alternative.negative.iter().find(|&&line| holds(line)) {
+            return format!("{} is there and must not be", lines[line as usize].text);
+        }
+    }
+    "it does not match".to_string()
+}
+
+/// How a line does on a message.
+fn report(document: &Document, line: &Query, binding: &Binding) -> LineReport {
+    let text = line.canonical();
+    let holds = binding.nodes > 0;
+    let failure = (!holds).then(|| match binding.stops {
+        Some((steps, node)) => {
+            let before = beginning(line, steps).canonical();
+            let part = text.strip_prefix(before.as_str()).unwrap_or(&text);
+            Failure { part: part.trim_start().to_string(), at: Some(place(document, node)) }
+        }
+        None => Failure { part: text.clone(), at: None },
+    });
+    LineReport { text, holds, nodes: binding.nodes, failure }
+}
+
+/// A line as a query of its own.
+fn line_query(parts: &Decomposition<'_>, line: &Line<'_>) -> Query {
+    let mut steps = Vec::new();
+    let mut at = line.node;
+    while at != DOCUMENT {
+        let step = &parts.nodes[at as usize];
+        steps.push(Step { axis: step.axis, node: Node::Element(step.test.clone()), predicates: Vec::new() });
+        at = step.parent;
+    }
+    steps.reverse();
+    if let (Some(place), Some(step)) = (place_asked(line), steps.last_mut()) {
+        step.predicates.push(Predicate::Position(Some(place)));
+    }
+    steps.extend(leaf(line));
+    Query::filter(Expr::Path(Path { absolute: true, steps }, test(line)))
+}
+
+/// The first steps of a line, so many, without its test.
+fn beginning(line: &Query, steps: usize) -> Query {
+    let mut steps = match &line.expr {
+        Expr::Path(path, _) => path.steps[..steps].to_vec(),
+        _ => Vec::new(),
+    };
+    if let Some(last) = steps.last_mut() {
+        last.predicates.clear();
+    }
+    Query::filter(Expr::Path(Path { absolute: true, steps }, Test::Exists))
+}
+
+/// The place among its siblings that a line asks an element for. There is one at a place or after it if there is
+/// one at it.
+fn place_asked(line: &Line<'_>) -> Option<u32> {
+    match (line.subject, line.check) {
+        (_, Check::Position(place)) => Some(place),
+        (Subject::Position, Check::Range(_, place)) => Some(place as u32),
+        _ => None,
+    }
+}
+
+/// The step to what a line looks at below its element.
+fn leaf(line: &Line<'_>) -> Option<Step> {
+    let node = match line.subject {
+        Subject::Attribute(test) => Node::Attribute(test.clone()),
+        Subject::Text => Node::Text,
+        Subject::Element | Subject::Value | Subject::Position => return None,
+    };
+    Some(Step { axis: Axis::Child, node, predicates: Vec::new() })
+}
+
+fn test(line: &Line<'_>) -> Test {
+    match line.check {
+        _ if line.subject == Subject::Position => Test::Exists,
+        Check::Exists | Check::Position(_) => Test::Exists,
+        Check::Equal(literal) => Test::Compare(Operator::Equal, literal.clone()),
+        Check::Unequal(literal) => Test::Compare(Operator::NotEqual, literal.clone()),
+        Check::Range(operator, number) => Test::Compare(operator, Literal::Number(number)),
+    }
+}
+
+/// Evaluates twigs of its own on one document.
+struct Probe<'a> {
+    document: &'a Document,
+    labels: Labels,
+    twigs: Twigs,
+    by_name: ByName,
+    memo: Memo,
+}
+
+impl<'a> Probe<'a> {
+    fn new(document: &'a Document) -> Probe<'a> {
+        let (labels, twigs) = (Labels::default(), Twigs::default());
+        Probe { document, labels, twigs, by_name: ByName::default(), memo: Memo::new(usize::MAX) }
+    }
+
+    fn compile(&mut self, expr: &Expr) -> u32 {
+        self.twigs.compile(expr, &mut |test| self.labels.label(test))
+    }
+
+    /// The end of a line.
+    fn end(&mut self, line: &Line<'_>) -> End {
+        let path = Path { absolute: false, steps: leaf(line).into_iter().collect() };
+        let subject = self.compile(&Expr::Path(path.clone(), Test::Exists));
+        End { subject, tested: self.compile(&Expr::Path(path, test(line))) }
+    }
+
+    fn names(&mut self, reader: &Reader) -> Names {
+        let mut columns = Columns::default();
+        std::mem::take(&mut self.labels).freeze(&mut columns);
+        let mut names = Names::new(columns.view());
+        names.update(reader.vocabulary());
+        names
+    }
+
+    fn verifier<'p>(&'p mut self, names: &'p Names) -> Verifier<'p> {
+        Verifier::new(self.twigs.words(), self.document, names, &mut self.by_name, &mut self.memo)
+    }
+}
+
+/// Where a node is; an attribute is where its element is.
+pub fn place(document: &Document, node: NodeRef) -> Place {
+    let span = match node {
+        NodeRef::Document => Span { start: 0, end: document.source.len() as u32 },
+        NodeRef::Element(element) | NodeRef::Attribute(element, _) => document.element(element).span,
+        NodeRef::Text(text) => document.texts[text as usize].span,
+    };
+    Place { node: document.node_id(node), span }
+}

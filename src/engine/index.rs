@@ -1,0 +1,250 @@
+//! Queries, compiled: text in, segments and generations out.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::engine::generation::{Generation, Part};
+use crate::engine::parse_ahead::make_ahead;
+use crate::engine::sample::Sample;
+use crate::error::QueryError;
+use crate::query::{Durable, Namespaces, QueryId, parse, parse_durable};
+use crate::segment::build::Builder;
+
+/// This many segments of about the same size are merged into one.
+const FAN: usize = 4;
+
+/// A target's query, not compiled yet.
+struct Pending {
+    tenant: String,
+    query: Durable,
+}
+
+/// The set of standing queries, as it changes. Matching happens against a `Generation` of it.
+#[derive(Default)]
+pub struct Index {
+    generation: Arc<Generation>,
+    pending: FxHashMap<u64, Pending>,
+    /// Places of targets to remove, per part of the generation.
+    removed: Vec<FxHashSet<u32>>,
+    /// Compared with the generation's number to see whether anything is to be done.
+    changed: bool,
+    pub sample: Sample,
+}
+
+/// A row of a load that was refused.
+pub struct Refused {
+    pub row: usize,
+    pub error: QueryError,
+}
+
+impl Index {
+    pub fn new() -> Index {
+        Index::default()
+    }
+
+    /// An index over parts that exist, as a snapshot holds them.
+    pub fn of(generation: Generation) -> Index {
+        Index { generation: Arc::new(generation), ..Index::default() }
+    }
+
+    /// Goes over to another generation. What was not committed is dropped.
+    pub fn go_over(&mut self, generation: Generation) {
+        self.generation = Arc::new(generation);
+        self.pending.clear();
+        self.removed.clear();
+        self.changed = false;
+    }
+
+    /// Registers a target with its query. A target that is there gets the new query.
+    pub fn insert(
+        &mut self,
+        target: u64,
+        tenant: &str,
+        text: &str,
+        namespaces: &Namespaces,
+    ) -> Result<QueryId, QueryError> {
+        let query = parse_durable(text, namespaces)?;
+        let id = query.id;
+        self.remove(target);
+        self.pending.insert(target, Pending { tenant: tenant.to_string(), query });
+        self.changed = true;
+        Ok(id)
+    }
+
+    /// Removes a target; false if it is not there.
+    pub fn remove(&mut self, target: u64) -> bool {
+        if self.pending.remove(&target).is_some() {
+            return true;
+        }
+        let Some((part, place)) = self.find(target) else {
+            return false;
+        };
+        self.removed.resize(self.generation.parts().len(), FxHashSet::default());
+        let removed = self.removed[part].insert(place);
+        self.changed |= removed;
+        removed
+    }
+
+    fn find(&self, target: u64) -> Option<(usize, u32)> {
+        let parts = self.generation.parts().iter().enumerate();
+        parts.rev().find_map(|(part, of)| Some((part, of.find(target)?)))
+    }
+
+    /// Registers many at once, as (target, tenant, text). Refused rows are reported, the rest go in.
+    pub fn load<'a>(
+        &mut self,
+        rows: impl Iterator<Item = (u64, &'a str, &'a str)> + Clone + Send,
+        namespaces: &Namespaces,
+    ) -> Vec<Refused> {
+        self.commit();
+        let tenants = distinct(rows.clone().map(|(_, tenant, _)| tenant));
+        let repeated = repeated(rows.clone().map(|(target, _, _)| target));
+        let mut builder = Builder::new(tenants, rows.size_hint().0);
+        let mut refused = Vec::new();
+        let mut seen = FxHashSet::default();
+        let parse = |&(_, (_, _, text)): &(usize, (u64, &str, &str))| parse_durable(text, namespaces);
+        make_ahead(rows.enumerate(), parse, |&(row, (target, tenant, _)), parsed| match parsed {
+            Err(error) => refused.push(Refused { row, error: error.clone() }),
+            Ok(_) if repeated.contains(&target) && !seen.insert(target) => {
+                let reason = format!("target {target} is in this load already; give each target once");
+                let error = QueryError {
+                    code: "duplicate-target",
+                    reason,
+                    position: Default::default(),
+                    exceeded: None,
+                };
+                refused.push(Refused { row, error });
+            }
+            Ok(query) => {
+                if self.generation.live() > 0 {
+                    self.remove(target);
+                }
+                builder.add(target, tenant, &query.query, query.id, &query.canonical);
+            }
+        });
+        if !builder.is_empty() {
+            let part = self.freeze(builder);
+            self.advance(Some(part));
+        }
+        refused
+    }
+
+    /// Makes what was inserted and removed visible, and returns the generation to match against.
+    pub fn commit(&mut self) -> Arc<Generation> {
+        if !self.changed {
+            return self.generation.clone();
+        }
+        let mut added = None;
+        if !self.pending.is_empty() {
+            let mut pending: Vec<(u64, Pending)> = self.pending.drain().collect();
+            pending.sort_unstable_by_key(|(target, _)| *target);
+            let mut builder =
+                Builder::new(distinct(pending.iter().map(|(_, one)| one.tenant.as_str())), pending.len());
+            for (target, one) in &pending {
+                let Durable { query, canonical, id } = &one.query;
+                builder.add(*target, &one.tenant, query, *id, canonical);
+            }
+            added = Some(self.freeze(builder));
+        }
+        self.advance(added);
+        self.generation.clone()
+    }
+
+    /// Merges all segments into one, filed by what the sample says now.
+    pub fn merge(&mut self) -> Arc<Generation> {
+        self.commit();
+        let parts = self.generation.parts().to_vec();
+        if parts.is_empty() {
+            return self.generation.clone();
+        }
+        let merged = self.merged(&parts);
+        self.generation = Arc::new(Generation::new(self.generation.number + 1, vec![merged]));
+        self.generation.clone()
+    }
+
+    fn freeze(&self, builder: Builder) -> Part {
+        let roots = builder.tenants();
+        let segment = builder.freeze(|view| self.sample.measure(view, |name| roots.get(name).copied()));
+        Part::new(Arc::new(segment))
+    }
+
+    /// The next generation: less the removed targets, plus a part, merged where it pays.
+    fn advance(&mut self, added: Option<Part>) {
+        let mut parts = self.generation.parts().to_vec();
+        for (part, places) in parts.iter_mut().zip(self.removed.drain(..)) {
+            part.remove(&places.into_iter().collect::<Vec<_>>());
+        }
+        parts.extend(added);
+        parts.retain(|part| part.live() > 0);
+        self.tidy(&mut parts);
+        self.generation = Arc::new(Generation::new(self.generation.number + 1, parts));
+        self.changed = false;
+    }
+
+    /// Merges in tiers, as search engines do: a target is compiled again only when `FAN` segments
+    /// of its size have gathered, or when most of its segment is gone.
+    fn tidy(&self, parts: &mut Vec<Part>) {
+        for part in parts.iter_mut() {
+            if part.live() * 2 < part.segment.view().target.len() {
+                *part = self.merged(std::slice::from_ref(part));
+            }
+        }
+        loop {
+            let mut tiers: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+            for (at, part) in parts.iter().enumerate() {
+                tiers.entry(part.live().max(1).ilog(FAN)).or_default().push(at);
+            }
+            let Some(full) = tiers.into_values().filter(|tier| tier.len() >= FAN).min() else {
+                return;
+            };
+            let merged = self.merged(&full.iter().map(|&at| parts[at].clone()).collect::<Vec<_>>());
+            let mut at = 0;
+            parts.retain(|_| {
+                at += 1;
+                !full.contains(&(at - 1))
+            });
+            parts.push(merged);
+        }
+    }
+
+    /// One part with all that is left of several.
+    fn merged(&self, parts: &[Part]) -> Part {
+        let mut builder =
+            Builder::new(distinct(parts.iter().flat_map(Part::tenants)), parts.iter().map(Part::live).sum());
+        let none = Namespaces::default();
+        let queries = parts.iter().flat_map(|part| {
+            let queries = 0..part.segment.view().queries() as u32;
+            queries.filter(|&query| part.targets(query).next().is_some()).map(move |query| (part, query))
+        });
+        let parse = |&(part, query): &(&Part, u32)| parse(part.segment.text(query), &none);
+        make_ahead(queries, parse, |&(part, query), parsed| {
+            // A canonical text parses: it was written by us and is named by its hash.
+            let Ok(parsed) = parsed else { return };
+            let (id, tenant, text) =
+                (part.segment.query_id(query), part.tenant_of(query), part.segment.text(query));
+            part.targets(query).for_each(|target| builder.add(target, tenant, parsed, id, text));
+        });
+        self.freeze(builder)
+    }
+
+    /// The newest generation; changes since are not in it before `commit`.
+    pub fn generation(&self) -> &Arc<Generation> {
+        &self.generation
+    }
+}
+
+/// The targets that occur more than once: there are few, and sorted ones are told at a glance.
+fn repeated(targets: impl Iterator<Item = u64>) -> FxHashSet<u64> {
+    let mut targets: Vec<u64> = targets.collect();
+    targets.sort_unstable();
+    targets.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
+}
+
+fn distinct<'a>(tenants: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut seen = FxHashSet::default();
+    let mut distinct: Vec<String> =
+        tenants.filter(|&tenant| seen.insert(tenant)).map(str::to_string).collect();
+    distinct.sort_unstable();
+    distinct
+}

@@ -1,0 +1,105 @@
+//! A sample of the messages seen, and what it says about how often conditions hold.
+
+use crate::document::{Document, Limits, Reader};
+use crate::matching::automaton::dfa::Dfa;
+use crate::matching::automaton::names::Names;
+use crate::matching::findings::{Findings, Ranks};
+use crate::segment::build::frequency::Measured;
+use crate::segment::format::columns::View;
+
+/// Messages that are kept.
+const MESSAGES: usize = 128;
+/// Larger messages are not kept: a sample is no place for 10 MiB.
+const MESSAGE_LIMIT: usize = 64 << 10;
+/// Queries per message measured: a small segment is not worth a large sample.
+const QUERIES_PER_MESSAGE: usize = 8;
+/// Memory for the automaton while measuring.
+const CAPACITY: usize = 32 << 20;
+
+/// A reservoir: every message seen has the same chance to be in it (Vitter's algorithm R).
+pub struct Sample {
+    messages: Vec<(String, Vec<u8>)>,
+    seen: u64,
+    random: u64,
+}
+
+impl Sample {
+    pub fn new() -> Sample {
+        Sample { messages: Vec::new(), seen: 0, random: 0x9E37_79B9_7F4A_7C15 }
+    }
+
+    /// Offers a message.
+    pub fn offer(&mut self, tenant: &str, message: &[u8]) {
+        if message.len() > MESSAGE_LIMIT {
+            return;
+        }
+        self.seen += 1;
+        if self.messages.len() < MESSAGES {
+            self.messages.push((tenant.to_string(), message.to_vec()));
+            return;
+        }
+        let place = (self.next() % self.seen) as usize;
+        if let Some(kept) = self.messages.get_mut(place) {
+            *kept = (tenant.to_string(), message.to_vec());
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// xorshift64: the choice need not be unpredictable, and the kernel has no clock to seed with.
+    fn next(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// Counts in how many messages each condition of a segment holds.
+    pub fn measure(&self, view: View<'_>, tenant: impl Fn(&str) -> Option<u32>) -> Measured {
+        let mut measured = Measured {
+            messages: 0,
+            conditions: vec![0; view.conditions()],
+            sides: vec![Vec::new(); view.slots() * 2],
+        };
+        let mut reader = Reader::new();
+        let mut document = Document::default();
+        let mut names = Names::new(view);
+        let mut dfa = Dfa::new(view);
+        let mut findings = Findings::new(view);
+        let mut ranks = Ranks::default();
+        for (of, message) in self.messages.iter().take(view.queries() / QUERIES_PER_MESSAGE) {
+            let Some(root) = tenant(of) else { continue };
+            if reader.read(message, &Limits::default(), &mut document).is_err() {
+                continue;
+            }
+            names.update(reader.vocabulary());
+            ranks.reset();
+            let found = dfa.find(view, root, &document, &names, &mut ranks, &mut findings, CAPACITY);
+            if found.is_ok() {
+                measured.messages += 1;
+                findings.conditions.iter().for_each(|condition| measured.conditions[condition as usize] += 1);
+                for &slot in findings.touched() {
+                    for side in [slot as usize * 2, slot as usize * 2 + 1] {
+                        measured.sides[side].push(findings.side(side));
+                    }
+                }
+            } else {
+                dfa.clear();
+            }
+            findings.clear();
+        }
+        measured
+    }
+}
+
+impl Default for Sample {
+    fn default() -> Sample {
+        Sample::new()
+    }
+}

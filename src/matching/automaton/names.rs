@@ -1,0 +1,84 @@
+//! Which labels of a segment the names of messages have.
+
+use rustc_hash::FxHashMap;
+
+use crate::document::Vocabulary;
+use crate::ids::NameId;
+use crate::query::ast::NameTest;
+use crate::segment::format::automaton::NameLabels;
+use crate::segment::format::columns::View;
+use crate::segment::format::trie::{ANY, LABEL_NAME, LABEL_NAMESPACE, NONE, label_key};
+
+pub struct Names {
+    ids: FxHashMap<Box<[u8]>, u32>,
+    labels: Vec<NameLabels>,
+    /// Per label of a name, the name.
+    names: Vec<NameId>,
+    epoch: u64,
+    key: Vec<u8>,
+}
+
+impl Names {
+    pub fn new(view: View<'_>) -> Names {
+        let mut ids = FxHashMap::default();
+        let mut start = 0;
+        for (label, &end) in view.label_ends.iter().enumerate().skip(1) {
+            ids.insert(view.label_bytes[start..end as usize].into(), label as u32);
+            start = end as usize;
+        }
+        let names = vec![NameId::NONE; view.label_ends.len()];
+        Names { ids, labels: Vec::new(), names, epoch: 0, key: Vec::new() }
+    }
+
+    /// Learns the names the vocabulary has now. Returns whether ids changed their meaning.
+    pub fn update(&mut self, vocabulary: &Vocabulary) -> bool {
+        let anew = self.epoch != vocabulary.epoch();
+        if anew {
+            self.labels.clear();
+            self.names.fill(NameId::NONE);
+            self.epoch = vocabulary.epoch();
+        }
+        for id in self.labels.len()..vocabulary.names() {
+            let id = NameId::from(id);
+            let (uri, local) = vocabulary.name_parts(id);
+            let uri = vocabulary.uri_text(uri);
+            let name = self.label(LABEL_NAME, uri, local);
+            if name != NONE {
+                self.names[name as usize] = id;
+            }
+            let namespace = self.label(LABEL_NAMESPACE, uri, b"");
+            self.labels.push(NameLabels { name, namespace });
+        }
+        anew
+    }
+
+    #[inline(always)]
+    pub fn of(&self, name: NameId) -> NameLabels {
+        self.labels[name.index()]
+    }
+
+    /// The name a label stands for; `NONE` if no message had it yet.
+    #[inline(always)]
+    pub fn name_of(&self, label: u32) -> NameId {
+        self.names.get(label as usize).copied().unwrap_or(NameId::NONE)
+    }
+
+    /// The label of a name test; `NONE` if the segment has none.
+    pub fn label_of(&self, test: &NameTest) -> u32 {
+        let mut key = Vec::new();
+        match test {
+            NameTest::Any => return ANY,
+            NameTest::AnyIn(uri) => label_key(LABEL_NAMESPACE, uri.as_bytes(), b"", &mut key),
+            NameTest::Name(name) => {
+                label_key(LABEL_NAME, name.uri.as_bytes(), name.local.as_bytes(), &mut key)
+            }
+        }
+        self.ids.get(key.as_slice()).copied().unwrap_or(NONE)
+    }
+
+    fn label(&mut self, kind: u8, uri: &[u8], local: &[u8]) -> u32 {
+        self.key.clear();
+        label_key(kind, uri, local, &mut self.key);
+        self.ids.get(self.key.as_slice()).copied().unwrap_or(NONE)
+    }
+}

@@ -1,0 +1,102 @@
+//! Copies of simple rows, next to each other where they are wanted together.
+//!
+//! A message finds conditions in bunches: all those that an element of some path meets, all those
+//! that a value passes. Each condition has few rows, and in the segment they lie apart. A *block*
+//! holds the rows of a whole bunch, so that testing them reads memory from one end to the other.
+
+use crate::segment::format::columns::View;
+use crate::util::bitset::ones;
+use crate::util::prefetch::bring;
+
+pub type Narrow = [u32; 4];
+/// Two positives and two anchors. Only blocks have these: most wide rows need no more.
+pub type Middle = [u32; 6];
+pub type Wide = [u32; 8];
+
+/// Stretches of a pool.
+#[derive(Clone, Copy, Default)]
+pub struct Block {
+    pub narrow: (u32, u32),
+    pub middle: (u32, u32),
+    pub wide: (u32, u32),
+}
+
+impl Block {
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        (self.narrow.0 == self.narrow.1) & (self.middle.0 == self.middle.1) & (self.wide.0 == self.wide.1)
+    }
+}
+
+#[derive(Default)]
+pub struct Blocks {
+    pub narrow: Vec<Narrow>,
+    pub middle: Vec<Middle>,
+    pub wide: Vec<Wide>,
+}
+
+impl Blocks {
+    /// Copies the rows filed under conditions that have few, given by words of them.
+    pub fn store(&mut self, view: View<'_>, conditions: impl Iterator<Item = (usize, u64)>) -> Block {
+        let before = self.ends();
+        if !view.few.is_empty() {
+            for (word, bits) in conditions {
+                for bit in ones(bits & view.few[word]) {
+                    let condition = word * 64 + bit as usize;
+                    self.narrow.extend_from_slice(view.narrow_rows(condition));
+                    view.wide_rows(condition).iter().for_each(|row| self.push_wide(view, row));
+                }
+            }
+        }
+        let after = self.ends();
+        Block { narrow: (before[0], after[0]), middle: (before[1], after[1]), wide: (before[2], after[2]) }
+    }
+
+    /// Announces that the rows of a block will be asked for.
+    #[inline]
+    pub fn bring(&self, block: Block) {
+        bring(&self.narrow, block.narrow.0 as usize);
+        bring(&self.middle, block.middle.0 as usize);
+        bring(&self.wide, block.wide.0 as usize);
+    }
+
+    fn ends(&self) -> [u32; 3] {
+        [self.narrow.len() as u32, self.middle.len() as u32, self.wide.len() as u32]
+    }
+
+    /// Copies a wide row without what it was filled up with.
+    fn push_wide(&mut self, view: View<'_>, row: &Wide) {
+        let [a, b, c, d, e, f, access, query] = *row;
+        if c as usize == view.conditions() && f as usize == view.anchors() {
+            self.middle.push([a, b, d, e, access, query]);
+        } else {
+            self.wide.push(*row);
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.narrow.as_slice())
+            + size_of_val(self.middle.as_slice())
+            + size_of_val(self.wide.as_slice())
+    }
+
+    pub fn clear(&mut self) {
+        self.narrow.clear();
+        self.middle.clear();
+        self.wide.clear();
+    }
+}
+
+impl<'a> View<'a> {
+    #[inline]
+    pub fn narrow_rows(&self, condition: usize) -> &'a [Narrow] {
+        let starts = &self.condition_narrow[condition..condition + 2];
+        &self.narrow[starts[0] as usize..starts[1] as usize]
+    }
+
+    #[inline]
+    pub fn wide_rows(&self, condition: usize) -> &'a [Wide] {
+        let starts = &self.condition_wide[condition..condition + 2];
+        &self.wide[starts[0] as usize..starts[1] as usize]
+    }
+}

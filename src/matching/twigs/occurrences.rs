@@ -1,0 +1,180 @@
+//! Where conditions and anchors were found, for those that somebody asks about.
+
+use crate::document::Document;
+use crate::ids::ElementId;
+use crate::matching::automaton::dfa::Dfa;
+use crate::segment::format::trie::NONE;
+use crate::util::bitset::{Bits, Mask, ones};
+
+/// More places than this are not noted, and some more in a large document: it bounds time and memory.
+const MOST_PLACES: usize = 1 << 18;
+/// Where queries ask for values, a value is a place for each path that leads to it.
+const PLACES_PER_NODE: usize = 4;
+
+/// What a document is, and what was found in it.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    pub document: &'a Document,
+    pub dfa: &'a Dfa,
+}
+
+/// The elements where each of some conditions or anchors was found, in document order.
+pub struct Places {
+    expected: Bits,
+    /// Per condition or anchor, its first link. It means nothing for those that nobody expects.
+    pub heads: Vec<u32>,
+    /// An element and the next link.
+    pub links: Vec<(ElementId, u32)>,
+    /// Words in which something expected was found, yet to be linked; the first so many are.
+    hits: Vec<Hit>,
+    hit: usize,
+    /// Per accept set: the hits of the last element that had it, if it bears the present mark.
+    seen: Vec<Seen>,
+    mark: u32,
+    most: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    mark: u32,
+    start: u32,
+    end: u32,
+}
+
+/// Expected bits of a word that were found at an element.
+#[derive(Clone, Copy, Default)]
+struct Hit {
+    bits: u64,
+    word: u32,
+    element: u32,
+}
+
+/// Hits are linked when there are so many.
+const MOST_HITS: usize = 1 << 12;
+
+impl Places {
+    pub fn new(count: usize) -> Places {
+        Places {
+            expected: Bits::new(count),
+            heads: vec![NONE; count],
+            links: Vec::new(),
+            hits: Vec::new(),
+            hit: 0,
+            seen: Vec::new(),
+            mark: 0,
+            most: MOST_PLACES,
+        }
+    }
+
+    pub fn reset(&mut self) {
+        self.expected.clear();
+        self.links.clear();
+    }
+
+    /// Announces that somebody will ask for the places of a condition or an anchor. Making its head
+    /// ready here, long before it is used, also brings it near.
+    #[inline]
+    pub fn expect(&mut self, of: u32) {
+        self.expected.set(of);
+        self.heads[of as usize] = NONE;
+    }
+
+    /// Notes an element for all that are expected. Elements come in reverse. Whether a word holds
+    /// any cannot be foretold, so nothing branches on it: hits are linked later.
+    #[inline(always)]
+    fn add(&mut self, element: ElementId, found: &[Mask]) {
+        self.make_room(found.len());
+        let (expected, mut hit) = (self.expected.all(), self.hit);
+        let hits = &mut self.hits[..];
+        for mask in found {
+            let bits = mask.bits() & expected[mask.word as usize];
+            hits[hit] = Hit { bits, word: mask.word, element: element.0 };
+            hit += (bits != 0) as usize;
+        }
+        self.hit = hit;
+    }
+
+    /// Notes the elements of a document by what their accept sets hold; false when there are too many
+    /// places. Elements with the same accept set have the same hits.
+    pub fn fill_by_accept<'a>(&mut self, found: Found<'a>, of: impl Fn(ElementId) -> &'a [Mask]) -> bool {
+        let Document { elements, attributes, texts, .. } = found.document;
+        self.most = MOST_PLACES + PLACES_PER_NODE * (elements.len() + attributes.len() + texts.len());
+        self.forget_seen();
+        self.seen.resize(self.seen.len().max(found.dfa.accepts()), Seen::default());
+        for element in (0..found.document.elements.len()).rev().map(ElementId::from) {
+            let accept = found.dfa.accept_of(element) as usize;
+            let Seen { mark, start, end } = self.seen[accept];
+            let first = self.hit;
+            if mark == self.mark {
+                self.make_room((end - start) as usize);
+                self.hits.copy_within(start as usize..end as usize, first);
+                self.hit += (end - start) as usize;
+                self.hits[first..self.hit].iter_mut().for_each(|hit| hit.element = element.0);
+            } else {
+                self.add(element, of(element));
+                self.seen[accept] = Seen { mark: self.mark, start: first as u32, end: self.hit as u32 };
+            }
+            if self.hit > MOST_HITS {
+                self.link();
+                self.forget_seen();
+                if self.links.len() > self.most {
+                    return false;
+                }
+            }
+        }
+        self.link();
+        true
+    }
+
+    fn forget_seen(&mut self) {
+        self.mark = self.mark.wrapping_add(1);
+        if self.mark == 0 {
+            self.seen.fill(Seen::default());
+            self.mark = 1;
+        }
+    }
+
+    /// Notes other places; false when there are too many.
+    pub fn fill<'a>(&mut self, found: impl Iterator<Item = (ElementId, &'a [Mask])>) -> bool {
+        for (element, found) in found {
+            self.add(element, found);
+            if self.hit > MOST_HITS {
+                self.link();
+                if self.links.len() > self.most {
+                    return false;
+                }
+            }
+        }
+        self.link();
+        true
+    }
+
+    #[inline]
+    fn make_room(&mut self, hits: usize) {
+        if self.hits.len() < self.hit + hits {
+            self.hits.resize(self.hit + hits.max(MOST_HITS), Hit::default());
+        }
+    }
+
+    /// Links the hits, so that places can be looked up.
+    fn link(&mut self) {
+        for hit in &self.hits[..self.hit] {
+            for bit in ones(hit.bits) {
+                let head = &mut self.heads[(hit.word * 64 + bit) as usize];
+                self.links.push((ElementId(hit.element), *head));
+                *head = self.links.len() as u32 - 1;
+            }
+        }
+        self.hit = 0;
+    }
+
+    #[inline]
+    pub fn of(&self, of: u32) -> impl Iterator<Item = ElementId> {
+        let mut at = self.heads[of as usize];
+        std::iter::from_fn(move || {
+            let &(element, next) = self.links.get(at as usize)?;
+            at = next;
+            Some(element)
+        })
+    }
+}

@@ -1,0 +1,338 @@
+//! Queries in, a frozen segment out: the subscription flow's `plan → index segment`.
+
+pub mod alternatives;
+mod freeze;
+pub mod frequency;
+mod transformations;
+
+use rustc_hash::FxHashMap;
+
+use crate::query::QueryId;
+use crate::query::ast::{Literal, NameTest, Query};
+use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, Line, Subject, decompose};
+use crate::segment::build::alternatives::Alternatives;
+use crate::segment::format::constants::{Constant, Constants};
+use crate::segment::format::trie::{ANY, Labels, NONE, Trie};
+use crate::segment::rows::range::Range;
+use crate::segment::rows::shape::Under;
+use crate::segment::twig::Twigs;
+
+/// Subjects of entries that are not attributes; labels are far below.
+pub const SUBJECT_TEXT: u32 = u32::MAX - 1;
+pub const SUBJECT_VALUE: u32 = u32::MAX - 2;
+/// The place among siblings of the same name, or among all sibling elements.
+pub const SUBJECT_POSITION: u32 = u32::MAX - 3;
+pub const SUBJECT_POSITION_ANY: u32 = u32::MAX - 4;
+
+/// Flags of entries: compared for equality with texts, with numbers.
+pub const ENTRY_TEXT: u8 = 1;
+pub const ENTRY_NUMBER: u8 = 2;
+
+/// The share of messages in which a condition is expected to hold while none were seen.
+const PRIOR_ANY: f32 = 0.6;
+const PRIOR_PRESENT: f32 = 0.3;
+const PRIOR_PATH: f32 = 0.2;
+const PRIOR_EQUAL: f32 = 0.01;
+const PRIOR_UNEQUAL: f32 = 0.4;
+
+/// Up to so many bounds of a subject become conditions.
+const FEW_BOUNDS: usize = 128;
+
+/// An entry while a segment is built.
+struct Entry {
+    node: u32,
+    subject: u32,
+    exists: u32,
+    slot: u32,
+    flags: u8,
+    /// Side, bound, condition.
+    bounds: Vec<(u8, f64, u32)>,
+}
+
+/// A condition while a segment is built.
+#[derive(Clone, Copy)]
+struct Condition {
+    /// The trie node it is reached at.
+    node: u32,
+    /// What it looks at, `NONE` for the element itself, and the order of its constant.
+    subject: u32,
+    constant: u64,
+    /// How often to expect it before anything is measured.
+    prior: f32,
+}
+
+impl Condition {
+    fn new(node: u32, prior: f32) -> Condition {
+        Condition { node, subject: NONE, constant: 0, prior }
+    }
+}
+
+/// A number for some nodes of the trie, `NONE` for the others: it has nearly as many as it has nodes.
+#[derive(Default)]
+struct PerNode(Vec<u32>);
+
+impl PerNode {
+    fn at(&mut self, node: u32) -> &mut u32 {
+        if self.0.len() <= node as usize {
+            self.0.resize(node as usize + 1, NONE);
+        }
+        &mut self.0[node as usize]
+    }
+
+    /// The nodes that have a number, with it.
+    fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..).zip(self.0.iter().copied()).filter(|&(_, number)| number != NONE)
+    }
+}
+
+/// A distinct query of a tenant.
+struct Planned {
+    id: QueryId,
+    tenant: u32,
+    twig: u32,
+    /// First and one past last of its alternatives.
+    alternatives: (u32, u32),
+}
+
+impl Planned {
+    /// Whether it is filed in several places, so that it could be found twice.
+    fn is_multi(&self) -> bool {
+        self.alternatives.1 - self.alternatives.0 > 1
+    }
+}
+
+/// Collects queries, each reduced to flat parts at once, so that a million fit.
+pub struct Builder {
+    labels: Labels,
+    trie: Trie,
+    tenants: Vec<String>,
+    tenant_ids: FxHashMap<String, u32>,
+    constants: Constants,
+    twigs: Twigs,
+
+    entries: Vec<Entry>,
+    entry_ids: FxHashMap<(u32, u32), u32>,
+    conditions: Vec<Condition>,
+    /// By trie node, as `anchors`.
+    node_condition: PerNode,
+    equal: FxHashMap<(u32, Constant), u32>,
+    unequal: FxHashMap<(u32, Constant), u32>,
+    anchors: PerNode,
+    anchor_count: u32,
+    /// Per slot, its entry.
+    slot_entries: Vec<u32>,
+
+    alternatives: Alternatives,
+    queries: Vec<Planned>,
+    query_ids: FxHashMap<(u32, QueryId), u32>,
+    texts: Vec<u8>,
+    text_ends: Vec<u64>,
+    /// (target, query)
+    targets: Vec<(u64, u32)>,
+
+    /// Scratch: the trie node of each twig node of the query being added.
+    grown: Vec<u32>,
+}
+
+impl Builder {
+    /// A builder for queries of these tenants: each has a root of its own in the trie, so that one
+    /// tenant's message never meets another's queries. `expected` queries will fit without growing.
+    pub fn new(tenants: Vec<String>, expected: usize) -> Builder {
+        let mut trie = Trie::default();
+        for _ in &tenants {
+            trie.root();
+        }
+        let tenant_ids = tenants.iter().enumerate().map(|(id, name)| (name.clone(), id as u32)).collect();
+        Builder {
+            labels: Labels::default(),
+            trie,
+            tenants,
+            tenant_ids,
+            constants: Constants::default(),
+            twigs: Twigs::default(),
+            entries: Vec::new(),
+            entry_ids: FxHashMap::default(),
+            conditions: Vec::new(),
+            node_condition: PerNode::default(),
+            equal: FxHashMap::default(),
+            unequal: FxHashMap::default(),
+            anchors: PerNode::default(),
+            anchor_count: 0,
+            slot_entries: Vec::new(),
+            alternatives: Alternatives::default(),
+            queries: Vec::new(),
+            query_ids: FxHashMap::with_capacity_and_hasher(expected, Default::default()),
+            texts: Vec::new(),
+            text_ends: Vec::new(),
+            targets: Vec::new(),
+            grown: Vec::new(),
+        }
+    }
+
+    /// Adds a target with its query; equal queries of a tenant are one.
+    pub fn add(&mut self, target: u64, tenant: &str, query: &Query, id: QueryId, canonical: &str) {
+        let tenant = self.tenant_ids[tenant];
+        let number = self.queries.len() as u32;
+        let number = *self.query_ids.entry((tenant, id)).or_insert(number);
+        self.targets.push((target, number));
+        if number as usize == self.queries.len() {
+            self.texts.extend(canonical.as_bytes());
+            self.text_ends.push(self.texts.len() as u64);
+            self.plan(tenant, query, id);
+        }
+    }
+
+    /// The roots of the tenants.
+    pub fn tenants(&self) -> FxHashMap<String, u32> {
+        self.tenant_ids.clone()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// Plans a query that is new: its lines become conditions, its alternatives rows to be filed.
+    fn plan(&mut self, tenant: u32, query: &Query, id: QueryId) {
+        if let Some(transformation) = &query.transformation {
+            self.grow(tenant, transformation);
+        }
+        let parts = decompose(query);
+        self.grown.clear();
+        for step in &parts.nodes {
+            let parent = if step.parent == DOCUMENT { tenant } else { self.grown[step.parent as usize] };
+            let label = self.labels.label(step.test);
+            self.grown.push(self.trie.child(parent, step.axis, label));
+        }
+        let first = self.alternatives.count();
+        let mut exact = true;
+        for alternative in &parts.alternatives {
+            self.alternative(&parts, alternative);
+            exact &= self.alternatives.is_sure(self.alternatives.count() - 1);
+        }
+        let twig =
+            if exact { NONE } else { self.twigs.compile(&query.expr, &mut |test| self.labels.label(test)) };
+        self.queries.push(Planned { id, tenant, twig, alternatives: (first, self.alternatives.count()) });
+    }
+
+    fn alternative(&mut self, parts: &Decomposition<'_>, alternative: &Alternative) {
+        self.alternatives.begin(alternative.exact);
+        for (lines, negated) in [(&alternative.positive, false), (&alternative.negative, true)] {
+            for &at in lines {
+                let line = &parts.lines[at as usize];
+                let reaches = alternative.anchors.iter().map(|&anchor| parts.reach(line.node, anchor));
+                let counted = alternative.counted.as_ref().is_some_and(|counted| counted.lines.contains(&at));
+                self.line(line, negated, Under::new(reaches, counted));
+            }
+        }
+        for &anchor in &alternative.anchors {
+            let node = self.grown[anchor as usize];
+            let anchor = self.anchors.at(node);
+            if *anchor == NONE {
+                *anchor = self.anchor_count;
+                self.anchor_count += 1;
+            }
+            self.alternatives.anchor(*anchor);
+        }
+        if let Some(counted) = &alternative.counted
+            && let Some(place) = alternative.anchors.iter().position(|&anchor| anchor == counted.anchor)
+        {
+            self.alternatives.counted(place as u32, counted.position);
+        }
+    }
+
+    /// Adds a line or its negation to the alternative that was begun last.
+    fn line(&mut self, line: &Line<'_>, negated: bool, under: Under) {
+        if let Check::Range(operator, constant) = line.check {
+            let slot = self.slot(line);
+            match Range::new(slot, operator, constant, negated) {
+                Some((range, bound)) => self.alternatives.range(range, bound, under),
+                None => self.alternatives.weaken(),
+            }
+        } else if negated {
+            let condition = self.condition(line);
+            self.alternatives.negative(condition);
+        } else {
+            let condition = self.condition(line);
+            self.alternatives.positive(condition, under);
+        }
+    }
+
+    /// The condition of a line that is not a range.
+    fn condition(&mut self, line: &Line<'_>) -> u32 {
+        let node = self.grown[line.node as usize];
+        if line.subject == Subject::Element {
+            let condition = self.node_condition.at(node);
+            if *condition == NONE {
+                *condition = self.conditions.len() as u32;
+                let prior = if self.trie.label_of(node) == ANY { PRIOR_ANY } else { PRIOR_PATH };
+                self.conditions.push(Condition::new(node, prior));
+            }
+            return *condition;
+        }
+        let entry = self.entry(node, &line.subject);
+        let subject = self.entries[entry as usize].subject;
+        let constant = match line.check {
+            Check::Exists => {
+                let next = self.conditions.len() as u32;
+                let exists = &mut self.entries[entry as usize].exists;
+                if *exists != NONE {
+                    return *exists;
+                }
+                *exists = next;
+                self.conditions.push(Condition { subject, ..Condition::new(node, PRIOR_PRESENT) });
+                return next;
+            }
+            Check::Equal(literal) | Check::Unequal(literal) => match literal {
+                Literal::Text(text) => self.constants.text(text),
+                Literal::Number(number) => self.constants.number(*number),
+            },
+            Check::Position(position) => self.constants.number(position as f64),
+            Check::Range(..) => unreachable!("ranges have slots, not conditions"),
+        };
+        self.entries[entry as usize].flags |= match constant {
+            Constant::Text(_) => ENTRY_TEXT,
+            Constant::Number(_) => ENTRY_NUMBER,
+        };
+        let next = self.conditions.len() as u32;
+        let (tests, prior) = match line.check {
+            Check::Unequal(_) => (&mut self.unequal, PRIOR_UNEQUAL),
+            Check::Position(position) => (&mut self.equal, 1.0 / (1.0 + position as f32)),
+            _ => (&mut self.equal, PRIOR_EQUAL),
+        };
+        let condition = *tests.entry((entry, constant)).or_insert(next);
+        if condition == next {
+            let constant = self.constants.order(constant);
+            self.conditions.push(Condition { subject, constant, ..Condition::new(node, prior) });
+        }
+        condition
+    }
+
+    /// The slot that gathers the numbers of a line's subject.
+    fn slot(&mut self, line: &Line<'_>) -> u32 {
+        let node = self.grown[line.node as usize];
+        let entry = self.entry(node, &line.subject);
+        let slot = &mut self.entries[entry as usize].slot;
+        if *slot == NONE {
+            *slot = self.slot_entries.len() as u32;
+            self.slot_entries.push(entry);
+        }
+        *slot
+    }
+
+    fn entry(&mut self, node: u32, subject: &Subject<'_>) -> u32 {
+        let subject = match subject {
+            Subject::Attribute(NameTest::Any) => ANY,
+            Subject::Attribute(test) => self.labels.label(test),
+            Subject::Text => SUBJECT_TEXT,
+            Subject::Value => SUBJECT_VALUE,
+            Subject::Position if self.trie.label_of(node) == ANY => SUBJECT_POSITION_ANY,
+            Subject::Position => SUBJECT_POSITION,
+            Subject::Element => unreachable!("an element's condition belongs to its node"),
+        };
+        let entries = &mut self.entries;
+        *self.entry_ids.entry((node, subject)).or_insert_with(|| {
+            entries.push(Entry { node, subject, exists: NONE, slot: NONE, flags: 0, bounds: Vec::new() });
+            entries.len() as u32 - 1
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! The constants of equality tests, in hash tables that a mapped file answers from directly.
+
+use rustc_hash::FxHashMap;
+
+use crate::query::number::number;
+use crate::segment::format::columns::{Columns, View};
+use crate::segment::format::trie::NONE;
+use crate::util::prefetch::bring;
+
+/// A constant while a segment is built: texts and numbers are numbered apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Constant {
+    Text(u32),
+    Number(u32),
+}
+
+#[derive(Default)]
+pub struct Constants {
+    texts: FxHashMap<Box<str>, u32>,
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+    numbers: FxHashMap<u64, u32>,
+    values: Vec<f64>,
+}
+
+impl Constants {
+    pub fn text(&mut self, text: &str) -> Constant {
+        if let Some(&id) = self.texts.get(text) {
+            return Constant::Text(id);
+        }
+        let id = self.ends.len() as u32;
+        self.bytes.extend(text.as_bytes());
+        self.ends.push(self.bytes.len() as u32);
+        self.texts.insert(text.into(), id);
+        Constant::Text(id)
+    }
+
+    pub fn number(&mut self, number: f64) -> Constant {
+        // Zero has two bit patterns and is one number.
+        let number = if number == 0.0 { 0.0 } else { number };
+        let values = &mut self.values;
+        Constant::Number(*self.numbers.entry(number.to_bits()).or_insert_with(|| {
+            values.push(number);
+            values.len() as u32 - 1
+        }))
+    }
+
+    /// A number that puts constants which one value can equal side by side: `5` and `'5'`.
+    pub fn order(&self, constant: Constant) -> u64 {
+        match constant {
+            Constant::Number(id) => self.values[id as usize].to_bits(),
+            Constant::Text(id) => {
+                let start = if id == 0 { 0 } else { self.ends[id as usize - 1] as usize };
+                let value = number(&self.bytes[start..self.ends[id as usize] as usize]);
+                if value.is_nan() { u64::MAX - id as u64 } else { value.to_bits() }
+            }
+        }
+    }
+
+    /// The constant's number in the frozen segment.
+    pub fn frozen(&self, constant: Constant) -> u32 {
+        match constant {
+            Constant::Text(id) => id,
+            Constant::Number(id) => self.ends.len() as u32 + id,
+        }
+    }
+
+    pub fn freeze(self, columns: &mut Columns) {
+        let digest = blake3::hash(&self.bytes);
+        let seed = u64::from_le_bytes(digest.as_bytes()[..8].try_into().expect("eight bytes"));
+        columns.hash_seed = vec![seed];
+        columns.text_table = table(self.ends.len(), |id| {
+            let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
+            hash_bytes(seed, &self.bytes[start..self.ends[id] as usize])
+        });
+        columns.number_table = table(self.values.len(), |id| hash_word(seed, self.values[id].to_bits()));
+        columns.text_bytes = self.bytes;
+        columns.text_ends = self.ends;
+        columns.number = self.values;
+    }
+}
+
+/// An open-addressing table of ids, at most half full.
+fn table(count: usize, hash: impl Fn(usize) -> u64) -> Vec<u32> {
+    let mut table = vec![NONE; (count * 2).next_power_of_two()];
+    if count == 0 {
+        return Vec::new();
+    }
+    for id in 0..count {
+        let mut at = hash(id) as usize & (table.len() - 1);
+        while table[at] != NONE {
+            at = (at + 1) & (table.len() - 1);
+        }
+        table[at] = id as u32;
+    }
+    table
+}
+
+/// An equality test while it is laid out, in the order it will have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EqualTest {
+    /// The label of the node and what is looked at below it.
+    pub label: u32,
+    pub subject: u32,
+    pub constant: u32,
+    pub entry: u32,
+    pub condition: u32,
+}
+
+impl EqualTest {
+    fn key(&self) -> [u32; 3] {
+        [self.label, self.subject, self.constant]
+    }
+}
+
+/// Lays out the equality tests: those that one value can pass at elements of a name side by side.
+pub fn freeze_equal(seed: u64, tests: &mut [EqualTest], columns: &mut Columns) {
+    if tests.is_empty() {
+        return;
+    }
+    tests.sort_unstable();
+    let lists = tests.chunk_by(|a, b| a.key() == b.key()).count();
+    let mut table = vec![[NONE; 4]; (lists * 2).next_power_of_two()];
+    for (number, list) in tests.chunk_by(|a, b| a.key() == b.key()).enumerate() {
+        let [label, subject, constant] = list[0].key();
+        let mut at = hash_key(seed, list[0].key()) as usize & (table.len() - 1);
+        while table[at][3] != NONE {
+            at = (at + 1) & (table.len() - 1);
+        }
+        table[at] = [label, subject, constant, number as u32];
+        columns.equal_start.push(columns.equal.len() as u32);
+        columns.equal.extend(list.iter().map(|test| [test.entry, test.condition]));
+    }
+    columns.equal_start.push(columns.equal.len() as u32);
+    columns.equal_table = table;
+}
+
+/// Lays out the inequality tests (entry, constant, condition), which stand by entry.
+pub fn freeze_unequal(tests: &[[u32; 3]], entries: usize, columns: &mut Columns) {
+    if tests.is_empty() {
+        return;
+    }
+    let mut starts = vec![0; entries + 1];
+    for &[entry, constant, condition] in tests {
+        starts[entry as usize + 1] += 1;
+        columns.unequal.push([constant, condition]);
+    }
+    for entry in 0..entries {
+        starts[entry + 1] += starts[entry];
+    }
+    columns.entry_unequal = starts;
+}
+
+impl View<'_> {
+    /// The text constant equal to `value`, or `NONE`.
+    #[inline]
+    pub fn text_constant(&self, value: &[u8]) -> u32 {
+        if self.text_table.is_empty() {
+            return NONE;
+        }
+        let mask = self.text_table.len() - 1;
+        let mut at = hash_bytes(self.hash_seed[0], value) as usize & mask;
+        loop {
+            let id = self.text_table[at];
+            if id == NONE {
+                return NONE;
+            }
+            let start = if id == 0 { 0 } else { self.text_ends[id as usize - 1] as usize };
+            if &self.text_bytes[start..self.text_ends[id as usize] as usize] == value {
+                return id;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// The number constant equal to `value`, or `NONE`.
+    #[inline]
+    pub fn number_constant(&self, value: f64) -> u32 {
+        if self.number_table.is_empty() || value.is_nan() {
+            return NONE;
+        }
+        let value = if value == 0.0 { 0.0 } else { value };
+        let mask = self.number_table.len() - 1;
+        let mut at = hash_word(self.hash_seed[0], value.to_bits()) as usize & mask;
+        loop {
+            let id = self.number_table[at];
+            if id == NONE {
+                return NONE;
+            }
+            if self.number[id as usize] == value {
+                return self.text_ends.len() as u32 + id;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// The inequality tests of an entry, as (constant, condition).
+    #[inline]
+    pub fn unequal(&self, entry: usize) -> &[[u32; 2]] {
+        match self.entry_unequal {
+            [] => &[],
+            starts => &self.unequal[starts[entry] as usize..starts[entry + 1] as usize],
+        }
+    }
+
+    /// The equality tests of a subject with a constant below nodes of a label, as (entry,
+    /// condition) by entry.
+    #[inline]
+    pub fn equal(&self, label: u32, subject: u32, constant: u32) -> &[[u32; 2]] {
+        if self.equal_table.is_empty() {
+            return &[];
+        }
+        let key = [label, subject, constant];
+        let mask = self.equal_table.len() - 1;
+        let mut at = hash_key(self.hash_seed[0], key) as usize & mask;
+        loop {
+            let [of_label, of_subject, of_constant, list] = self.equal_table[at];
+            if list == NONE {
+                return &[];
+            }
+            if [of_label, of_subject, of_constant] == key {
+                let ends = &self.equal_start[list as usize..list as usize + 2];
+                return &self.equal[ends[0] as usize..ends[1] as usize];
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Announces that these tests will be asked for.
+    #[inline]
+    pub fn bring_equal(&self, label: u32, subject: u32, constant: u32) {
+        let at = hash_key(self.hash_seed[0], [label, subject, constant]) as usize;
+        bring(self.equal_table, at & self.equal_table.len().wrapping_sub(1));
+    }
+
+    /// The condition "the subject of a node's entry equals the constant", or `NONE`.
+    #[inline]
+    pub fn equal_condition(&self, node: u32, entry: u32, constant: u32) -> u32 {
+        let (label, subject) = (self.node_label[node as usize], self.entry_subject[entry as usize]);
+        let tests = self.equal(label, subject, constant);
+        tests.binary_search_by_key(&entry, |test| test[0]).map_or(NONE, |at| tests[at][1])
+    }
+}
+
+const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// A hash that stays the same from machine to machine: it is part of the file format. The seed
+/// depends on the constants themselves, so that collisions cannot be prepared.
+#[inline]
+pub fn hash_word(seed: u64, word: u64) -> u64 {
+    fold(word ^ seed, MULTIPLIER ^ seed.rotate_left(32))
+}
+
+#[inline]
+fn hash_key(seed: u64, [label, subject, constant]: [u32; 3]) -> u64 {
+    hash_word(hash_word(seed, (label as u64) << 32 | subject as u64), constant as u64)
+}
+
+#[inline]
+pub fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
+    let mut state = seed ^ bytes.len() as u64;
+    let mut chunks = bytes.chunks_exact(8);
+    for chunk in &mut chunks {
+        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        state = fold(state ^ word, MULTIPLIER);
+    }
+    let mut last = 0;
+    for &byte in chunks.remainder() {
+        last = last << 8 | byte as u64;
+    }
+    fold(state ^ last, MULTIPLIER ^ seed.rotate_left(32))
+}
