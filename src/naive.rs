@@ -12,7 +12,7 @@ use crate::query::ast::{
 };
 use crate::query::number::number;
 use crate::query::transformation::Block;
-use crate::transform::output::{ConstructError, Constructor, Copyist, Lists, Program};
+use crate::transform::output::{ConstructError, Constructor, NodeCopier, NodeLists, Program};
 
 /// Whether a query is true of a document.
 pub fn matches(query: &Query, document: &Document, vocabulary: &Vocabulary) -> bool {
@@ -39,9 +39,9 @@ pub fn transform(
     let mut evaluation = Evaluation::new(document, vocabulary);
     let blocks = transformation.blocks.iter().map(|block| evaluation.taken(block)).collect();
     let mut output = Vec::new();
-    let (program, copyist) = (Program::new(transformation), Copyist::new(document, vocabulary));
+    let (program, copier) = (Program::new(transformation), NodeCopier::new(document, vocabulary));
     let taken = Taken { blocks };
-    let made = Constructor::default().construct(&program, &copyist, &taken, limit, &mut output)?;
+    let made = Constructor::default().construct(&program, &copier, &taken, limit, &mut output)?;
     Ok(made.then_some(output))
 }
 
@@ -56,7 +56,7 @@ struct TakenBlock {
     lists: Vec<Vec<Vec<NodeRef>>>,
 }
 
-impl Lists for Taken {
+impl NodeLists for Taken {
     fn bindings(&self, block: usize) -> &[ElementId] {
         &self.blocks[block].bindings
     }

@@ -8,7 +8,7 @@ use tamis::query::ast::{Axis, Expr, Literal, NameTest, Operator, Predicate, Test
 use tamis::query::line::{Leaf, Line, skeleton, streamed};
 use tamis::query::{Namespaces, parse};
 use tamis::transform::Schema;
-use tamis::transform::plan::{Above, Interner, distinct, distinct_pairs, ordered, rewrite};
+use tamis::transform::plan::{Interner, PathStart, distinct, distinct_pairs, ordered, rewrite};
 
 /// Which paths the automaton matches; the others are searched for in the tree.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -59,7 +59,7 @@ impl Optimisation {
         !matches!(self, Optimisation::None) && claim.is_some()
     }
 
-    fn line(&self, line: &Line, above: impl Fn(&Schema) -> Above) -> Line {
+    fn line(&self, line: &Line, above: impl Fn(&Schema) -> PathStart) -> Line {
         self.schema().map_or_else(|| line.clone(), |schema| rewrite(line, above(schema), schema))
     }
 }
@@ -174,8 +174,8 @@ pub struct Planner<'a> {
 impl Planner<'_> {
     pub fn plan(&mut self, query: &Query) -> Plan {
         let optimisation = self.optimisation.clone();
-        let binding = optimisation.line(&query.binding, |_| Above::Document);
-        let rest = |line: &Line| optimisation.line(line, |schema| Above::after(&binding, schema));
+        let binding = optimisation.line(&query.binding, |_| PathStart::Document);
+        let rest = |line: &Line| optimisation.line(line, |schema| PathStart::after(&binding, schema));
         let schema = optimisation.schema();
         let ordered = optimisation.uses(ordered(&binding, schema));
         let conditions: Vec<Condition> = query

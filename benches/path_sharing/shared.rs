@@ -17,8 +17,8 @@ use tamis::matching::twigs::occurrences::Places;
 use tamis::matching::twigs::verify::Memo;
 use tamis::query::{Namespaces, parse};
 use tamis::transform::Schema;
-use tamis::transform::plan::{Ground, Network, Plan};
-use tamis::transform::run::{Results, Run, Streams, Taken, Walks};
+use tamis::transform::plan::{Network, Plan, SegmentContext};
+use tamis::transform::run::{ElementsByAcceptSet, Evaluator, Results, Selected, TwigEvaluator};
 
 use crate::clock::{Clock, NoClock, Operator, Profile};
 use crate::plan::Counts;
@@ -39,8 +39,8 @@ pub struct Shared {
     network: Network,
     plans: Vec<Plan>,
     results: Results,
-    taken: Taken,
-    streams: Streams,
+    taken: Selected,
+    streams: ElementsByAcceptSet,
     places: Places,
 }
 
@@ -60,7 +60,7 @@ impl Shared {
             .map(|query| {
                 let parsed = parse(segment.text(query), &Namespaces::default()).expect("a canonical text");
                 let transformation = parsed.transformation.expect("a transformation");
-                network.plan(Ground { view, names: &names, root }, &transformation)
+                network.plan(SegmentContext { view, names: &names, root }, &transformation)
             })
             .collect();
         let (dfa, findings) = (Dfa::new(view), Findings::new(view));
@@ -79,8 +79,8 @@ impl Shared {
             network,
             plans,
             results: Results::default(),
-            taken: Taken::default(),
-            streams: Streams::default(),
+            taken: Selected::default(),
+            streams: ElementsByAcceptSet::default(),
             places: Places::new(view.conditions()),
         }
     }
@@ -124,9 +124,9 @@ impl Shared {
         });
         let Shared { network, names, results, taken, streams, by_name, memo, places, .. } = self;
         let (streams, places) = (Some(&*streams), Some(&*places));
-        let walks = Walks { words: network.twigs.words(), document, names, by_name, memo };
+        let walks = TwigEvaluator { words: network.twigs.words(), document, names, by_name, memo };
         let limit = Limits::default().bindings;
-        let mut run = Run { network, results, taken, document, names, walks, streams, places, limit };
+        let mut run = Evaluator { network, results, taken, document, names, walks, streams, places, limit };
         for &query in queries {
             run.taken.clear();
             for (at, block) in self.plans[query as usize].blocks.iter().enumerate() {

@@ -20,7 +20,7 @@ use crate::matching::twigs::verify::{Memo, Verifier};
 use crate::query::QueryId;
 use crate::segment::format::columns::View;
 use crate::segment::format::file::Segment;
-use crate::transform::{Conformance, Matched, OperatorReport, Outputs, Schema, Transformer};
+use crate::transform::{Conformance, MatchedMessage, OperatorReport, Outputs, Schema, Transformer};
 use crate::tuning::Few;
 
 /// Memory for caches, unless said otherwise.
@@ -273,9 +273,9 @@ impl Matcher {
     }
 
     /// What a segment's transformations need of the message that was matched last.
-    fn matched(&mut self, active: &Active<'_>) -> (&mut Transformer, Matched<'_>) {
+    fn matched(&mut self, active: &Active<'_>) -> (&mut Transformer, MatchedMessage<'_>) {
         let Remembered { segment, names, dfa, memo, transformer, whole, .. } = &mut self.segments[active.at];
-        let matched = Matched {
+        let matched = MatchedMessage {
             segment,
             root: active.tenant,
             document: &self.document,

@@ -8,7 +8,7 @@ use crate::query::line::LineStep;
 use crate::segment::format::columns::View;
 use crate::segment::format::trie::ANY;
 use crate::transform::plan::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
-use crate::transform::run::{Results, Run, Taken};
+use crate::transform::run::{Evaluator, Results, Selected};
 
 pub struct OperatorReport {
     /// stream, join, selection, condition, bindings or group.
@@ -26,11 +26,11 @@ pub struct OperatorReport {
 pub fn report(
     view: View<'_>,
     plan: &Plan,
-    run: &Run<'_>,
+    run: &Evaluator<'_>,
     streams: &FxHashMap<u32, usize>,
 ) -> Vec<OperatorReport> {
     let (network, results, taken) = (run.network, &*run.results, &*run.taken);
-    let told = Told { network, view, plan, taken, streams };
+    let told = OperatorDescriber { network, view, plan, taken, streams };
     let operators = plan.operators.iter();
     operators
         .map(|&operator| {
@@ -41,15 +41,15 @@ pub fn report(
 }
 
 /// Operators in words.
-struct Told<'a> {
+struct OperatorDescriber<'a> {
     network: &'a Network,
     view: View<'a>,
     plan: &'a Plan,
-    taken: &'a Taken,
+    taken: &'a Selected,
     streams: &'a FxHashMap<u32, usize>,
 }
 
-impl Told<'_> {
+impl OperatorDescriber<'_> {
     fn operator(&self, operator: OperatorId, results: &Results) -> (&'static str, String, usize, String) {
         match operator {
             OperatorId::Stream(id) => {
@@ -89,7 +89,7 @@ impl Told<'_> {
                         };
                         (format!("{} with {} conditions", self.stream(*stream), conditions.len()), note)
                     }
-                    Bindings::Search { .. } => ("the binding path".to_string(), "searched for".to_string()),
+                    Bindings::Twig { .. } => ("the binding path".to_string(), "searched for".to_string()),
                 };
                 ("bindings", text, block.map_or(0, |block| self.taken.block(block).len()), note)
             }
@@ -105,7 +105,7 @@ impl Told<'_> {
                     };
                     ("group", self.taken(join, leaf), self.taken_by(id), note)
                 }
-                Group::Search { .. } => {
+                Group::Twig { .. } => {
                     let nodes = self.taken_by(id);
                     ("group", "a return path".to_string(), nodes, "searched for".to_string())
                 }
@@ -126,7 +126,7 @@ impl Told<'_> {
                 (format!("{taken} {} {constant}", Operator::symbol(*operator)), "semijoin")
             }
             Condition::Found { compared, .. } => (self.condition(*compared).0, "found by matching, semijoin"),
-            Condition::Search { stream, .. } => (self.stream(*stream), "searched for"),
+            Condition::Twig { stream, .. } => (self.stream(*stream), "searched for"),
         }
     }
 

@@ -16,4 +16,4 @@ mod transformer;
 
 pub use explain::OperatorReport;
 pub use plan::{Conformance, Schema};
-pub use transformer::{Matched, Outputs, Transformer};
+pub use transformer::{MatchedMessage, Outputs, Transformer};

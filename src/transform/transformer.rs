@@ -15,9 +15,11 @@ use crate::matching::twigs::verify::Memo;
 use crate::query::{Namespaces, parse};
 use crate::segment::format::file::Segment;
 use crate::transform::explain::{OperatorReport, report};
-use crate::transform::output::{ConstructError, Constructor, Copyist, Lists, Same};
-use crate::transform::plan::{Ground, Network, OperatorId, Plan, Schema};
-use crate::transform::run::{MOST_LISTS, Over, Results, Run, Streams, Taken, Walks};
+use crate::transform::output::{ConstructError, Constructor, Deduplicator, NodeCopier, NodeLists};
+use crate::transform::plan::{Network, OperatorId, Plan, Schema, SegmentContext};
+use crate::transform::run::{
+    ElementsByAcceptSet, Evaluator, LimitExceeded, MOST_LISTS, Results, Selected, TwigEvaluator,
+};
 
 /// Operators that are kept; past this, plans are made anew when they are needed.
 const MOST_OPERATORS: usize = 1 << 20;
@@ -55,11 +57,11 @@ impl Outputs {
 /// The networks of a segment: for all messages, and for those that conform to a schema.
 #[derive(Default)]
 pub struct Transformer {
-    sides: Vec<Side>,
+    sides: Vec<PlanCache>,
 }
 
 #[derive(Default)]
-struct Side {
+struct PlanCache {
     network: Network,
     plans: Vec<Plan>,
     /// By query, the place of its plan; none for a filter.
@@ -67,17 +69,17 @@ struct Side {
     /// The transformations that a message concerns, and the places of their plans.
     concerned: Vec<(u32, u32)>,
     results: Results,
-    taken: Taken,
-    streams: Streams,
+    taken: Selected,
+    streams: ElementsByAcceptSet,
     /// Where conditions of the index were found, once there is a plan that asks.
     places: Option<Places>,
     placed: bool,
-    same: Same,
+    same: Deduplicator,
     constructor: Constructor,
 }
 
 /// A message with what matching found in it.
-pub struct Matched<'a> {
+pub struct MatchedMessage<'a> {
     pub segment: &'a Segment,
     pub root: u32,
     pub document: &'a Document,
@@ -94,7 +96,7 @@ impl Transformer {
     /// to their numbers. The schema is given if the message conforms to it.
     pub fn transform(
         &mut self,
-        mut message: Matched<'_>,
+        mut message: MatchedMessage<'_>,
         schema: Option<&Arc<Schema>>,
         queries: impl Iterator<Item = u32>,
         base: u32,
@@ -107,13 +109,13 @@ impl Transformer {
             return;
         }
         side.begin(&mut message);
-        let copyist = Copyist::new(message.document, message.vocabulary);
+        let copier = NodeCopier::new(message.document, message.vocabulary);
         let (mut run, making) = side.run(&mut message, limits);
         let Making { plans, concerned, same, constructor } = making;
         same.reset(concerned.len());
         for &(query, plan) in concerned {
             let plan = &plans[plan as usize];
-            let outcome = output(plan, &mut run, &copyist, same, constructor, limits, outputs);
+            let outcome = output(plan, &mut run, &copier, same, constructor, limits, outputs);
             outputs.outcomes.push((query + base, outcome));
         }
         message.memo.clear();
@@ -121,13 +123,13 @@ impl Transformer {
 
     /// Which operators a query of the segment runs on a message, planned with all others of its tenant.
     pub fn explain(
-        mut message: Matched<'_>,
+        mut message: MatchedMessage<'_>,
         schema: Option<&Arc<Schema>>,
         query: u32,
         limits: &Limits,
     ) -> Vec<OperatorReport> {
         let view = message.segment.view();
-        let mut side = Side { network: Network::new(schema.cloned()), ..Side::default() };
+        let mut side = PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() };
         let own =
             |other: &u32| view.query_tenant.get(*other as usize).is_none_or(|&tenant| tenant == message.root);
         side.concern(&message, (0..view.queries() as u32).filter(own));
@@ -153,8 +155,8 @@ impl Transformer {
     }
 
     /// The network for all messages, or for those that conform to a schema.
-    fn side(&mut self, schema: Option<&Arc<Schema>>) -> &mut Side {
-        let same = |side: &Side| match (&side.network.schema, schema) {
+    fn side(&mut self, schema: Option<&Arc<Schema>>) -> &mut PlanCache {
+        let same = |side: &PlanCache| match (&side.network.schema, schema) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (one, other) => one.is_none() && other.is_none(),
         };
@@ -164,23 +166,24 @@ impl Transformer {
                 if self.sides.len() > MOST_SCHEMAS {
                     self.sides.remove(0);
                 }
-                self.sides.push(Side { network: Network::new(schema.cloned()), ..Side::default() });
+                self.sides.push(PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() });
                 self.sides.len() - 1
             }
         };
         let side = &mut self.sides[at];
         if side.network.size() > MOST_OPERATORS {
-            *side = Side { network: Network::new(schema.cloned()), ..Side::default() };
+            *side = PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() };
         }
         side
     }
 }
 
-impl Side {
+impl PlanCache {
     /// Notes which transformations a message concerns, and plans those that are new.
-    fn concern(&mut self, message: &Matched<'_>, queries: impl Iterator<Item = u32>) {
-        let Side { network, plans, planned, concerned, .. } = self;
-        let ground = Ground { view: message.segment.view(), names: message.names, root: message.root };
+    fn concern(&mut self, message: &MatchedMessage<'_>, queries: impl Iterator<Item = u32>) {
+        let PlanCache { network, plans, planned, concerned, .. } = self;
+        let ground =
+            SegmentContext { view: message.segment.view(), names: message.names, root: message.root };
         concerned.clear();
         for query in queries {
             let plan = *planned.entry(query).or_insert_with(|| {
@@ -195,7 +198,7 @@ impl Side {
     }
 
     /// Goes over to a message that concerns some of the transformations.
-    fn begin(&mut self, message: &mut Matched<'_>) {
+    fn begin(&mut self, message: &mut MatchedMessage<'_>) {
         message.memo.clear();
         self.results.reset(message.document.elements.len());
         self.results.fit(&self.network);
@@ -215,16 +218,20 @@ impl Side {
     }
 
     /// The network on a message, and what outputs are made with.
-    fn run<'r>(&'r mut self, message: &'r mut Matched<'_>, limits: &Limits) -> (Run<'r>, Making<'r>) {
-        let Side { network, plans, concerned, results, taken, streams, places, placed, .. } = self;
-        let Matched { document, names, .. } = *message;
-        let run = Run {
+    fn run<'r>(
+        &'r mut self,
+        message: &'r mut MatchedMessage<'_>,
+        limits: &Limits,
+    ) -> (Evaluator<'r>, Making<'r>) {
+        let PlanCache { network, plans, concerned, results, taken, streams, places, placed, .. } = self;
+        let MatchedMessage { document, names, .. } = *message;
+        let run = Evaluator {
             network,
             results,
             taken,
             document,
             names,
-            walks: Walks {
+            walks: TwigEvaluator {
                 words: network.twigs.words(),
                 document,
                 names,
@@ -243,25 +250,27 @@ impl Side {
 struct Making<'a> {
     plans: &'a [Plan],
     concerned: &'a [(u32, u32)],
-    same: &'a mut Same,
+    same: &'a mut Deduplicator,
     constructor: &'a mut Constructor,
 }
 
 /// Makes the output of a transformation, unless an equal one is there.
 fn output(
     plan: &Plan,
-    run: &mut Run<'_>,
-    copyist: &Copyist<'_>,
-    same: &mut Same,
+    run: &mut Evaluator<'_>,
+    copier: &NodeCopier<'_>,
+    same: &mut Deduplicator,
     constructor: &mut Constructor,
     limits: &Limits,
     outputs: &mut Outputs,
 ) -> Result<u32, Box<ConstructError>> {
     let over = |over| match over {
-        Over::Nodes => {
+        LimitExceeded::Nodes => {
             exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings)
         }
-        Over::Lists => exceeded("bindings-limit", "the transformation takes more lists of nodes", MOST_LISTS),
+        LimitExceeded::Lists => {
+            exceeded("bindings-limit", "the transformation takes more lists of nodes", MOST_LISTS)
+        }
     };
     run.taken.clear();
     same.ask(plan.construction);
@@ -278,7 +287,7 @@ fn output(
         return Err(exceeded("outputs-limit", "transformations make more of this message", limits.outputs));
     }
     let program = &run.network.programs[plan.construction as usize];
-    constructor.construct(program, copyist, &*run.taken, limits.output, &mut outputs.bytes)?;
+    constructor.construct(program, copier, &*run.taken, limits.output, &mut outputs.bytes)?;
     let number = outputs.ends.len() as u32;
     outputs.ends.push(outputs.bytes.len());
     same.insert(number);
@@ -295,12 +304,12 @@ fn exceeded(code: &'static str, what: &str, limit: usize) -> Box<ConstructError>
     })
 }
 
-impl Lists for Taken {
+impl NodeLists for Selected {
     fn bindings(&self, block: usize) -> &[ElementId] {
         &self.bound[self.block(block)]
     }
 
     fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
-        Taken::list(self, block, path, binding)
+        Selected::list(self, block, path, binding)
     }
 }

@@ -5,17 +5,17 @@ use std::io::Write;
 
 use rustc_hash::FxHashSet;
 
-use super::copy::{Context, Copyist};
+use super::copy::{NamespaceContext, NodeCopier};
 use super::escape;
-use super::output_namespaces::{Extras, Numbered};
-use super::program::{Op, Program, Receiver};
+use super::output_namespaces::{NamespaceStack, PrefixNumbering};
+use super::program::{AttributeTarget, Op, Program};
 use crate::document::NodeRef;
 use crate::error::Exceeded;
 use crate::ids::{ElementId, NameId};
 
 /// What a transformation takes from a message: for each block the bound elements, for each of these and each
 /// return path the nodes, all of them distinct and in document order.
-pub trait Lists {
+pub trait NodeLists {
     fn bindings(&self, block: usize) -> &[ElementId];
     /// `binding`: the place among the block's bindings.
     fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef];
@@ -43,7 +43,7 @@ pub struct Constructor {
     /// Where the contents of elements begin that may be empty.
     open: Vec<usize>,
     /// What attributes of the message made constructed elements declare.
-    extras: Extras,
+    extras: NamespaceStack,
     /// How many there were when such an element began.
     marks: Vec<usize>,
 }
@@ -54,8 +54,8 @@ impl Constructor {
     pub fn construct(
         &mut self,
         program: &Program,
-        copyist: &Copyist<'_>,
-        lists: &impl Lists,
+        copier: &NodeCopier<'_>,
+        lists: &impl NodeLists,
         limit: usize,
         out: &mut Vec<u8>,
     ) -> Result<bool, Box<ConstructError>> {
@@ -66,7 +66,7 @@ impl Constructor {
         self.extras.truncate(0);
         self.marks.clear();
         let start = out.len();
-        let mut construction = Construction { program, copyist, lists, start, limit, out, scratch: self };
+        let mut construction = Construction { program, copier, lists, start, limit, out, scratch: self };
         match construction.run(&program.ops, 0, 0) {
             Ok(()) => Ok(true),
             Err(error) => {
@@ -79,7 +79,7 @@ impl Constructor {
 
 struct Construction<'a, L> {
     program: &'a Program,
-    copyist: &'a Copyist<'a>,
+    copier: &'a NodeCopier<'a>,
     lists: &'a L,
     start: usize,
     limit: usize,
@@ -87,7 +87,7 @@ struct Construction<'a, L> {
     scratch: &'a mut Constructor,
 }
 
-impl<'a, L: Lists> Construction<'a, L> {
+impl<'a, L: NodeLists> Construction<'a, L> {
     /// Does operations one after the other, for one binding of a block if they are inside of it.
     fn run(&mut self, ops: &[Op], block: usize, binding: usize) -> Result<(), Box<ConstructError>> {
         let mut at = 0;
@@ -138,16 +138,20 @@ impl<'a, L: Lists> Construction<'a, L> {
     }
 
     fn nodes(&mut self, nodes: &[NodeRef], scope: usize) -> Result<(), Box<ConstructError>> {
-        let context =
-            Context { scopes: &self.program.scopes, scope, extras: &self.scratch.extras, inside: None };
-        let as_it_stands = self.copyist.copies_as_it_stands(&context);
+        let context = NamespaceContext {
+            scopes: &self.program.scopes,
+            scope,
+            extras: &self.scratch.extras,
+            inside: None,
+        };
+        let as_it_stands = self.copier.copies_as_it_stands(&context);
         for &node in nodes {
             match node {
                 NodeRef::Element(element) if as_it_stands => {
-                    self.out.extend_from_slice(self.copyist.source_of(element));
+                    self.out.extend_from_slice(self.copier.source_of(element));
                 }
-                NodeRef::Element(element) => self.copyist.element(element, &context, self.out),
-                node => escape::text(self.copyist.document.value_of(node), self.out),
+                NodeRef::Element(element) => self.copier.element(element, &context, self.out),
+                node => escape::text(self.copier.document.value_of(node), self.out),
             }
             self.check()?;
         }
@@ -159,30 +163,30 @@ impl<'a, L: Lists> Construction<'a, L> {
             if place > 0 {
                 self.out.push(b' ');
             }
-            escape::value(self.copyist.document.value_of(node), self.out);
+            escape::value(self.copier.document.value_of(node), self.out);
             self.check()?;
         }
         Ok(())
     }
 
     fn first(&self, nodes: &[NodeRef]) -> &'a [u8] {
-        nodes.first().map_or(b"", |&node| self.copyist.document.value_of(node))
+        nodes.first().map_or(b"", |&node| self.copier.document.value_of(node))
     }
 
     fn attributes(
         &mut self,
-        receiver: &Receiver,
+        receiver: &AttributeTarget,
         block: usize,
         binding: usize,
     ) -> Result<(), Box<ConstructError>> {
         self.scratch.marks.push(self.scratch.extras.len());
         let mut names: FxHashSet<NameId> = FxHashSet::default();
-        let mut numbered = Numbered::default();
+        let mut numbered = PrefixNumbering::default();
         for &path in &receiver.paths {
             for &node in self.lists.list(block, path, binding) {
                 let NodeRef::Attribute(element, place) = node else { continue };
-                let name = self.copyist.document.attributes[place as usize].name;
-                let (uri, local) = self.copyist.name(name);
+                let name = self.copier.document.attributes[place as usize].name;
+                let (uri, local) = self.copier.name(name);
                 let has = |(its_uri, its_local): &(String, String)| {
                     its_uri.as_bytes() == uri && its_local.as_bytes() == local
                 };
@@ -190,8 +194,8 @@ impl<'a, L: Lists> Construction<'a, L> {
                     return Err(duplicate(local));
                 }
                 let (scopes, scope) = (&self.program.scopes, receiver.scope);
-                let context = Context { scopes, scope, extras: &self.scratch.extras, inside: None };
-                let declared = self.copyist.attribute(element, place, &context, &mut numbered, self.out);
+                let context = NamespaceContext { scopes, scope, extras: &self.scratch.extras, inside: None };
+                let declared = self.copier.attribute(element, place, &context, &mut numbered, self.out);
                 if let Some((prefix, uri)) = declared {
                     self.scratch.extras.push(prefix, uri, receiver.depth);
                 }

@@ -5,8 +5,8 @@
 
 use memchr::memmem;
 
-use super::message_namespaces::{Declarations, attributes, declared, name_in_source, prefix};
-use super::output_namespaces::{Extras, Numbered};
+use super::message_namespaces::{MessageNamespaces, attributes, declared, name_in_source, prefix};
+use super::output_namespaces::{NamespaceStack, PrefixNumbering};
 use super::program::{Scope, bound};
 use super::{escape, serialize};
 use crate::document::{Document, Vocabulary};
@@ -14,25 +14,25 @@ use crate::ids::{ElementId, NameId};
 use crate::query::namespaces::XML_URI;
 
 /// Copies nodes of one message; made once for all its outputs.
-pub struct Copyist<'a> {
+pub struct NodeCopier<'a> {
     pub(super) document: &'a Document,
     pub(super) vocabulary: &'a Vocabulary,
-    pub(super) declarations: Declarations<'a>,
+    pub(super) declarations: MessageNamespaces<'a>,
     /// The message has an internal DTD subset: its bytes stand for more than they say.
     subset: bool,
 }
 
 /// What prefixes stand for where a node is put.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'a> {
+pub(super) struct NamespaceContext<'a> {
     pub scopes: &'a [Scope],
     pub scope: usize,
-    pub extras: &'a Extras,
+    pub extras: &'a NamespaceStack,
     /// What is declared further in, by elements of the message.
-    pub inside: Option<&'a Extras>,
+    pub inside: Option<&'a NamespaceStack>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> NamespaceContext<'a> {
     pub fn uri(&self, prefix: &[u8]) -> Option<&'a [u8]> {
         if let Some(extra) = self.inside.and_then(|inside| inside.get(prefix)) {
             return Some(&extra.uri);
@@ -53,12 +53,12 @@ impl<'a> Context<'a> {
     }
 }
 
-impl<'a> Copyist<'a> {
-    pub fn new(document: &'a Document, vocabulary: &'a Vocabulary) -> Copyist<'a> {
+impl<'a> NodeCopier<'a> {
+    pub fn new(document: &'a Document, vocabulary: &'a Vocabulary) -> NodeCopier<'a> {
         let root = document.elements.first().map_or(0, |root| root.span.start as usize);
         let prolog = &document.source[..root];
         let subset = memmem::find(prolog, b"<!DOCTYPE").is_some_and(|at| prolog[at..].contains(&b'['));
-        Copyist { document, vocabulary, declarations: Declarations::of(document), subset }
+        NodeCopier { document, vocabulary, declarations: MessageNamespaces::of(document), subset }
     }
 
     /// URI and local part of a name.
@@ -69,7 +69,7 @@ impl<'a> Copyist<'a> {
 
     /// Whether the bytes of any element are its copy.
     #[inline]
-    pub(super) fn copies_as_it_stands(&self, context: &Context<'_>) -> bool {
+    pub(super) fn copies_as_it_stands(&self, context: &NamespaceContext<'_>) -> bool {
         !self.subset && self.declarations.is_empty() && !context.has_default()
     }
 
@@ -80,7 +80,7 @@ impl<'a> Copyist<'a> {
     }
 
     /// Copies an element that is more than its bytes.
-    pub(super) fn element(&self, element: ElementId, context: &Context<'_>, out: &mut Vec<u8>) {
+    pub(super) fn element(&self, element: ElementId, context: &NamespaceContext<'_>, out: &mut Vec<u8>) {
         if self.subset {
             serialize::element(self, element, context, out);
         } else {
@@ -89,7 +89,7 @@ impl<'a> Copyist<'a> {
     }
 
     /// The element's bytes, with what must be declared anew put into its start tag.
-    fn with_namespaces(&self, element: ElementId, context: &Context<'_>, out: &mut Vec<u8>) {
+    fn with_namespaces(&self, element: ElementId, context: &NamespaceContext<'_>, out: &mut Vec<u8>) {
         let source = &self.document.source;
         let span = self.document.element(element).span;
         let Some(name) = name_in_source(self.document, element) else { return };
@@ -108,7 +108,7 @@ impl<'a> Copyist<'a> {
     }
 
     /// What is in scope at an element of the message, declared above it, and not in scope in the output.
-    pub(super) fn lacking(&self, element: ElementId, context: &Context<'_>) -> Vec<(&[u8], &[u8])> {
+    pub(super) fn lacking(&self, element: ElementId, context: &NamespaceContext<'_>) -> Vec<(&[u8], &[u8])> {
         let inherited = self.declarations.inherited(element).into_iter();
         inherited
             .map(|declaration| (declaration.prefix, declaration.uri.as_ref()))
@@ -118,7 +118,7 @@ impl<'a> Copyist<'a> {
 
     /// The elements of a sub-tree, topmost ones only, that need `xmlns=""`: the message has no default
     /// namespace there, and the output has one.
-    fn bare(&self, element: ElementId, context: &Context<'_>) -> Vec<ElementId> {
+    fn bare(&self, element: ElementId, context: &NamespaceContext<'_>) -> Vec<ElementId> {
         let mut bare = Vec::new();
         if !context.has_default() || self.has_default(element) {
             return bare;
@@ -151,8 +151,8 @@ impl<'a> Copyist<'a> {
         &self,
         element: ElementId,
         place: u32,
-        context: &Context<'_>,
-        numbered: &mut Numbered,
+        context: &NamespaceContext<'_>,
+        numbered: &mut PrefixNumbering,
         out: &mut Vec<u8>,
     ) -> Option<(Vec<u8>, Vec<u8>)> {
         let attribute = &self.document.attributes[place as usize];
@@ -172,8 +172,8 @@ impl<'a> Copyist<'a> {
         element: ElementId,
         place: u32,
         uri: &[u8],
-        context: &Context<'_>,
-        numbered: &mut Numbered,
+        context: &NamespaceContext<'_>,
+        numbered: &mut PrefixNumbering,
     ) -> (Vec<u8>, bool) {
         if uri.is_empty() {
             return (Vec::new(), false);

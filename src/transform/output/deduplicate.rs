@@ -9,7 +9,7 @@ const MOST_WORDS: usize = 1 << 24;
 
 /// A table by hash; entries in one place are linked.
 #[derive(Default)]
-pub struct Same {
+pub struct Deduplicator {
     table: Vec<u32>,
     entries: Vec<Entry>,
     /// The words that tell outputs from each other. After those of all entries stand those of the output that
@@ -26,7 +26,7 @@ struct Entry {
     next: u32,
 }
 
-impl Same {
+impl Deduplicator {
     /// Goes over to a message of which so many outputs may be made.
     pub fn reset(&mut self, outputs: usize) {
         self.words.clear();

@@ -18,16 +18,16 @@ pub struct Declaration<'a> {
 
 /// The declarations of one message, by the element that makes them. Most messages have none, or all of
 /// them at the root.
-pub struct Declarations<'a> {
+pub struct MessageNamespaces<'a> {
     document: &'a Document,
     /// In document order.
     elements: Vec<(ElementId, Range<usize>)>,
     all: Vec<Declaration<'a>>,
 }
 
-impl<'a> Declarations<'a> {
-    pub fn of(document: &'a Document) -> Declarations<'a> {
-        let mut found = Declarations { document, elements: Vec::new(), all: Vec::new() };
+impl<'a> MessageNamespaces<'a> {
+    pub fn of(document: &'a Document) -> MessageNamespaces<'a> {
+        let mut found = MessageNamespaces { document, elements: Vec::new(), all: Vec::new() };
         let mut last = ElementId::NONE;
         for place in memmem::find_iter(&document.source, b"xmlns") {
             let after = document.elements.partition_point(|element| (element.span.start as usize) < place);

@@ -20,7 +20,7 @@ mod output_namespaces;
 mod program;
 mod serialize;
 
-pub use construct::{ConstructError, Constructor, Lists};
-pub use copy::Copyist;
-pub(super) use deduplicate::Same;
+pub use construct::{ConstructError, Constructor, NodeLists};
+pub use copy::NodeCopier;
+pub(super) use deduplicate::Deduplicator;
 pub use program::Program;

@@ -2,15 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-/// Declarations that are in force, innermost last.
+/// MessageNamespaces that are in force, innermost last.
 #[derive(Default)]
-pub(super) struct Extras {
-    all: Vec<Extra>,
+pub(super) struct NamespaceStack {
+    all: Vec<StackedNamespace>,
     /// By prefix the innermost one: there may be as many as the message has attributes.
     innermost: FxHashMap<Vec<u8>, usize>,
 }
 
-pub(super) struct Extra {
+pub(super) struct StackedNamespace {
     pub prefix: Vec<u8>,
     pub uri: Vec<u8>,
     /// How many constructed elements the one that makes it is inside of.
@@ -19,10 +19,10 @@ pub(super) struct Extra {
     outer: Option<usize>,
 }
 
-impl Extras {
+impl NamespaceStack {
     pub fn push(&mut self, prefix: Vec<u8>, uri: Vec<u8>, depth: usize) {
         let outer = self.innermost.insert(prefix.clone(), self.all.len());
-        self.all.push(Extra { prefix, uri, depth, outer });
+        self.all.push(StackedNamespace { prefix, uri, depth, outer });
     }
 
     /// How many are in force.
@@ -43,13 +43,13 @@ impl Extras {
     }
 
     /// Those that came after so many.
-    pub fn since(&self, count: usize) -> &[Extra] {
+    pub fn since(&self, count: usize) -> &[StackedNamespace] {
         &self.all[count..]
     }
 
     /// What a prefix was last declared to be.
     #[inline]
-    pub fn get(&self, prefix: &[u8]) -> Option<&Extra> {
+    pub fn get(&self, prefix: &[u8]) -> Option<&StackedNamespace> {
         if self.all.is_empty() {
             return None;
         }
@@ -60,7 +60,7 @@ impl Extras {
 /// Prefixes with numbers, for attributes whose own prefix stands for something else in the output: `p_1`, `p_2`.
 /// It speaks for one start tag, in which declarations are only added.
 #[derive(Default)]
-pub(super) struct Numbered {
+pub(super) struct PrefixNumbering {
     of: FxHashMap<Vec<u8>, Numbers>,
 }
 
@@ -73,7 +73,7 @@ struct Numbers {
     first: FxHashMap<Vec<u8>, usize>,
 }
 
-impl Numbered {
+impl PrefixNumbering {
     /// The first of a prefix's numbers that stands for a URI or for nothing, and whether it is the latter. `bound`:
     /// what a prefix stands for.
     pub fn get<'u>(

@@ -29,7 +29,7 @@ pub(super) enum Op {
     /// All nodes' values in an attribute value.
     Values(usize),
     /// Attributes of the message for the element whose start tag is being written.
-    Attributes(Box<Receiver>),
+    Attributes(Box<AttributeTarget>),
     /// Here ends the element that they went to.
     Leave,
     /// A start tag has just been closed, and it may turn out that nothing follows.
@@ -39,7 +39,7 @@ pub(super) enum Op {
 }
 
 /// A constructed element that gets attributes of the message.
-pub(super) struct Receiver {
+pub(super) struct AttributeTarget {
     pub paths: Vec<usize>,
     /// URI and local name of the attributes that it has anyway.
     pub names: Vec<(String, String)>,
@@ -168,7 +168,7 @@ impl Compiler {
         if receives {
             let names = element.attributes.iter().map(|attribute| self.expanded(&attribute.name)).collect();
             let (scope, depth) = (self.scope, self.depth);
-            self.slot(Op::Attributes(Box::new(Receiver { paths: attributes, names, scope, depth })));
+            self.slot(Op::Attributes(Box::new(AttributeTarget { paths: attributes, names, scope, depth })));
         }
         if is_empty {
             self.bytes("/>");

@@ -1,28 +1,28 @@
 //! Elements of a message with an internal DTD subset, written node by node: entities are expanded, and
 //! attributes that the DTD adds are there.
 
-use super::copy::{Context, Copyist, declare, write_attribute};
+use super::copy::{NamespaceContext, NodeCopier, declare, write_attribute};
 use super::escape;
 use super::message_namespaces::{name_in_source, prefix};
-use super::output_namespaces::{Extras, Numbered};
+use super::output_namespaces::{NamespaceStack, PrefixNumbering};
 use crate::document::OtherKind;
 use crate::ids::{ElementId, NodeId};
 use crate::query::namespaces::XML_URI;
 
 /// Appends a copy of an element.
-pub fn element(copyist: &Copyist<'_>, top: ElementId, context: &Context<'_>, out: &mut Vec<u8>) {
-    let document = copyist.document;
+pub fn element(copier: &NodeCopier<'_>, top: ElementId, context: &NamespaceContext<'_>, out: &mut Vec<u8>) {
+    let document = copier.document;
     let (first, end) = (document.element(top), document.element(top).end);
-    let mut reproduction = Reproduction {
-        copyist,
+    let mut serializer = Serializer {
+        copier,
         around: *context,
-        extras: Extras::default(),
+        extras: NamespaceStack::default(),
         open: Vec::new(),
         empty: false,
         out,
     };
-    let lacking = copyist.lacking(top, context);
-    reproduction.start_tag(top, &lacking);
+    let lacking = copier.lacking(top, context);
+    serializer.start_tag(top, &lacking);
 
     let mut elements = top.index() + 1..end.index();
     let mut texts = first.texts.start as usize..first.texts.end as usize;
@@ -37,35 +37,35 @@ pub fn element(copyist: &Copyist<'_>, top: ElementId, context: &Context<'_>, out
         let next = numbers.into_iter().min().unwrap_or(NodeId::NONE);
         match (element, text, other) {
             (Some(element), ..) if element.node == next => {
-                reproduction.go_to(element.parent);
+                serializer.go_to(element.parent);
                 if let Some(place) = elements.next() {
-                    reproduction.start_tag(place.into(), &[]);
+                    serializer.start_tag(place.into(), &[]);
                 }
             }
             (_, Some(text), _) if text.node == next => {
-                reproduction.go_to(text.parent);
-                escape::text(text.content.of(&document.text), reproduction.out);
+                serializer.go_to(text.parent);
+                escape::text(text.content.of(&document.text), serializer.out);
                 texts.next();
             }
             (.., Some(other)) => {
-                reproduction.go_to(other.parent);
-                reproduction.markup(other.kind, other.content.of(&document.values));
+                serializer.go_to(other.parent);
+                serializer.markup(other.kind, other.content.of(&document.values));
                 others += 1;
             }
             _ => break,
         }
     }
-    while !reproduction.open.is_empty() {
-        reproduction.end_tag();
+    while !serializer.open.is_empty() {
+        serializer.end_tag();
     }
 }
 
-struct Reproduction<'a> {
-    copyist: &'a Copyist<'a>,
+struct Serializer<'a> {
+    copier: &'a NodeCopier<'a>,
     /// What prefixes stand for around the copy.
-    around: Context<'a>,
+    around: NamespaceContext<'a>,
     /// What is declared in it.
-    extras: Extras,
+    extras: NamespaceStack,
     open: Vec<Open>,
     /// The innermost open element has no content yet, and its start tag no end.
     empty: bool,
@@ -80,17 +80,17 @@ struct Open {
     mark: usize,
 }
 
-impl Reproduction<'_> {
+impl Serializer<'_> {
     /// The start tag of an element without its end. `lacking`: what it must declare beside its own.
     fn start_tag(&mut self, element: ElementId, lacking: &[(&[u8], &[u8])]) {
-        let copyist = self.copyist;
+        let copier = self.copier;
         let mark = self.extras.len();
-        let own = copyist.declarations.own(element).iter();
+        let own = copier.declarations.own(element).iter();
         let own = own.map(|declaration| (declaration.prefix, declaration.uri.as_ref()));
         for (prefix, uri) in lacking.iter().copied().chain(own) {
             self.bind(prefix, uri);
         }
-        let (uri, local) = copyist.name(copyist.document.element(element).name);
+        let (uri, local) = copier.name(copier.document.element(element).name);
         let prefix = self.element_prefix(element, uri);
         if prefix != b"xml" {
             self.bind(&prefix, uri);
@@ -104,17 +104,17 @@ impl Reproduction<'_> {
         self.out.extend_from_slice(&name);
         let declared = self.extras.since(mark).iter();
         declared.for_each(|extra| declare(&extra.prefix, &extra.uri, self.out));
-        let start = copyist.document.element(element).attributes_start;
-        let mut numbered = Numbered::default();
-        for (attribute, place) in copyist.document.attributes_of(element).iter().zip(start..) {
-            let (uri, local) = copyist.name(attribute.name);
-            let context = Context { inside: Some(&self.extras), ..self.around };
-            let (prefix, is_new) = copyist.attribute_prefix(element, place, uri, &context, &mut numbered);
+        let start = copier.document.element(element).attributes_start;
+        let mut numbered = PrefixNumbering::default();
+        for (attribute, place) in copier.document.attributes_of(element).iter().zip(start..) {
+            let (uri, local) = copier.name(attribute.name);
+            let context = NamespaceContext { inside: Some(&self.extras), ..self.around };
+            let (prefix, is_new) = copier.attribute_prefix(element, place, uri, &context, &mut numbered);
             if is_new {
                 declare(&prefix, uri, self.out);
                 self.bind(&prefix, uri);
             }
-            write_attribute(&prefix, local, copyist.document.value(attribute), self.out);
+            write_attribute(&prefix, local, copier.document.value(attribute), self.out);
         }
         self.open.push(Open { element, name, mark });
         self.empty = true;
@@ -125,7 +125,7 @@ impl Reproduction<'_> {
         if uri == XML_URI.as_bytes() {
             return b"xml".to_vec();
         }
-        let document = self.copyist.document;
+        let document = self.copier.document;
         match name_in_source(document, element) {
             _ if uri.is_empty() => Vec::new(),
             Some(name) => prefix(&document.source[name]).to_vec(),
@@ -135,7 +135,7 @@ impl Reproduction<'_> {
 
     /// Puts a declaration in force, unless it is.
     fn bind(&mut self, prefix: &[u8], uri: &[u8]) {
-        let context = Context { inside: Some(&self.extras), ..self.around };
+        let context = NamespaceContext { inside: Some(&self.extras), ..self.around };
         if context.uri(prefix).unwrap_or_default() != uri {
             self.extras.push(prefix.to_vec(), uri.to_vec(), usize::MAX);
         }
@@ -172,7 +172,7 @@ impl Reproduction<'_> {
             }
             OtherKind::Instruction { target } => {
                 self.out.extend_from_slice(b"<?");
-                self.out.extend_from_slice(target.of(&self.copyist.document.values));
+                self.out.extend_from_slice(target.of(&self.copier.document.values));
                 if !content.is_empty() {
                     self.out.push(b' ');
                     self.out.extend_from_slice(content);

@@ -19,10 +19,10 @@ mod tests;
 
 pub use claims::{distinct, distinct_pairs, ordered};
 pub use interner::Interner;
-pub use network::{Ground, Network};
+pub use network::{Network, SegmentContext};
 pub use operators::Plan;
 pub(super) use operators::{
-    Bindings, BlockPlan, Bound, Condition, Constant, Group, OperatorId, Subject, Walk,
+    BindingSource, Bindings, BlockPlan, Condition, Constant, Group, OperatorId, Subject, TwigVariants,
 };
-pub use rewrite::{Above, rewrite};
+pub use rewrite::{PathStart, rewrite};
 pub use schema::{Conformance, Schema};

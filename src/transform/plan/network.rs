@@ -29,10 +29,10 @@ use crate::transform::output::Program;
 use crate::transform::plan::claims::{self, Claim};
 use crate::transform::plan::interner::Interner;
 use crate::transform::plan::operators::{
-    Bindings, BlockPlan, Bound, Condition, Constant, Group, Join, JoinPlan, OperatorId, Plan, Selection,
-    Stream, StreamPlan, Subject, Walk,
+    BindingSource, Bindings, BlockPlan, Condition, Constant, Group, Join, JoinPlan, OperatorId, Plan,
+    Selection, Stream, StreamPlan, Subject, TwigVariants,
 };
-use crate::transform::plan::rewrite::{Above, rewrite};
+use crate::transform::plan::rewrite::{PathStart, rewrite};
 use crate::transform::plan::schema::Schema;
 
 /// Longer lines are searched for: sets of steps are words.
@@ -62,14 +62,14 @@ pub struct Network {
 
 /// What a plan is made for: a tenant's transformation of one segment.
 #[derive(Clone, Copy)]
-pub struct Ground<'a> {
+pub struct SegmentContext<'a> {
     pub view: View<'a>,
     pub names: &'a Names,
     /// The tenant's root in the trie.
     pub root: u32,
 }
 
-impl Ground<'_> {
+impl SegmentContext<'_> {
     /// The trie node that a line leads to.
     fn node(self, line: &[LineStep]) -> Option<u32> {
         line.iter().try_fold(self.root, |node, step| {
@@ -112,7 +112,7 @@ impl Network {
     }
 
     /// Plans a transformation.
-    pub fn plan(&mut self, ground: Ground<'_>, transformation: &Transformation) -> Plan {
+    pub fn plan(&mut self, ground: SegmentContext<'_>, transformation: &Transformation) -> Plan {
         let construction = self.constructions.get(transformation.construction());
         if construction as usize == self.programs.len() {
             self.programs.push(Program::new(transformation));
@@ -138,9 +138,9 @@ impl Network {
         self.uses.get(&operator).copied().unwrap_or(0)
     }
 
-    fn block(&mut self, ground: Ground<'_>, block: &Block) -> BlockPlan {
+    fn block(&mut self, ground: SegmentContext<'_>, block: &Block) -> BlockPlan {
         let written = skeleton(&block.binding);
-        let bound = self.line(&written, Above::Document);
+        let bound = self.line(&written, PathStart::Document);
         let stream = self.stream(ground, &written, bound.clone());
         let distinct = claims::distinct(&bound, self.schema.as_deref());
         let bindings = self.bind(ground, &block.binding, stream);
@@ -156,7 +156,7 @@ impl Network {
                 };
                 let group = group.unwrap_or_else(|| {
                     let expr = Expr::Path(path.clone(), Test::Exists);
-                    Group::Search { twig: self.walk(ground, &bound, &expr) }
+                    Group::Twig { twig: self.walk(ground, &bound, &expr) }
                 });
                 let group = self.groups.get(group);
                 self.planned.push(OperatorId::Group(group));
@@ -166,21 +166,21 @@ impl Network {
         BlockPlan { bindings, bound: self.bound(bindings), groups, distinct }
     }
 
-    fn bound(&self, bindings: u32) -> Bound {
+    fn bound(&self, bindings: u32) -> BindingSource {
         let Bindings::Joined { stream, conditions } = self.bindings.at(bindings) else {
-            return Bound::Joined(bindings);
+            return BindingSource::Joined(bindings);
         };
         let last = self.stream_plans[*stream as usize].steps.len() as u32 - 1;
         match conditions.as_slice() {
-            [] => Bound::Stream(*stream),
+            [] => BindingSource::Stream(*stream),
             // What passes a condition at the last step is in the stream.
-            [(step, condition)] if *step == last => Bound::Condition(*condition),
-            _ => Bound::Joined(bindings),
+            [(step, condition)] if *step == last => BindingSource::Condition(*condition),
+            _ => BindingSource::Joined(bindings),
         }
     }
 
     /// A line as conforming messages may have it.
-    fn line(&self, line: &[LineStep], above: Above) -> Line {
+    fn line(&self, line: &[LineStep], above: PathStart) -> Line {
         match &self.schema {
             Some(schema) => rewrite(line, above, schema),
             None => line.to_vec(),
@@ -189,7 +189,7 @@ impl Network {
 
     /// The stream of a line that is written so in the query, or so for messages that conform. `None` if
     /// the automaton does not have it.
-    fn stream(&mut self, ground: Ground<'_>, written: &[LineStep], line: Line) -> Option<u32> {
+    fn stream(&mut self, ground: SegmentContext<'_>, written: &[LineStep], line: Line) -> Option<u32> {
         if line.len() > MOST_STEPS {
             return None;
         }
@@ -208,13 +208,13 @@ impl Network {
     /// The join of a bound element's stream with that of a path from there. `None` if it cannot be streamed.
     fn join(
         &mut self,
-        ground: Ground<'_>,
+        ground: SegmentContext<'_>,
         (written, bound, stream): (&[LineStep], &[LineStep], u32),
         rest: &[LineStep],
     ) -> Option<u32> {
         let above = match &self.schema {
-            Some(schema) => Above::after(bound, schema),
-            None => Above::Unknown,
+            Some(schema) => PathStart::after(bound, schema),
+            None => PathStart::Unknown,
         };
         let rest_line = self.line(rest, above);
         let line = [bound, &rest_line].concat();
@@ -234,7 +234,7 @@ impl Network {
         Some(id)
     }
 
-    fn bind(&mut self, ground: Ground<'_>, path: &Path, stream: Option<u32>) -> u32 {
+    fn bind(&mut self, ground: SegmentContext<'_>, path: &Path, stream: Option<u32>) -> u32 {
         let positions = |predicate: &Predicate| matches!(predicate, Predicate::Position(_));
         let counted = path.steps.iter().any(|step| step.predicates.iter().any(positions));
         let bindings = match stream {
@@ -247,7 +247,7 @@ impl Network {
         let bindings = bindings.unwrap_or_else(|| {
             let expr = Expr::Path(path.clone(), Test::Exists);
             let mut label = |test: &NameTest| ground.names.label_of(test);
-            Bindings::Search { twig: self.twigs.compile(&expr, &mut label) }
+            Bindings::Twig { twig: self.twigs.compile(&expr, &mut label) }
         });
         let bindings = self.bindings.get(bindings);
         self.planned.push(OperatorId::Bindings(bindings));
@@ -255,7 +255,7 @@ impl Network {
     }
 
     /// The conditions at the steps of a binding path; `None` if one of them cannot be a stream.
-    fn conditions(&mut self, ground: Ground<'_>, path: &Path) -> Option<Vec<(u32, u32)>> {
+    fn conditions(&mut self, ground: SegmentContext<'_>, path: &Path) -> Option<Vec<(u32, u32)>> {
         let written = skeleton(path);
         let mut conditions = Vec::new();
         for (at, step) in path.steps.iter().enumerate() {
@@ -263,13 +263,13 @@ impl Network {
                 continue;
             }
             let written = &written[..=at];
-            let bound = self.line(written, Above::Document);
+            let bound = self.line(written, PathStart::Document);
             let stream = self.stream(ground, written, bound.clone())?;
             for predicate in &step.predicates {
                 let Predicate::Condition(expr) = predicate else { return None };
                 let condition = match self.compared(ground, (written, &bound, stream), expr) {
                     Some(condition) => condition,
-                    None => Condition::Search { stream, twig: self.walk(ground, &bound, expr) },
+                    None => Condition::Twig { stream, twig: self.walk(ground, &bound, expr) },
                 };
                 let condition = self.conditions.get(condition);
                 self.planned.push(OperatorId::Condition(condition));
@@ -285,7 +285,7 @@ impl Network {
     /// A predicate that streams can decide.
     fn compared(
         &mut self,
-        ground: Ground<'_>,
+        ground: SegmentContext<'_>,
         bound: (&[LineStep], &[LineStep], u32),
         expr: &Expr,
     ) -> Option<Condition> {
@@ -329,14 +329,14 @@ impl Network {
     }
 
     /// The twig of an expression that is asked of the elements at the end of a line.
-    fn walk(&mut self, ground: Ground<'_>, bound: &[LineStep], expr: &Expr) -> Walk {
+    fn walk(&mut self, ground: SegmentContext<'_>, bound: &[LineStep], expr: &Expr) -> TwigVariants {
         let mut label = |test: &NameTest| ground.names.label_of(test);
         let plain = self.twigs.compile(expr, &mut label);
         let remembering = match bound.iter().any(|step| step.axis == Axis::Descendant) {
             true => self.twigs.compile_nested(expr, &mut label),
             false => plain,
         };
-        Walk { plain, remembering }
+        TwigVariants { plain, remembering }
     }
 }
 
@@ -350,7 +350,7 @@ fn reach(line: &[LineStep]) -> Reach {
     }
 }
 
-fn subject(ground: Ground<'_>, leaf: &Leaf) -> Option<Subject> {
+fn subject(ground: SegmentContext<'_>, leaf: &Leaf) -> Option<Subject> {
     match leaf {
         Leaf::Element => None,
         Leaf::Text => Some(Subject::Text),

@@ -24,7 +24,7 @@ pub struct StreamPlan {
 /// Pairs of a bound element and an element that the path from there leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Join {
-    /// Streams; the line of `binding` begins that of `end`.
+    /// ElementsByAcceptSet; the line of `binding` begins that of `end`.
     pub binding: u32,
     pub end: u32,
 }
@@ -88,7 +88,7 @@ pub enum Condition {
     /// is left to compare. It is compared after all where matching could not tell.
     Found { condition: u32, join: u32, compared: u32 },
     /// Anything else, decided on the message: the twig of a predicate, and the stream it filters.
-    Search { stream: u32, twig: Walk },
+    Twig { stream: u32, twig: TwigVariants },
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -104,7 +104,7 @@ pub enum Bindings {
     /// Those of a stream, if conditions hold at the steps that have some: (step, condition).
     Joined { stream: u32, conditions: Vec<(u32, u32)> },
     /// Decided on the message: the twig of the path.
-    Search { twig: u32 },
+    Twig { twig: u32 },
 }
 
 /// The nodes that a return path takes, by bound element.
@@ -115,14 +115,14 @@ pub enum Group {
         leaf: Option<Subject>,
     },
     /// Decided on the message: the twig of the path.
-    Search {
-        twig: Walk,
+    Twig {
+        twig: TwigVariants,
     },
 }
 
 /// A twig that is walked from several elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Walk {
+pub struct TwigVariants {
     pub plain: u32,
     /// The same twig for elements that lie deep in one another, from which walks come by the same places: it
     /// remembers what was decided there, which costs more than deciding it a few times.
@@ -132,7 +132,7 @@ pub struct Walk {
 /// Where the elements are that a block binds. Often bindings are what one operator below them gives, and are
 /// taken from there.
 #[derive(Clone, Copy)]
-pub enum Bound {
+pub enum BindingSource {
     Stream(u32),
     Condition(u32),
     Joined(u32),
@@ -141,7 +141,7 @@ pub enum Bound {
 /// A block as operators: an outer-join-select of the groups with the bindings.
 pub struct BlockPlan {
     pub bindings: u32,
-    pub bound: Bound,
+    pub bound: BindingSource,
     pub groups: Vec<u32>,
     /// What proves that no element is bound twice.
     pub distinct: Option<Claim>,

@@ -7,40 +7,40 @@ use crate::transform::plan::schema::{Declared, Schema};
 /// Writes out each `//` that stands for a single way down. `above` is what the first step starts at.
 ///
 /// Before: `//figure//image`. After, if the DTD has no other way: `/book/figure/image`.
-pub fn rewrite(line: &[LineStep], above: Above, schema: &Schema) -> Line {
+pub fn rewrite(line: &[LineStep], above: PathStart, schema: &Schema) -> Line {
     let mut rewritten = Line::with_capacity(line.len());
     let mut above = above;
     for step in line {
         let declared = schema.declared(&step.test);
         let way = match (step.axis, above, declared) {
-            (Axis::Descendant, Above::Document, Some(to)) => schema.only_way(None, to),
-            (Axis::Descendant, Above::Element(from), Some(to)) => schema.only_way(Some(from), to),
+            (Axis::Descendant, PathStart::Document, Some(to)) => schema.only_way(None, to),
+            (Axis::Descendant, PathStart::Element(from), Some(to)) => schema.only_way(Some(from), to),
             _ => None,
         };
         match way {
             Some(way) => rewritten.extend(way.into_iter().map(|element| child(schema.name(element)))),
             None => rewritten.push(step.clone()),
         }
-        above = declared.map_or(Above::Unknown, Above::Element);
+        above = declared.map_or(PathStart::Unknown, PathStart::Element);
     }
     rewritten
 }
 
 /// Where a step starts.
 #[derive(Clone, Copy)]
-pub enum Above {
+pub enum PathStart {
     Document,
     Element(Declared),
     /// At no single element of the DTD.
     Unknown,
 }
 
-impl Above {
+impl PathStart {
     /// Where a step after these starts.
-    pub fn after(line: &[LineStep], schema: &Schema) -> Above {
+    pub fn after(line: &[LineStep], schema: &Schema) -> PathStart {
         match line.last() {
-            None => Above::Document,
-            Some(step) => schema.declared(&step.test).map_or(Above::Unknown, Above::Element),
+            None => PathStart::Document,
+            Some(step) => schema.declared(&step.test).map_or(PathStart::Unknown, PathStart::Element),
         }
     }
 }

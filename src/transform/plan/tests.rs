@@ -6,7 +6,7 @@ use crate::query::ast::{Expr, Name, NameTest};
 use crate::query::line::{Line, skeleton};
 use crate::query::{Namespaces, parse};
 use crate::transform::plan::claims::{Claim, distinct, distinct_pairs, ordered};
-use crate::transform::plan::rewrite::{Above, rewrite};
+use crate::transform::plan::rewrite::{PathStart, rewrite};
 use crate::transform::plan::schema::Schema;
 
 /// The book of the seed's examples: sections nest, figures do not.
@@ -71,7 +71,7 @@ fn claims_by_a_dtd_look_at_loops() {
 #[test]
 fn rewriting_writes_out_the_only_way() {
     let book = schema(BOOK);
-    let rewritten = |path: &str| text(&rewrite(&line(path), Above::Document, &book));
+    let rewritten = |path: &str| text(&rewrite(&line(path), PathStart::Document, &book));
     assert_eq!(rewritten("//book"), "/book");
     assert_eq!(rewritten("//figure//image"), "//figure/image");
     assert_eq!(rewritten("//section"), "//section");
@@ -79,5 +79,5 @@ fn rewriting_writes_out_the_only_way() {
     let list = schema(
         "<!ELEMENT list (item*)> <!ELEMENT item (name, price)> <!ELEMENT name (#PCDATA)> <!ELEMENT price (#PCDATA)>",
     );
-    assert_eq!(text(&rewrite(&line("//price"), Above::Document, &list)), "/list/item/price");
+    assert_eq!(text(&rewrite(&line("//price"), PathStart::Document, &list)), "/list/item/price");
 }

@@ -14,7 +14,7 @@ const MOST_WORDS: usize = 1 << 21;
 /// Which accept sets the elements of a stream have: remembered, as accept sets are. The elements of a message
 /// are laid out by accept set, and a stream is put together when somebody asks for it.
 #[derive(Default)]
-pub struct Streams {
+pub struct ElementsByAcceptSet {
     of_node: FxHashMap<u32, u32>,
     accepts: Vec<Accept>,
     /// Per stream its accept sets, a bit for each; and how many words that is for all.
@@ -38,7 +38,7 @@ struct Accept {
     streams: u32,
 }
 
-impl Streams {
+impl ElementsByAcceptSet {
     /// Goes over to a document that the automaton has just matched.
     pub fn fill(&mut self, network: &Network, dfa: &Dfa, document: &Document) {
         for (id, plan) in network.stream_plans.iter().enumerate().skip(self.members.len()) {

@@ -11,12 +11,12 @@ pub type Steps<'a> = &'a [(Axis, u32)];
 
 /// A message and what its names are.
 #[derive(Clone, Copy)]
-pub struct Ground<'a> {
+pub struct LabelledDocument<'a> {
     pub document: &'a Document,
     pub names: &'a Names,
 }
 
-impl Ground<'_> {
+impl LabelledDocument<'_> {
     #[inline]
     pub fn parent(self, element: ElementId) -> ElementId {
         self.document.element(element).parent
@@ -47,7 +47,12 @@ impl Ground<'_> {
 
 /// Calls `found` with each element above `end` from which `steps` lead to `end`, the nearest first, each
 /// once: ways that meet go on as one. `end` is known to pass the last step.
-pub fn climb(ground: Ground<'_>, steps: Steps<'_>, end: ElementId, mut found: impl FnMut(ElementId)) {
+pub fn climb(
+    ground: LabelledDocument<'_>,
+    steps: Steps<'_>,
+    end: ElementId,
+    mut found: impl FnMut(ElementId),
+) {
     // A bit per step that is already taken, to the element just below, or to any below.
     let (mut near, mut far) = (0u64, 0u64);
     let take = |near: &mut u64, far: &mut u64, step: usize| match steps[step].0 {
@@ -79,7 +84,12 @@ pub fn climb(ground: Ground<'_>, steps: Steps<'_>, end: ElementId, mut found: im
 
 /// Calls `found` for each way that `steps` lead from above to `end`: once for an element if claims prove
 /// that there is no second way. Nothing is kept of the ways.
-pub fn follow(ground: Ground<'_>, steps: Steps<'_>, end: ElementId, found: &mut impl FnMut(ElementId)) {
+pub fn follow(
+    ground: LabelledDocument<'_>,
+    steps: Steps<'_>,
+    end: ElementId,
+    found: &mut impl FnMut(ElementId),
+) {
     let Some(((axis, _), before)) = steps.split_last() else {
         return found(end);
     };
@@ -100,7 +110,7 @@ pub fn follow(ground: Ground<'_>, steps: Steps<'_>, end: ElementId, found: &mut 
 /// Whether `steps` lead from the document node to `end` by elements that pass `passes`, given a step and
 /// an element. `end` is known to pass the last step.
 pub fn reaches_root(
-    ground: Ground<'_>,
+    ground: LabelledDocument<'_>,
     steps: Steps<'_>,
     end: ElementId,
     mut passes: impl FnMut(usize, ElementId) -> bool,
@@ -139,7 +149,7 @@ pub fn reaches_root(
 /// The same where claims prove that there is one way, with one `//` at most: the steps before it lie at
 /// fixed depths, those after it at fixed heights above `end`.
 pub fn passes_on_only_way(
-    ground: Ground<'_>,
+    ground: LabelledDocument<'_>,
     steps: Steps<'_>,
     end: ElementId,
     mut passes: impl FnMut(usize, ElementId) -> bool,

@@ -1,19 +1,19 @@
-//! Sets of elements, a bit for each element of the message.
+//! ElementSets of elements, a bit for each element of the message.
 
 use crate::ids::ElementId;
-use crate::transform::run::results::{MOST_KEPT, Marks};
+use crate::transform::run::results::{MOST_KEPT, Outcomes};
 
 /// The elements of streams, a bit for each element of the message.
 #[derive(Default)]
-pub struct Sets {
+pub struct ElementSets {
     starts: Vec<usize>,
-    marks: Marks,
+    marks: Outcomes,
     words: Vec<u64>,
     /// How many words a set has.
     width: usize,
 }
 
-impl Sets {
+impl ElementSets {
     pub fn fit(&mut self, count: usize) {
         self.starts.resize(count, 0);
         self.marks.of.resize(count, 0);
@@ -54,16 +54,16 @@ impl Sets {
 
     /// A set; an empty one if it is not there.
     #[inline]
-    pub fn at(&self, id: u32) -> Set<'_> {
+    pub fn at(&self, id: u32) -> ElementSet<'_> {
         let start = self.starts[id as usize];
-        Set(if self.has(id) { &self.words[start..start + self.width] } else { &[] })
+        ElementSet(if self.has(id) { &self.words[start..start + self.width] } else { &[] })
     }
 }
 
 #[derive(Clone, Copy)]
-pub struct Set<'a>(&'a [u64]);
+pub struct ElementSet<'a>(&'a [u64]);
 
-impl<'a> Set<'a> {
+impl<'a> ElementSet<'a> {
     #[inline]
     pub fn has(self, element: ElementId) -> bool {
         self.0.get(element.index() / 64).is_some_and(|word| word >> (element.index() % 64) & 1 != 0)

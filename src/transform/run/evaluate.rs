@@ -8,23 +8,25 @@ use crate::matching::twigs::occurrences::Places;
 use crate::matching::twigs::verify::{Memo, Verifier};
 use crate::query::ast::Axis;
 use crate::query::decompose::Reach;
-use crate::transform::plan::{Bindings, BlockPlan, Bound, Condition, Constant, Network, Subject, Walk};
-use crate::transform::run::accept_sets::Streams;
-use crate::transform::run::ancestors::{self, Ground, Steps};
-use crate::transform::run::results::{Growing, Results};
+use crate::transform::plan::{
+    BindingSource, Bindings, BlockPlan, Condition, Constant, Network, Subject, TwigVariants,
+};
+use crate::transform::run::accept_sets::ElementsByAcceptSet;
+use crate::transform::run::ancestors::{self, LabelledDocument, Steps};
+use crate::transform::run::results::{ElementListBuilder, Results};
 use crate::transform::run::return_nodes::own_texts;
-use crate::transform::run::selected::{MOST_LISTS, Over, Taken};
+use crate::transform::run::selected::{LimitExceeded, MOST_LISTS, Selected};
 use crate::transform::run::value_index::Value;
 
-pub struct Run<'a> {
+pub struct Evaluator<'a> {
     pub network: &'a Network,
     pub results: &'a mut Results,
-    pub taken: &'a mut Taken,
+    pub taken: &'a mut Selected,
     pub document: &'a Document,
     pub names: &'a Names,
-    pub walks: Walks<'a>,
+    pub walks: TwigEvaluator<'a>,
     /// Where the automaton found the elements of streams; without it they are searched for.
-    pub streams: Option<&'a Streams>,
+    pub streams: Option<&'a ElementsByAcceptSet>,
     /// Where conditions of the index were found, if that is known.
     pub places: Option<&'a Places>,
     /// The most pairs or bindings that an operator may give.
@@ -32,7 +34,7 @@ pub struct Run<'a> {
 }
 
 /// What the twigs of a network are walked with.
-pub struct Walks<'a> {
+pub struct TwigEvaluator<'a> {
     pub words: &'a [u32],
     pub document: &'a Document,
     pub names: &'a Names,
@@ -43,9 +45,9 @@ pub struct Walks<'a> {
 /// So many elements may lie in one another before walks from them remember what they have decided.
 const FEW_NESTED: usize = 8;
 
-impl Walks<'_> {
+impl TwigEvaluator<'_> {
     /// The twig to walk from elements, which are given in order.
-    pub(super) fn twig(&self, walk: Walk, elements: impl Iterator<Item = ElementId>) -> u32 {
+    pub(super) fn twig(&self, walk: TwigVariants, elements: impl Iterator<Item = ElementId>) -> u32 {
         if walk.plain == walk.remembering {
             return walk.plain;
         }
@@ -70,21 +72,21 @@ impl Walks<'_> {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> Evaluator<'a> {
     /// Binds the elements of a block.
-    pub fn bind(&mut self, plan: &BlockPlan) -> Result<(), Over> {
+    pub fn bind(&mut self, plan: &BlockPlan) -> Result<(), LimitExceeded> {
         self.forget_if_full();
         let (paths, limit) = (plan.groups.len(), self.limit);
         match plan.bound {
-            Bound::Stream(id) => {
+            BindingSource::Stream(id) => {
                 self.stream(id);
                 self.taken.bind(self.results.streams.at(id).iter(), paths, limit)
             }
-            Bound::Condition(id) => {
+            BindingSource::Condition(id) => {
                 self.condition(id)?;
                 self.taken.bind(self.results.conditions.at(id).iter().copied(), paths, limit)
             }
-            Bound::Joined(id) => {
+            BindingSource::Joined(id) => {
                 self.bindings(id)?;
                 self.taken.bind(self.results.bindings.at(id).iter().copied(), paths, limit)
             }
@@ -101,8 +103,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn ground(&self) -> Ground<'a> {
-        Ground { document: self.document, names: self.names }
+    pub(super) fn ground(&self) -> LabelledDocument<'a> {
+        LabelledDocument { document: self.document, names: self.names }
     }
 
     /// The elements at the end of a line.
@@ -130,7 +132,7 @@ impl<'a> Run<'a> {
     }
 
     /// Pairs, grouped by what is bound: as they come if claims say that they come so, else sorted.
-    fn join(&mut self, id: u32) -> Result<(), Over> {
+    fn join(&mut self, id: u32) -> Result<(), LimitExceeded> {
         if let Some(outcome) = self.results.joins.outcome(id) {
             return outcome;
         }
@@ -143,7 +145,7 @@ impl<'a> Run<'a> {
         for end in self.results.streams.at(join.end).iter() {
             self.each_bound(id, end, |bound| pairs.push((bound, end)));
             if pairs.len() > self.limit {
-                outcome = Err(Over::Nodes);
+                outcome = Err(LimitExceeded::Nodes);
                 break;
             }
         }
@@ -175,7 +177,7 @@ impl<'a> Run<'a> {
     }
 
     /// The values that comparisons of this signature look at, indexed.
-    fn selection(&mut self, id: u32) -> Result<(), Over> {
+    fn selection(&mut self, id: u32) -> Result<(), LimitExceeded> {
         if let Some(outcome) = self.results.selections.outcome(id) {
             return outcome;
         }
@@ -195,7 +197,7 @@ impl<'a> Run<'a> {
             });
             // An element that is found from many has its attributes for each of them.
             if texts.len() + numbers.len() > MOST_LISTS {
-                outcome = Err(Over::Lists);
+                outcome = Err(LimitExceeded::Lists);
                 break;
             }
         }
@@ -206,7 +208,7 @@ impl<'a> Run<'a> {
     }
 
     /// The bound elements that pass, ascending.
-    fn condition(&mut self, id: u32) -> Result<(), Over> {
+    fn condition(&mut self, id: u32) -> Result<(), LimitExceeded> {
         if let Some(outcome) = self.results.conditions.outcome(id) {
             return outcome;
         }
@@ -225,7 +227,7 @@ impl<'a> Run<'a> {
                 self.results.conditions.repeat(id, *compared);
                 return Ok(());
             }
-            (Condition::Search { stream, .. }, _) => self.stream(*stream),
+            (Condition::Twig { stream, .. }, _) => self.stream(*stream),
         }
         let mut passing = self.results.conditions.begin();
         let mut outcome = Ok(());
@@ -254,12 +256,12 @@ impl<'a> Run<'a> {
                 for end in self.places.into_iter().flat_map(|places| places.of(*condition)) {
                     self.each_bound(*join, end, |bound| passing.push(bound));
                     if passing.count() > self.limit {
-                        outcome = Err(Over::Nodes);
+                        outcome = Err(LimitExceeded::Nodes);
                         break;
                     }
                 }
             }
-            Condition::Search { stream, twig } => {
+            Condition::Twig { stream, twig } => {
                 let elements = self.results.streams.at(*stream);
                 let twig = self.walks.twig(*twig, elements.iter());
                 let mut verifier = self.walks.verifier();
@@ -273,7 +275,7 @@ impl<'a> Run<'a> {
     }
 
     /// The elements that pass what a block asks for, each once, in document order.
-    fn bindings(&mut self, id: u32) -> Result<(), Over> {
+    fn bindings(&mut self, id: u32) -> Result<(), LimitExceeded> {
         if let Some(outcome) = self.results.bindings.outcome(id) {
             return outcome;
         }
@@ -295,7 +297,7 @@ impl<'a> Run<'a> {
                 let passing: Vec<_> = passing.iter().map(|(step, those)| (*step, those.as_slice())).collect();
                 self.semijoin(*stream, &passing, &mut bound);
             }
-            Bindings::Search { twig } => {
+            Bindings::Twig { twig } => {
                 self.results.kept += self.document.elements.len();
                 bound.extend(self.walks.verifier().nodes(*twig).into_iter().filter_map(|node| match node {
                     NodeRef::Element(element) => Some(element),
@@ -309,7 +311,7 @@ impl<'a> Run<'a> {
 
     /// Has the conditions of a binding path computed. If all together are too much to be kept, each is
     /// forgotten once it is known what passes those of its step, which is given.
-    fn pass(&mut self, conditions: &[(u32, u32)]) -> Result<Vec<(u32, Vec<ElementId>)>, Over> {
+    fn pass(&mut self, conditions: &[(u32, u32)]) -> Result<Vec<(u32, Vec<ElementId>)>, LimitExceeded> {
         for (at, &(_, condition)) in conditions.iter().enumerate() {
             self.condition(condition)?;
             if self.results.is_full() && at + 1 < conditions.len() {
@@ -320,7 +322,10 @@ impl<'a> Run<'a> {
     }
 
     #[cold]
-    fn pass_by_step(&mut self, conditions: &[(u32, u32)]) -> Result<Vec<(u32, Vec<ElementId>)>, Over> {
+    fn pass_by_step(
+        &mut self,
+        conditions: &[(u32, u32)],
+    ) -> Result<Vec<(u32, Vec<ElementId>)>, LimitExceeded> {
         let mut passing: Vec<(u32, Vec<ElementId>)> = Vec::new();
         for &(step, condition) in conditions {
             self.forget_if_full();
@@ -339,7 +344,7 @@ impl<'a> Run<'a> {
 
     /// The elements of a stream for which the conditions at each step hold, on some way to them. `conditions`:
     /// what passes them, by step.
-    fn semijoin(&self, stream: u32, conditions: &[(u32, &[ElementId])], bound: &mut Growing) {
+    fn semijoin(&self, stream: u32, conditions: &[(u32, &[ElementId])], bound: &mut ElementListBuilder) {
         let steps = &self.network.stream_plans[stream as usize].steps;
         let last = steps.len() as u32 - 1;
         let own = conditions.partition_point(|&(step, _)| step < last);

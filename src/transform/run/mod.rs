@@ -19,8 +19,8 @@ mod return_nodes;
 mod selected;
 mod value_index;
 
-pub use accept_sets::Streams;
-pub use evaluate::{Run, Walks};
+pub use accept_sets::ElementsByAcceptSet;
+pub use evaluate::{Evaluator, TwigEvaluator};
 pub use results::Results;
-pub use selected::Taken;
-pub(super) use selected::{MOST_LISTS, Over};
+pub use selected::Selected;
+pub(super) use selected::{LimitExceeded, MOST_LISTS};

@@ -5,26 +5,26 @@ use rustc_hash::FxHashMap;
 use crate::document::NodeRef;
 use crate::ids::ElementId;
 use crate::transform::plan::Network;
-use crate::transform::run::element_sets::Sets;
-use crate::transform::run::selected::Over;
-use crate::transform::run::value_index::{Numbers, Texts};
+use crate::transform::run::element_sets::ElementSets;
+use crate::transform::run::selected::LimitExceeded;
+use crate::transform::run::value_index::{NumberIndex, TextIndex};
 
 /// Pairs kept for one message, over all operators; past this they are computed again.
 pub const MOST_KEPT: usize = 1 << 22;
 
 /// Results of one kind of operator, by its number.
-pub struct Kept<T> {
+pub struct ResultCache<T> {
     results: Vec<T>,
-    marks: Marks,
+    marks: Outcomes,
 }
 
-impl<T> Default for Kept<T> {
-    fn default() -> Kept<T> {
-        Kept { results: Vec::new(), marks: Marks::default() }
+impl<T> Default for ResultCache<T> {
+    fn default() -> ResultCache<T> {
+        ResultCache { results: Vec::new(), marks: Outcomes::default() }
     }
 }
 
-impl<T: Default> Kept<T> {
+impl<T: Default> ResultCache<T> {
     fn fit(&mut self, count: usize) {
         self.results.resize_with(count, T::default);
         self.marks.of.resize(count, 0);
@@ -37,7 +37,7 @@ impl<T: Default> Kept<T> {
     }
 
     /// What came of an operator, if it was run for this message.
-    pub fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+    pub fn outcome(&self, id: u32) -> Option<Result<(), LimitExceeded>> {
         self.marks.outcome(id)
     }
 
@@ -46,7 +46,12 @@ impl<T: Default> Kept<T> {
         std::mem::take(&mut self.results[id as usize])
     }
 
-    pub fn end(&mut self, id: u32, result: T, outcome: Result<(), Over>) -> Result<(), Over> {
+    pub fn end(
+        &mut self,
+        id: u32,
+        result: T,
+        outcome: Result<(), LimitExceeded>,
+    ) -> Result<(), LimitExceeded> {
         self.results[id as usize] = result;
         self.marks.set(id, outcome);
         outcome
@@ -60,13 +65,13 @@ impl<T: Default> Kept<T> {
 
 /// Elements that operators of one kind gave, by their numbers: stretches of one buffer.
 #[derive(Default)]
-pub struct Gathered {
+pub struct ElementLists {
     stretches: Vec<(usize, u32)>,
-    marks: Marks,
+    marks: Outcomes,
     elements: Vec<ElementId>,
 }
 
-impl Gathered {
+impl ElementLists {
     fn fit(&mut self, count: usize) {
         self.stretches.resize(count, (0, 0));
         self.marks.of.resize(count, 0);
@@ -86,20 +91,20 @@ impl Gathered {
 
     /// What came of an operator, if it was run for this message.
     #[inline]
-    pub fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+    pub fn outcome(&self, id: u32) -> Option<Result<(), LimitExceeded>> {
         self.marks.outcome(id)
     }
 
     /// The buffer, for an operator to append to.
     #[inline]
-    pub fn begin(&mut self) -> Growing {
+    pub fn begin(&mut self) -> ElementListBuilder {
         let elements = std::mem::take(&mut self.elements);
-        Growing { start: elements.len(), elements }
+        ElementListBuilder { start: elements.len(), elements }
     }
 
     /// Takes the buffer back; how much the operator gave.
     #[inline]
-    pub fn end(&mut self, id: u32, given: Growing, outcome: Result<(), Over>) -> usize {
+    pub fn end(&mut self, id: u32, given: ElementListBuilder, outcome: Result<(), LimitExceeded>) -> usize {
         let count = given.count();
         self.stretches[id as usize] = (given.start, count as u32);
         self.elements = given.elements;
@@ -125,12 +130,12 @@ impl Gathered {
 }
 
 /// What an operator gives, after what others gave before it.
-pub struct Growing {
+pub struct ElementListBuilder {
     elements: Vec<ElementId>,
     start: usize,
 }
 
-impl Growing {
+impl ElementListBuilder {
     #[inline]
     pub fn push(&mut self, element: ElementId) {
         self.elements.push(element);
@@ -164,26 +169,26 @@ impl Growing {
     }
 }
 
-impl Extend<ElementId> for Growing {
+impl Extend<ElementId> for ElementListBuilder {
     fn extend<T: IntoIterator<Item = ElementId>>(&mut self, elements: T) {
         self.elements.extend(elements);
     }
 }
 
 /// Which operators were run for this message.
-pub struct Marks {
+pub struct Outcomes {
     /// Those with the present mark were; one or two more stand for failure.
     pub of: Vec<u32>,
     present: u32,
 }
 
-impl Default for Marks {
-    fn default() -> Marks {
-        Marks { of: Vec::new(), present: 4 }
+impl Default for Outcomes {
+    fn default() -> Outcomes {
+        Outcomes { of: Vec::new(), present: 4 }
     }
 }
 
-impl Marks {
+impl Outcomes {
     /// Goes over to the next message.
     pub fn next(&mut self) {
         self.present = self.present.wrapping_add(4);
@@ -194,21 +199,21 @@ impl Marks {
     }
 
     #[inline]
-    pub fn set(&mut self, id: u32, outcome: Result<(), Over>) {
+    pub fn set(&mut self, id: u32, outcome: Result<(), LimitExceeded>) {
         let failure = match outcome {
             Ok(()) => 0,
-            Err(Over::Nodes) => 1,
-            Err(Over::Lists) => 2,
+            Err(LimitExceeded::Nodes) => 1,
+            Err(LimitExceeded::Lists) => 2,
         };
         self.of[id as usize] = self.present + failure;
     }
 
     #[inline]
-    pub fn outcome(&self, id: u32) -> Option<Result<(), Over>> {
+    pub fn outcome(&self, id: u32) -> Option<Result<(), LimitExceeded>> {
         match self.of[id as usize].checked_sub(self.present) {
             Some(0) => Some(Ok(())),
-            Some(1) => Some(Err(Over::Nodes)),
-            Some(_) => Some(Err(Over::Lists)),
+            Some(1) => Some(Err(LimitExceeded::Nodes)),
+            Some(_) => Some(Err(LimitExceeded::Lists)),
             None => None,
         }
     }
@@ -219,19 +224,19 @@ pub type Pairs = Vec<(ElementId, ElementId)>;
 
 /// Nodes that were searched for: by group and bound element, a stretch of `nodes`.
 #[derive(Default)]
-pub struct Searched {
+pub struct TwigResults {
     pub places: FxHashMap<(u32, ElementId), (u32, u32)>,
     pub nodes: Vec<NodeRef>,
 }
 
 #[derive(Default)]
 pub struct Results {
-    pub streams: Sets,
-    pub joins: Kept<Pairs>,
-    pub selections: Kept<(Texts, Numbers)>,
-    pub conditions: Gathered,
-    pub bindings: Gathered,
-    pub searched: Searched,
+    pub streams: ElementSets,
+    pub joins: ResultCache<Pairs>,
+    pub selections: ResultCache<(TextIndex, NumberIndex)>,
+    pub conditions: ElementLists,
+    pub bindings: ElementLists,
+    pub searched: TwigResults,
     /// How much is kept.
     pub kept: usize,
 }
@@ -260,7 +265,7 @@ impl Results {
         self.selections.forget();
         self.conditions.forget();
         self.bindings.forget();
-        self.searched = Searched::default();
+        self.searched = TwigResults::default();
         self.kept = 0;
     }
 

@@ -5,18 +5,18 @@ use std::ops::Range;
 use crate::document::{Document, NodeRef};
 use crate::ids::ElementId;
 use crate::query::decompose::Reach;
-use crate::transform::plan::{BlockPlan, Group, Subject, Walk};
-use crate::transform::run::ancestors::{self, Ground};
-use crate::transform::run::evaluate::{Run, rest};
-use crate::transform::run::selected::{Over, Taken};
+use crate::transform::plan::{BlockPlan, Group, Subject, TwigVariants};
+use crate::transform::run::ancestors::{self, LabelledDocument};
+use crate::transform::run::evaluate::{Evaluator, rest};
+use crate::transform::run::selected::{LimitExceeded, Selected};
 
 /// So many texts are looked at one by one.
 const FEW_TEXTS: u32 = 16;
 
-impl Run<'_> {
+impl Evaluator<'_> {
     /// Takes the nodes of a block, told by its place among those that are bound: an outer join of its bindings
     /// with its groups.
-    pub fn select(&mut self, block: usize, plan: &BlockPlan) -> Result<(), Over> {
+    pub fn select(&mut self, block: usize, plan: &BlockPlan) -> Result<(), LimitExceeded> {
         let bound = self.taken.block(block);
         if bound.is_empty() {
             return Ok(());
@@ -25,14 +25,14 @@ impl Run<'_> {
             self.forget_if_full();
             match *self.network.groups.at(group) {
                 Group::Joined { join, leaf } => self.take(join, leaf, bound.clone()),
-                Group::Search { twig } => self.search(group, twig, bound.clone()),
+                Group::Twig { twig } => self.search(group, twig, bound.clone()),
             }
         })
     }
 
     /// Takes a group's nodes for each bound element. What is bound and what is found both ascend, so one walk
     /// over each joins them: below a bound element lies a stretch of the stream.
-    fn take(&mut self, join: u32, leaf: Option<Subject>, bound: Range<usize>) -> Result<(), Over> {
+    fn take(&mut self, join: u32, leaf: Option<Subject>, bound: Range<usize>) -> Result<(), LimitExceeded> {
         let (end, plan) = (self.network.joins.at(join).end, &self.network.join_plans[join as usize]);
         self.stream(end);
         if plan.depth.is_none() && plan.reach == Reach::Unclear {
@@ -61,14 +61,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The same where elements in between matter. Bound elements may lie in one another, so it is from what is
+    /// The same where elements in between matter. BindingSource elements may lie in one another, so it is from what is
     /// found that the ways go up, once to all of them.
     fn take_by_climbing(
         &mut self,
         join: u32,
         leaf: Option<Subject>,
         bound: Range<usize>,
-    ) -> Result<(), Over> {
+    ) -> Result<(), LimitExceeded> {
         let (ground, steps) = (self.ground(), rest(self.network, join));
         let ends = self.results.streams.at(self.network.joins.at(join).end);
         let elements = &self.taken.bound[bound.clone()];
@@ -92,7 +92,7 @@ impl Run<'_> {
                 }
                 // Each pair takes a node.
                 if pairs.len() > room {
-                    return Err(Over::Nodes);
+                    return Err(LimitExceeded::Nodes);
                 }
             }
         }
@@ -109,7 +109,7 @@ impl Run<'_> {
     }
 
     /// Searches for a return path from each bound element, unless that was done.
-    fn search(&mut self, group: u32, twig: Walk, bound: Range<usize>) -> Result<(), Over> {
+    fn search(&mut self, group: u32, twig: TwigVariants, bound: Range<usize>) -> Result<(), LimitExceeded> {
         let twig = self.walks.twig(twig, self.taken.bound[bound.clone()].iter().copied());
         // What the walks remember, once for all of them.
         let mut remembered = self.document.elements.len();
@@ -132,14 +132,14 @@ impl Run<'_> {
 
 /// Takes what a path takes at an element that it leads to.
 #[inline]
-fn take_at(ground: Ground<'_>, leaf: Option<Subject>, end: ElementId, nodes: &mut Vec<NodeRef>) {
+fn take_at(ground: LabelledDocument<'_>, leaf: Option<Subject>, end: ElementId, nodes: &mut Vec<NodeRef>) {
     match leaf {
         None => nodes.push(NodeRef::Element(end)),
         Some(subject) => leaves(ground, subject, end, |leaf| nodes.push(leaf)),
     }
 }
 
-fn leaves(ground: Ground<'_>, subject: Subject, element: ElementId, mut leaf: impl FnMut(NodeRef)) {
+fn leaves(ground: LabelledDocument<'_>, subject: Subject, element: ElementId, mut leaf: impl FnMut(NodeRef)) {
     let document = ground.document;
     match subject {
         Subject::Value => leaf(NodeRef::Element(element)),
@@ -161,11 +161,11 @@ fn end_list(
     document: &Document,
     leaf: Option<Subject>,
     start: usize,
-    taken: &mut Taken,
+    taken: &mut Selected,
     limit: usize,
-) -> Result<(), Over> {
+) -> Result<(), LimitExceeded> {
     if leaf == Some(Subject::Text) {
-        // Texts of an element may come after those of one in it.
+        // TextIndex of an element may come after those of one in it.
         let order = |node: &NodeRef| document.order(*node);
         let nodes = &mut taken.nodes[start..];
         if !nodes.is_sorted_by_key(order) {

@@ -19,16 +19,16 @@ impl Value {
     }
 }
 
-/// Texts, in a table by hash; those in one place are linked.
+/// TextIndex, in a table by hash; those in one place are linked.
 #[derive(Default)]
-pub struct Texts {
+pub struct TextIndex {
     entries: Vec<(ElementId, Value, u32)>,
     table: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl Texts {
+impl TextIndex {
     pub fn clear(&mut self) {
         self.entries.clear();
     }
@@ -89,15 +89,15 @@ fn hash(value: &[u8]) -> u64 {
     hash ^ hash >> 32
 }
 
-/// Numbers, ascending; those that are none at the end.
+/// NumberIndex, ascending; those that are none at the end.
 #[derive(Default)]
-pub struct Numbers {
+pub struct NumberIndex {
     entries: Vec<(f64, ElementId)>,
     /// How many are numbers.
     numbers: usize,
 }
 
-impl Numbers {
+impl NumberIndex {
     pub fn clear(&mut self) {
         self.entries.clear();
     }
