@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from delivery_rows import batches, delivery
 from tamis import cli
+from tamis.batch import Batch
+from tamis.connectors.outbox import Outbox
 from tamis.settings import load_settings
 
 if TYPE_CHECKING:
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 ids = [page.name for page in PAGES]
-SPARK = "spark.md"
-"""Its examples have a Spark at hand, and a folder."""
+SPARK, OUTBOX = "spark.md", "outbox.md"
+"""Their examples have a Spark at hand, and a folder or an outbox."""
 SERVICE = "service.md"
 """Its examples have a service at hand: `test_service_page.py`."""
 
@@ -32,7 +35,7 @@ def run_examples(page: Path, given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.name not in (SPARK, SERVICE)], ids=lambda page: page.name
+    "page", [page for page in PAGES if page.name not in (SPARK, OUTBOX, SERVICE)], ids=lambda page: page.name
 )
 def test_python_examples(page: Path) -> None:
     run_examples(page, {})
@@ -40,6 +43,19 @@ def test_python_examples(page: Path) -> None:
 
 def test_python_examples_on_spark(spark: "SparkSession", tmp_path: Path) -> None:
     run_examples(ROOT / "docs" / SPARK, {"spark": spark, "folder": tmp_path})
+
+
+def test_the_outbox_is_read_as_the_page_says(spark: "SparkSession", tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "outbox")
+    story, title = b"<story><company symbol='QLT'/></story>", b"<title>Up</title>"
+    for number, row in enumerate([
+        delivery(1, "ann", payload=story) | {"subscription": "qlt"},
+        delivery(2, "bob", "acme", title) | {"subscription": "news"},
+    ]):  # fmt: skip
+        batch = Batch("c", number)
+        outbox.publish(batch, outbox.write(batch, 0, batches([row])))
+    outbox.write(Batch("c", 2), 0, batches([delivery(3)]))  # not published
+    run_examples(ROOT / "docs" / OUTBOX, {"spark": spark, "outbox": tmp_path / "outbox"})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)
