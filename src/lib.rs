@@ -8,6 +8,7 @@ pub mod document;
 pub mod engine;
 pub mod error;
 pub mod ids;
+pub mod limits;
 pub mod matching;
 pub mod naive;
 pub mod query;

@@ -4,8 +4,9 @@
 mod support;
 
 use tamis::document::{Document, Reader};
+use tamis::limits::{QUERY_DEPTH_LIMIT, QUERY_LITERAL_LIMIT, QUERY_NODES_LIMIT, QUERY_TEXT_LIMIT};
 use tamis::naive;
-use tamis::query::{self, DEPTH_LIMIT, LITERAL_LIMIT, NODES_LIMIT, Namespaces, TEXT_LIMIT};
+use tamis::query::{self, Namespaces};
 
 use support::mutation::{self, check_mutated};
 use support::random::Random;
@@ -191,7 +192,8 @@ fn exceeded(text: &str) -> (&'static str, u64, u64) {
 fn limits() {
     let accepted =
         |text: &str| query::parse(text, &Namespaces::new()).map(|query| query.canonical()).unwrap();
-    let (text, depth, nodes, literal) = (TEXT_LIMIT, DEPTH_LIMIT, NODES_LIMIT, LITERAL_LIMIT);
+    let (text, depth, nodes, literal) =
+        (QUERY_TEXT_LIMIT, QUERY_DEPTH_LIMIT, QUERY_NODES_LIMIT, QUERY_LITERAL_LIMIT);
 
     assert_eq!(exceeded(&" ".repeat(text + 1)), ("text-limit", text as u64 + 1, text as u64));
     assert_eq!(accepted(&format!("a{}", " ".repeat(text - 1))), "/a");
@@ -240,13 +242,13 @@ fn large_queries_are_survived() {
     let run = || {
         let deep = format!("{}{}", "<a>".repeat(200), "</a>".repeat(200));
         let (document, reader) = message(deep.as_bytes());
-        let half = DEPTH_LIMIT / 2;
+        let half = QUERY_DEPTH_LIMIT / 2;
         for text in [
-            format!("{}b{}", "a[".repeat(DEPTH_LIMIT), "]".repeat(DEPTH_LIMIT)),
+            format!("{}b{}", "a[".repeat(QUERY_DEPTH_LIMIT), "]".repeat(QUERY_DEPTH_LIMIT)),
             format!("{}b{}", "a[b or not(".repeat(half), ")]".repeat(half)),
-            format!("{}b{}", "not(a or ".repeat(DEPTH_LIMIT), ")".repeat(DEPTH_LIMIT)),
-            format!("{}b{}", ".//*[".repeat(DEPTH_LIMIT), "]".repeat(DEPTH_LIMIT)),
-            format!("{}b{}", "a[b][".repeat(DEPTH_LIMIT), "][c]".repeat(DEPTH_LIMIT)),
+            format!("{}b{}", "not(a or ".repeat(QUERY_DEPTH_LIMIT), ")".repeat(QUERY_DEPTH_LIMIT)),
+            format!("{}b{}", ".//*[".repeat(QUERY_DEPTH_LIMIT), "]".repeat(QUERY_DEPTH_LIMIT)),
+            format!("{}b{}", "a[b][".repeat(QUERY_DEPTH_LIMIT), "][c]".repeat(QUERY_DEPTH_LIMIT)),
             format!("//a{}", "[b]".repeat(1000)),
             format!("//a{}", "[b][1]".repeat(600)),
             format!("//*{}", "//*".repeat(4000)),

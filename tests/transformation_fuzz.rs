@@ -3,9 +3,11 @@
 
 mod support;
 
-use tamis::document::{Document, Limits, Reader};
+use tamis::document::{Document, Reader};
+use tamis::limits::Limits;
+use tamis::limits::{QUERY_DEPTH_LIMIT, QUERY_NODES_LIMIT, QUERY_TEXT_LIMIT};
 use tamis::naive;
-use tamis::query::{self, DEPTH_LIMIT, NODES_LIMIT, Namespaces, Query, TEXT_LIMIT};
+use tamis::query::{self, Namespaces, Query};
 
 use support::mutation::{self, check_mutated};
 use support::random::Random;
@@ -143,22 +145,25 @@ fn limits_hold_for_templates() {
     let nested = |depth: usize| {
         format!("for $v in //a return {}{{ $v }}{}", "<o>".repeat(depth), "</o>".repeat(depth))
     };
-    assert!(query::parse_durable(&nested(DEPTH_LIMIT - 1), &Namespaces::new()).is_ok());
-    assert_eq!(exceeded(&nested(DEPTH_LIMIT)), "depth-limit");
+    assert!(query::parse_durable(&nested(QUERY_DEPTH_LIMIT - 1), &Namespaces::new()).is_ok());
+    assert_eq!(exceeded(&nested(QUERY_DEPTH_LIMIT)), "depth-limit");
     assert_eq!(exceeded(&format!("for $v in //a return {}", "<o>".repeat(20_000))), "depth-limit");
     for many in ["<o/>", "{ $v }", "{ $v/b }", "<o i='1'/>"] {
         assert_eq!(
-            exceeded(&format!("for $v in //a return <o>{}</o>", many.repeat(NODES_LIMIT))),
+            exceeded(&format!("for $v in //a return <o>{}</o>", many.repeat(QUERY_NODES_LIMIT))),
             "nodes-limit"
         );
     }
-    let attributes: String = (0..NODES_LIMIT).map(|n| format!(" a{n}=''")).collect();
+    let attributes: String = (0..QUERY_NODES_LIMIT).map(|n| format!(" a{n}=''")).collect();
     assert_eq!(exceeded(&format!("for $v in //a return <o{attributes}/>")), "nodes-limit");
     let blocks = "{ for $v in //a return $v }".repeat(2000);
     assert_eq!(exceeded(&format!("<o>{blocks}</o>")), "nodes-limit");
-    assert_eq!(exceeded(&format!("for $v in //a return <o>{}</o>", "x".repeat(TEXT_LIMIT))), "text-limit");
+    assert_eq!(
+        exceeded(&format!("for $v in //a return <o>{}</o>", "x".repeat(QUERY_TEXT_LIMIT))),
+        "text-limit"
+    );
     // Written out, a brace is two characters and a prefix of the map a declaration.
-    let braces = format!("for $v in //a return <o><![CDATA[{}]]></o>", "{".repeat(TEXT_LIMIT / 2));
+    let braces = format!("for $v in //a return <o><![CDATA[{}]]></o>", "{".repeat(QUERY_TEXT_LIMIT / 2));
     assert_eq!(exceeded(&braces), "text-limit");
     let prefixes = namespaces([("p", "u".repeat(1000).as_str())]);
     let text = format!("for $v in //a return <o>{}</o>", "<p:o/>".repeat(100));
@@ -171,7 +176,7 @@ fn limits_hold_for_templates() {
 fn large_templates_are_survived() {
     let run = || {
         let (document, reader) = message(format!("<r>{}</r>", "<a><b/></a>".repeat(2000)).as_bytes());
-        let deep = DEPTH_LIMIT - 2;
+        let deep = QUERY_DEPTH_LIMIT - 2;
         for text in [
             format!("<o>{}{{ for $v in //a return $v }}{}</o>", "<o>".repeat(deep), "</o>".repeat(deep)),
             format!("for $v in //a return <o>{}</o>", "{ $v }".repeat(1000)),

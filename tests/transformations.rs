@@ -2,7 +2,8 @@
 
 mod support;
 
-use tamis::document::{Document, Limits, Reader};
+use tamis::document::{Document, Reader};
+use tamis::limits::Limits;
 use tamis::naive;
 use tamis::query::{self, Namespaces};
 

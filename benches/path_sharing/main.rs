@@ -26,7 +26,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tamis::document::dtd::read_external;
-use tamis::document::{Document, Limits, Reader};
+use tamis::document::{Document, Reader};
+use tamis::limits::Limits;
 use tamis::transform::Schema;
 
 use crate::clock::{OPERATORS, Profile};

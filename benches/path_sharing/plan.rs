@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tamis::document::Vocabulary;
 use tamis::ids::NameId;
 use tamis::query::ast::{Axis, Expr, Literal, NameTest, Operator, Predicate, Test};
-use tamis::query::line::{Leaf, Line, skeleton, streamed};
+use tamis::query::element_path::{ElementPath, Leaf, skeleton, streamed};
 use tamis::query::{Namespaces, parse};
 use tamis::transform::Schema;
 use tamis::transform::plan::{Interner, PathStart, distinct, distinct_pairs, ordered, rewrite};
@@ -59,16 +59,16 @@ impl Optimisation {
         !matches!(self, Optimisation::None) && claim.is_some()
     }
 
-    fn line(&self, line: &Line, above: impl Fn(&Schema) -> PathStart) -> Line {
+    fn line(&self, line: &ElementPath, above: impl Fn(&Schema) -> PathStart) -> ElementPath {
         self.schema().map_or_else(|| line.clone(), |schema| rewrite(line, above(schema), schema))
     }
 }
 
 /// A transformation of the generated kind: one block, equalities on what is bound, return paths.
 pub struct Query {
-    binding: Line,
-    conditions: Vec<(Line, Leaf, Box<[u8]>)>,
-    returns: Vec<Line>,
+    binding: ElementPath,
+    conditions: Vec<(ElementPath, Leaf, Box<[u8]>)>,
+    returns: Vec<ElementPath>,
 }
 
 impl Query {
@@ -90,7 +90,7 @@ impl Query {
     }
 }
 
-fn compared(expr: &Expr, conditions: &mut Vec<(Line, Leaf, Box<[u8]>)>) {
+fn compared(expr: &Expr, conditions: &mut Vec<(ElementPath, Leaf, Box<[u8]>)>) {
     match expr {
         Expr::And(all) => all.iter().for_each(|one| compared(one, conditions)),
         Expr::Path(path, Test::Compare(Operator::Equal, Literal::Text(value))) => {
@@ -167,7 +167,7 @@ pub struct Planner<'a> {
     pub degree: Degree,
     pub optimisation: Optimisation,
     pub vocabulary: &'a Vocabulary,
-    pub lines: Interner<Line>,
+    pub lines: Interner<ElementPath>,
     pub counts: Counts,
 }
 
@@ -175,7 +175,7 @@ impl Planner<'_> {
     pub fn plan(&mut self, query: &Query) -> Plan {
         let optimisation = self.optimisation.clone();
         let binding = optimisation.line(&query.binding, |_| PathStart::Document);
-        let rest = |line: &Line| optimisation.line(line, |schema| PathStart::after(&binding, schema));
+        let rest = |line: &ElementPath| optimisation.line(line, |schema| PathStart::after(&binding, schema));
         let schema = optimisation.schema();
         let ordered = optimisation.uses(ordered(&binding, schema));
         let conditions: Vec<Condition> = query
@@ -210,7 +210,7 @@ impl Planner<'_> {
         Plan { binding: self.lines.get(binding), eliminate, conditions, returns, field, ordered }
     }
 
-    fn found(&mut self, from: Degree, binding: &Line, rest: &Line) -> Found {
+    fn found(&mut self, from: Degree, binding: &ElementPath, rest: &ElementPath) -> Found {
         if self.degree >= from {
             Found::Streamed(self.lines.get([binding.as_slice(), rest].concat()))
         } else {
@@ -227,7 +227,7 @@ impl Planner<'_> {
     }
 }
 
-pub fn steps(line: &Line, vocabulary: &Vocabulary) -> Steps {
+pub fn steps(line: &ElementPath, vocabulary: &Vocabulary) -> Steps {
     line.iter().map(|step| (step.axis, name(&step.test, vocabulary))).collect()
 }
 

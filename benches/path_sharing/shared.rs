@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tamis::document::{Document, Limits, Reader};
+use tamis::document::{Document, Reader};
 use tamis::engine::generation::Generation;
 use tamis::engine::index::Index;
 use tamis::engine::matcher::{CAPACITY, Matcher};
+use tamis::limits::Limits;
 use tamis::matching::automaton::dfa::Dfa;
 use tamis::matching::automaton::names::Names;
 use tamis::matching::findings::{Findings, Ranks};

@@ -14,7 +14,7 @@ use tamis::matching::automaton::names::Names;
 use tamis::matching::findings::{Findings, Ranks};
 use tamis::query::Namespaces;
 use tamis::query::ast::{Axis, NameTest};
-use tamis::query::line::Line;
+use tamis::query::element_path::ElementPath;
 use tamis::segment::format::file::Segment;
 
 use crate::plan::{Steps, steps};
@@ -49,7 +49,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(lines: &[Line], vocabulary: &Vocabulary) -> Engine {
+    pub fn new(lines: &[ElementPath], vocabulary: &Vocabulary) -> Engine {
         let texts: Vec<String> = lines.iter().map(text).collect();
         let mut index = Index::new();
         let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", text.as_str()));
@@ -61,7 +61,7 @@ impl Engine {
         let view = segment.view();
         let mut names = Names::new(view);
         names.update(vocabulary);
-        let node = |line: &Line| {
+        let node = |line: &ElementPath| {
             line.iter().fold(root, |node, step| {
                 view.child(node, step.axis, names.label_of(&step.test)).expect("a node of the trie")
             })
@@ -146,7 +146,7 @@ fn ways(
     }
 }
 
-fn text(line: &Line) -> String {
+fn text(line: &ElementPath) -> String {
     line.iter()
         .map(|step| {
             let NameTest::Name(name) = &step.test else { panic!("names are all that is generated") };

@@ -1,27 +1,22 @@
 //! A message as the rest of the kernel sees it: bytes in, a flat `Document` out.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | `Document`: elements, attributes, texts and other nodes in flat arrays |
+//! | `node.rs` | `NodeRef`: one node of a document, its value and its place in document order |
+//! | `reader/` | `Reader`: bytes → `Document`, strictly well-formed or refused |
+//! | `vocabulary.rs` | `Vocabulary`: names and tag paths ↔ ids, bounded |
+//! | `id_table.rs` | the hash table that the vocabulary and the reader's names use |
+//! | `dtd/` | `Dtd`: internal and external subsets of document type declarations |
 
-mod content;
-mod declaration;
-mod doctype;
 pub mod dtd;
-mod encoding;
-mod entities;
-mod fault;
-mod lexicon;
-mod limits;
-mod misc;
-mod namespaces;
+mod id_table;
 mod node;
 mod reader;
-mod references;
-mod scan;
-mod table;
-mod tag;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
 
-pub use limits::Limits;
 pub use node::NodeRef;
 pub use reader::Reader;
 pub use vocabulary::{Capacity, Vocabulary, VocabularyStats};

@@ -1,6 +1,6 @@
 //! Names and tag paths as numbers, kept from message to message.
 
-use super::table::{IdTable, Seed};
+use super::id_table::{IdTable, Seed};
 use crate::ids::{NameId, TagPathId, UriId};
 
 /// What a vocabulary may hold before the next message makes it start anew.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::document::{Document, Limits, Reader, Vocabulary};
+use crate::document::{Document, Reader, Vocabulary};
 use crate::engine::generation::{Generation, Part};
 use crate::error::ReadError;
+use crate::limits::Limits;
 use crate::matching::automaton::dfa::Dfa;
 use crate::matching::automaton::names::Names;
 use crate::matching::automaton::nfa::Nfa;

@@ -1,6 +1,7 @@
 //! A sample of the messages seen, and what it says about how often conditions hold.
 
-use crate::document::{Document, Limits, Reader};
+use crate::document::{Document, Reader};
+use crate::limits::Limits;
 use crate::matching::automaton::dfa::Dfa;
 use crate::matching::automaton::names::Names;
 use crate::matching::findings::{Findings, Ranks};

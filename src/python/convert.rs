@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pyo3::prelude::*;
 
 use super::error::raise_query;
-use crate::document::Limits;
+use crate::limits::Limits;
 use crate::query::Namespaces;
 
 /// A `dict` of prefixes, or `None`.

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use pyo3::prelude::*;
 
 use super::error::raise_read;
-use crate::document::{Limits, dtd};
+use crate::document::dtd;
+use crate::limits::Limits;
 
 pub fn read(
     py: Python<'_>,

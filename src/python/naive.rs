@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 
 use super::error::{raise_query, raise_read};
 use super::messages::Messages;
-use crate::document::{Document, Limits, Reader};
+use crate::document::{Document, Reader};
+use crate::limits::Limits;
 use crate::query::{self, Namespaces, Query};
 
 pub fn match_batch(

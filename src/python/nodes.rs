@@ -10,8 +10,9 @@ use rustc_hash::FxHashMap;
 use super::error::Refusals;
 use super::messages::Messages;
 use super::tables::{Column, record_batch};
-use crate::document::{Document, Limits, OtherKind, Reader, Span, Vocabulary};
+use crate::document::{Document, OtherKind, Reader, Span, Vocabulary};
 use crate::ids::{ElementId, NameId, TagPathId};
+use crate::limits::Limits;
 
 /// The node table of a batch of messages and what belongs to it.
 pub struct Tables {

@@ -1,24 +1,24 @@
-//! Query text in, canonical query out.
+//! Query text in, canonical query and its decomposition out.
 //!
-//! `parse` is the whole way: `lexer` and `parser` make the AST (`path` the paths in it, `block` and
-//! `constructor` a transformation), `canonical` rewrites it so that equal queries become one, `text`
-//! writes it down, and the id is the hash of that text.
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | `parse`: all steps from text to canonical query; `QueryId` |
+//! | `parser/` | text → AST, or a refusal with position and hint |
+//! | `namespaces.rs` | the prefixes that a query's names may use |
+//! | `ast.rs`, `transformation.rs` | the AST of a filter, and what a transformation adds to it |
+//! | `canonical.rs` | AST → canonical AST, so that equal queries become one |
+//! | `text.rs`, `template_text.rs` | canonical AST → canonical text; the query's id is the hash of it |
+//! | `decompose.rs` | query → linear paths with tests, and alternatives of necessary ones |
+//! | `element_path.rs` | path → its element steps, without predicates |
+//! | `number.rs` | XPath's `number()` |
 
 pub mod ast;
-mod block;
 mod canonical;
-mod constructor;
 pub mod decompose;
-mod hints;
-mod lexer;
-pub mod line;
-mod markup;
+pub mod element_path;
 pub(crate) mod namespaces;
 pub mod number;
 mod parser;
-mod path;
-mod refusal;
-mod scope;
 mod template_text;
 mod text;
 pub mod transformation;
@@ -26,11 +26,10 @@ pub mod transformation;
 use std::fmt;
 
 pub use ast::Query;
-pub use lexer::LITERAL_LIMIT;
 pub use namespaces::Namespaces;
-pub use parser::{DEPTH_LIMIT, NODES_LIMIT, TEXT_LIMIT};
 
 use crate::error::QueryError;
+use crate::limits::QUERY_DEPTH_LIMIT;
 
 /// Parses a query, resolves its names and brings it into canonical form.
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
@@ -47,7 +46,7 @@ pub struct Durable {
 }
 
 /// Shorter texts cannot reach a limit: a level of nesting takes three characters at least.
-const SURELY_DURABLE: usize = 3 * (DEPTH_LIMIT - 1);
+const SURELY_DURABLE: usize = 3 * (QUERY_DEPTH_LIMIT - 1);
 
 /// Parses a query that is to be kept. Segments are merged from canonical texts, so one that writing
 /// out took past a limit is refused now, not lost later.

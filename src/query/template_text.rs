@@ -3,7 +3,7 @@
 use super::ast::Path;
 use super::text;
 use super::transformation::{Block, Element, Item, Outer, Part, PrefixedName, Transformation};
-use crate::util::xml_chars as chars;
+use crate::util::xml_chars;
 
 /// Every block's variable has this name.
 const VARIABLE: &str = "$v";
@@ -111,7 +111,7 @@ fn bound_path(path: &Path, out: &mut String) {
 
 fn content_text(text: &str, out: &mut String) {
     // White space alone would be left out: a reference says that it is meant.
-    let mut meant = !text.bytes().all(chars::is_space);
+    let mut meant = !text.bytes().all(xml_chars::is_space);
     for c in text.chars() {
         match c {
             c if !meant => {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::query::ast::{Axis, Name, NameTest, Operator};
 use crate::query::decompose::Reach;
-use crate::query::line::LineStep;
+use crate::query::element_path::ElementStep;
 use crate::segment::format::columns::View;
 use crate::segment::format::trie::ANY;
 use crate::transform::plan::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
@@ -185,8 +185,8 @@ impl OperatorDescriber<'_> {
     }
 }
 
-fn line(steps: &[LineStep]) -> String {
-    let step = |step: &LineStep| {
+fn line(steps: &[ElementStep]) -> String {
+    let step = |step: &ElementStep| {
         let axis = if step.axis == Axis::Child { "/" } else { "//" };
         match &step.test {
             NameTest::Any => format!("{axis}*"),

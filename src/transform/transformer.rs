@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::document::{Document, Limits, NodeRef, Vocabulary};
+use crate::document::{Document, NodeRef, Vocabulary};
 use crate::error::Exceeded;
 use crate::ids::ElementId;
+use crate::limits::Limits;
 use crate::matching::automaton::dfa::Dfa;
 use crate::matching::automaton::names::Names;
 use crate::matching::twigs::by_name::ByName;

@@ -6,7 +6,8 @@ pub mod cases;
 pub mod mutation;
 pub mod random;
 
-use tamis::document::{Document, Limits, Reader};
+use tamis::document::{Document, Reader};
+use tamis::limits::Limits;
 use tamis::query::Namespaces;
 
 pub fn namespaces<'a>(bindings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Namespaces {

@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::document::Limits;
 use crate::error::{Exceeded, Position, ReadError};
+use crate::limits::Limits;
 use crate::util::xml_chars::{is_char, is_name_char, is_name_start, is_space};
 
 /// What is wrong, before it is known where.

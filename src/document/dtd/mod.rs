@@ -28,8 +28,8 @@ pub use model::{Cardinality, Content, Occurrence, Particle, ParticleKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Limits;
 use crate::error::ReadError;
+use crate::limits::Limits;
 use parser::Parser;
 
 /// What the prolog around an internal subset says that changes how it is read.

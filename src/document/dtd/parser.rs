@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::input::{Budget, Input, Problem, external_text};
 use super::literals::inside_declaration;
 use super::{Dtd, EntityKind, Prolog, Resolve};
-use crate::document::Limits;
 use crate::error::ReadError;
+use crate::limits::Limits;
 use crate::util::xml_chars::is_space;
 
 pub(super) struct Parser<'a> {

@@ -7,6 +7,7 @@ mod subset;
 
 use super::*;
 use crate::error::ReadError;
+use crate::limits::Limits;
 
 fn read(message: &[u8]) -> Result<(Document, Reader), ReadError> {
     read_with(message, &Limits::default())

@@ -1,7 +1,8 @@
 //! Random documents, written in many ways and read back, and good messages made bad.
 
 use super::{invariants, show};
-use crate::document::{Document, Limits, Reader};
+use crate::document::{Document, Reader};
+use crate::limits::Limits;
 
 /// A small generator of our own: the same documents on every run.
 struct Random(u64);

@@ -1,8 +1,8 @@
 //! Documents with an internal subset: entities and declared attributes, good and bad.
 
 use super::{read_with, show};
-use crate::document::Limits;
 use crate::error::ReadError;
+use crate::limits::Limits;
 
 fn subset(message: &str) -> Result<String, ReadError> {
     let limits = Limits { internal_subset: true, ..Limits::default() };

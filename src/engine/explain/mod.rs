@@ -5,7 +5,7 @@ mod lines;
 
 use std::sync::Arc;
 
-use crate::document::{Document, Limits, NodeRef, Reader, Span};
+use crate::document::{Document, NodeRef, Reader, Span};
 use crate::engine::explain::access_paths::Filings;
 use crate::engine::explain::lines::{Binding, End, Lines};
 use crate::engine::generation::Generation;
@@ -13,6 +13,7 @@ use crate::engine::index::Index;
 use crate::engine::matcher::{CAPACITY, Matcher};
 use crate::error::ReadError;
 use crate::ids::NodeId;
+use crate::limits::Limits;
 use crate::matching::automaton::names::Names;
 use crate::matching::twigs::by_name::ByName;
 use crate::matching::twigs::verify::{Memo, Verifier};

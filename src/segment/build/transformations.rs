@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::query::ast::{Expr, Node, Path, Predicate};
-use crate::query::line::{Line, skeleton, streamed};
+use crate::query::element_path::{ElementPath, skeleton, streamed};
 use crate::query::transformation::Transformation;
 
 impl Builder {
@@ -33,7 +33,7 @@ impl Builder {
     }
 
     /// The node that a line from another leads to.
-    fn grow_line(&mut self, from: u32, line: &Line) -> u32 {
+    fn grow_line(&mut self, from: u32, line: &ElementPath) -> u32 {
         line.iter().fold(from, |node, step| {
             let label = self.labels.label(&step.test);
             self.trie.child(node, step.axis, label)

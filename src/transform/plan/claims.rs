@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::query::ast::Axis;
-use crate::query::line::LineStep;
+use crate::query::element_path::ElementStep;
 use crate::transform::plan::schema::Schema;
 
 /// The number of the claim that proves something.
@@ -32,7 +32,7 @@ impl fmt::Display for Claim {
 }
 
 /// Claims 1 and 2: a stream of the path's tuples has no duplicates in the last field.
-pub fn distinct(steps: &[LineStep], schema: Option<&Schema>) -> Option<Claim> {
+pub fn distinct(steps: &[ElementStep], schema: Option<&Schema>) -> Option<Claim> {
     let mut deep = steps.iter().filter(|step| step.axis == Axis::Descendant).rev();
     deep.next();
     if deep.clone().next().is_none() {
@@ -43,14 +43,18 @@ pub fn distinct(steps: &[LineStep], schema: Option<&Schema>) -> Option<Claim> {
 }
 
 /// Claim 3: none in the pair of bound element and last field.
-pub fn distinct_pairs(binding: &[LineStep], rest: &[LineStep], schema: Option<&Schema>) -> Option<Claim> {
+pub fn distinct_pairs(
+    binding: &[ElementStep],
+    rest: &[ElementStep],
+    schema: Option<&Schema>,
+) -> Option<Claim> {
     distinct(binding, schema)?;
     distinct(rest, schema)?;
     Some(Claim::Three)
 }
 
 /// Claims 4 and 5: a stream ordered by its last field is ordered by the bound element, too.
-pub fn ordered(binding: &[LineStep], schema: Option<&Schema>) -> Option<Claim> {
+pub fn ordered(binding: &[ElementStep], schema: Option<&Schema>) -> Option<Claim> {
     let mut deep = binding.iter().filter(|step| step.axis == Axis::Descendant);
     if deep.clone().next().is_none() {
         return Some(Claim::Four);

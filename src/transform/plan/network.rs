@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::matching::automaton::names::Names;
 use crate::query::ast::{Axis, Expr, Literal, NameTest, Operator, Path, Predicate, Test};
 use crate::query::decompose::Reach;
-use crate::query::line::{Leaf, Line, LineStep, skeleton, streamed};
+use crate::query::element_path::{ElementPath, ElementStep, Leaf, skeleton, streamed};
 use crate::query::transformation::{Block, Transformation};
 use crate::segment::build::{SUBJECT_TEXT, SUBJECT_VALUE};
 use crate::segment::format::columns::View;
@@ -71,14 +71,14 @@ pub struct SegmentContext<'a> {
 
 impl SegmentContext<'_> {
     /// The trie node that a line leads to.
-    fn node(self, line: &[LineStep]) -> Option<u32> {
+    fn node(self, line: &[ElementStep]) -> Option<u32> {
         line.iter().try_fold(self.root, |node, step| {
             self.view.child(node, step.axis, self.names.label_of(&step.test))
         })
     }
 
     /// The condition that a value at the end of a line equals a constant, if the index has it.
-    fn condition(self, line: &[LineStep], subject: Subject, constant: &Constant) -> Option<u32> {
+    fn condition(self, line: &[ElementStep], subject: Subject, constant: &Constant) -> Option<u32> {
         let (node, view) = (self.node(line)?, self.view);
         let subject = match subject {
             Subject::Value => SUBJECT_VALUE,
@@ -180,7 +180,7 @@ impl Network {
     }
 
     /// A line as conforming messages may have it.
-    fn line(&self, line: &[LineStep], above: PathStart) -> Line {
+    fn line(&self, line: &[ElementStep], above: PathStart) -> ElementPath {
         match &self.schema {
             Some(schema) => rewrite(line, above, schema),
             None => line.to_vec(),
@@ -189,7 +189,12 @@ impl Network {
 
     /// The stream of a line that is written so in the query, or so for messages that conform. `None` if
     /// the automaton does not have it.
-    fn stream(&mut self, ground: SegmentContext<'_>, written: &[LineStep], line: Line) -> Option<u32> {
+    fn stream(
+        &mut self,
+        ground: SegmentContext<'_>,
+        written: &[ElementStep],
+        line: ElementPath,
+    ) -> Option<u32> {
         if line.len() > MOST_STEPS {
             return None;
         }
@@ -197,7 +202,7 @@ impl Network {
         let stream = Stream { root: ground.root, line };
         let id = self.streams.get(stream);
         if id as usize == self.stream_plans.len() {
-            let label = |step: &LineStep| ground.names.label_of(&step.test);
+            let label = |step: &ElementStep| ground.names.label_of(&step.test);
             let steps = self.streams.at(id).line.iter().map(|step| (step.axis, label(step))).collect();
             self.stream_plans.push(StreamPlan { node, steps });
         }
@@ -209,8 +214,8 @@ impl Network {
     fn join(
         &mut self,
         ground: SegmentContext<'_>,
-        (written, bound, stream): (&[LineStep], &[LineStep], u32),
-        rest: &[LineStep],
+        (written, bound, stream): (&[ElementStep], &[ElementStep], u32),
+        rest: &[ElementStep],
     ) -> Option<u32> {
         let above = match &self.schema {
             Some(schema) => PathStart::after(bound, schema),
@@ -286,7 +291,7 @@ impl Network {
     fn compared(
         &mut self,
         ground: SegmentContext<'_>,
-        bound: (&[LineStep], &[LineStep], u32),
+        bound: (&[ElementStep], &[ElementStep], u32),
         expr: &Expr,
     ) -> Option<Condition> {
         let Expr::Path(path, test) = expr else { return None };
@@ -329,7 +334,7 @@ impl Network {
     }
 
     /// The twig of an expression that is asked of the elements at the end of a line.
-    fn walk(&mut self, ground: SegmentContext<'_>, bound: &[LineStep], expr: &Expr) -> TwigVariants {
+    fn walk(&mut self, ground: SegmentContext<'_>, bound: &[ElementStep], expr: &Expr) -> TwigVariants {
         let mut label = |test: &NameTest| ground.names.label_of(test);
         let plain = self.twigs.compile(expr, &mut label);
         let remembering = match bound.iter().any(|step| step.axis == Axis::Descendant) {
@@ -341,8 +346,8 @@ impl Network {
 }
 
 /// How far below its start a line leads.
-fn reach(line: &[LineStep]) -> Reach {
-    let deep = |step: &LineStep| step.axis == Axis::Descendant;
+fn reach(line: &[ElementStep]) -> Reach {
+    let deep = |step: &ElementStep| step.axis == Axis::Descendant;
     match line.split_first() {
         Some((_, others)) if others.iter().any(deep) => Reach::Unclear,
         Some((first, _)) if deep(first) => Reach::AtLeast(line.len() as u32),

@@ -3,14 +3,14 @@
 use crate::document::Element;
 use crate::query::ast::{Axis, Operator};
 use crate::query::decompose::Reach;
-use crate::query::line::Line;
+use crate::query::element_path::ElementPath;
 use crate::transform::plan::claims::Claim;
 
 /// The elements at the end of a line, from the automaton.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Stream {
     pub root: u32,
-    pub line: Line,
+    pub line: ElementPath,
 }
 
 /// What a stream needs while it is made.

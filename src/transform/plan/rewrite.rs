@@ -1,14 +1,14 @@
 //! Lines without superfluous `//`, for messages that conform to a DTD (seed 001 §6.6.1).
 
 use crate::query::ast::{Axis, Name, NameTest};
-use crate::query::line::{Line, LineStep};
+use crate::query::element_path::{ElementPath, ElementStep};
 use crate::transform::plan::schema::{Declared, Schema};
 
 /// Writes out each `//` that stands for a single way down. `above` is what the first step starts at.
 ///
 /// Before: `//figure//image`. After, if the DTD has no other way: `/book/figure/image`.
-pub fn rewrite(line: &[LineStep], above: PathStart, schema: &Schema) -> Line {
-    let mut rewritten = Line::with_capacity(line.len());
+pub fn rewrite(line: &[ElementStep], above: PathStart, schema: &Schema) -> ElementPath {
+    let mut rewritten = ElementPath::with_capacity(line.len());
     let mut above = above;
     for step in line {
         let declared = schema.declared(&step.test);
@@ -37,7 +37,7 @@ pub enum PathStart {
 
 impl PathStart {
     /// Where a step after these starts.
-    pub fn after(line: &[LineStep], schema: &Schema) -> PathStart {
+    pub fn after(line: &[ElementStep], schema: &Schema) -> PathStart {
         match line.last() {
             None => PathStart::Document,
             Some(step) => schema.declared(&step.test).map_or(PathStart::Unknown, PathStart::Element),
@@ -45,7 +45,7 @@ impl PathStart {
     }
 }
 
-fn child(name: &str) -> LineStep {
+fn child(name: &str) -> ElementStep {
     let test = NameTest::Name(Name { uri: String::new(), local: name.to_string() });
-    LineStep { axis: Axis::Child, test }
+    ElementStep { axis: Axis::Child, test }
 }

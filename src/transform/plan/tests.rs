@@ -1,9 +1,9 @@
 //! What plans leave out, and on what ground.
 
-use crate::document::Limits;
 use crate::document::dtd::read_external;
+use crate::limits::Limits;
 use crate::query::ast::{Expr, Name, NameTest};
-use crate::query::line::{Line, skeleton};
+use crate::query::element_path::{ElementPath, skeleton};
 use crate::query::{Namespaces, parse};
 use crate::transform::plan::claims::{Claim, distinct, distinct_pairs, ordered};
 use crate::transform::plan::rewrite::{PathStart, rewrite};
@@ -22,14 +22,14 @@ fn schema(dtd: &str) -> Schema {
     Schema::new(elements, &dtd.roots().into_iter().map(str::to_string).collect::<Vec<_>>())
 }
 
-fn line(text: &str) -> Line {
+fn line(text: &str) -> ElementPath {
     let query = parse(text, &Namespaces::default()).unwrap();
     let Expr::Path(path, _) = &query.expr else { panic!("{text} is a path") };
     skeleton(path)
 }
 
-fn text(line: &Line) -> String {
-    let step = |step: &crate::query::line::LineStep| {
+fn text(line: &ElementPath) -> String {
+    let step = |step: &crate::query::element_path::ElementStep| {
         let name = match &step.test {
             NameTest::Name(Name { local, .. }) => local.as_str(),
             _ => "*",

@@ -1,8 +1,8 @@
 //! From the bytes of a message to its UTF-8 form.
 
-use super::Limits;
 use super::fault::{Read, exceeded, fault};
 use super::scan::find_control;
+use crate::limits::Limits;
 
 /// What the first bytes of a message say about its encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,13 +3,13 @@
 use super::ast::{Axis, NameTest, Node, Path};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct LineStep {
+pub struct ElementStep {
     pub axis: Axis,
     pub test: NameTest,
 }
 
 /// Element steps without predicates, from the document node or from the element that is bound.
-pub type Line = Vec<LineStep>;
+pub type ElementPath = Vec<ElementStep>;
 
 /// What a path takes at the elements its line leads to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -21,18 +21,18 @@ pub enum Leaf {
 
 /// A relative path as a line and a leaf; `None` if it has to be searched for: it has predicates, or
 /// takes leaves at every depth.
-pub fn streamed(path: &Path) -> Option<(Line, Leaf)> {
+pub fn streamed(path: &Path) -> Option<(ElementPath, Leaf)> {
     if path.absolute {
         return None;
     }
-    let mut line = Line::with_capacity(path.steps.len());
+    let mut line = ElementPath::with_capacity(path.steps.len());
     let mut leaf = Leaf::Element;
     for step in &path.steps {
         if !step.predicates.is_empty() {
             return None;
         }
         match (&step.node, step.axis) {
-            (Node::Element(test), axis) => line.push(LineStep { axis, test: test.clone() }),
+            (Node::Element(test), axis) => line.push(ElementStep { axis, test: test.clone() }),
             (Node::Attribute(test), Axis::Child) => leaf = Leaf::Attribute(test.clone()),
             (Node::Text, Axis::Child) => leaf = Leaf::Text,
             (_, Axis::Descendant) => return None,
@@ -42,11 +42,11 @@ pub fn streamed(path: &Path) -> Option<(Line, Leaf)> {
 }
 
 /// The element steps of a path, without their predicates. Steps to attributes and text end it.
-pub fn skeleton(path: &Path) -> Line {
+pub fn skeleton(path: &Path) -> ElementPath {
     path.steps
         .iter()
         .map_while(|step| match &step.node {
-            Node::Element(test) => Some(LineStep { axis: step.axis, test: test.clone() }),
+            Node::Element(test) => Some(ElementStep { axis: step.axis, test: test.clone() }),
             Node::Attribute(_) | Node::Text => None,
         })
         .collect()

@@ -6,14 +6,14 @@
 
 use std::ops::Range;
 
-use super::Span;
 use super::doctype::EntityContent;
 use super::encoding::MOST;
 use super::fault::Read;
-use super::lexicon::WrittenId;
-use super::reader::{Parse, Suspended};
 use super::references::Reference;
 use super::scan::skip_value;
+use super::written_names::WrittenId;
+use super::{Parse, Suspended};
+use crate::document::Span;
 
 /// An entity that is being read.
 #[derive(Clone, Copy)]

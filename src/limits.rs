@@ -43,3 +43,14 @@ impl Default for Limits {
         }
     }
 }
+
+// A query's own limits are fixed: the canonical text of a stored query must parse again.
+
+/// Bytes of a query, as written and with what unions and prefixes repeat.
+pub const QUERY_TEXT_LIMIT: usize = 64 << 10;
+/// Parentheses, brackets, function calls and constructed elements inside one another.
+pub const QUERY_DEPTH_LIMIT: usize = 64;
+/// Steps, predicates, operands, and what a transformation constructs.
+pub const QUERY_NODES_LIMIT: usize = 4096;
+/// Bytes of one string literal.
+pub const QUERY_LITERAL_LIMIT: usize = 16 << 10;

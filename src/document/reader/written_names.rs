@@ -1,8 +1,8 @@
 //! Names as they are written, `prefix:local`, each checked and taken apart only once.
 
 use super::scan::{PADDING, word};
-use super::table::{IdTable, Seed};
-use super::{Capacity, Vocabulary};
+use crate::document::id_table::{IdTable, Seed};
+use crate::document::{Capacity, Vocabulary};
 use crate::ids::{NameId, UriId};
 use crate::util::xml_chars::{is_name_char, is_name_start};
 

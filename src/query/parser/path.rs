@@ -1,10 +1,10 @@
 //! Paths: steps, axes, name tests, predicates.
 
-use super::ast::{Axis, Name, NameTest, Node, Path, Predicate, Step};
 use super::hints;
 use super::lexer::Token;
-use super::parser::{Operand, Parser};
 use super::refusal::Refused;
+use super::{Operand, Parser};
+use crate::query::ast::{Axis, Name, NameTest, Node, Path, Predicate, Step};
 
 /// How the next step is reached. A `//` waits here for the step it belongs to; `.` leaves it
 /// waiting, for `a//./b` is `a//b`.

@@ -1,10 +1,10 @@
 //! What stands between the tags: character data, CDATA sections, and the loop over all of it.
 
+use super::Parse;
 use super::fault::Read;
-use super::reader::Parse;
 use super::references::Reference;
 use super::scan::{SPACE, same, skip, skip_text};
-use super::{Span, Text};
+use crate::document::{Span, Text};
 
 impl Parse<'_> {
     /// The root element, whose `<` is at `root`; gives the place after it.

@@ -1,9 +1,9 @@
 //! Comments and processing instructions.
 
+use super::Parse;
 use super::fault::Read;
-use super::reader::Parse;
 use super::scan::{SPACE, skip};
-use super::{Other, OtherKind, Span};
+use crate::document::{Other, OtherKind, Span};
 use crate::ids::ElementId;
 
 impl Parse<'_> {

@@ -1,13 +1,13 @@
 //! Blocks, `for $v in PATH where COND return TEMPLATE`, and what stands in the braces of a template.
 
-use super::ast::{Node, Path, Predicate};
 use super::constructor::Content;
 use super::hints;
 use super::lexer::Token;
-use super::parser::{Operand, Parser};
 use super::refusal::Refused;
 use super::scope::Scope;
-use super::transformation::{Block, Element, Item, Outer, Part, Transformation};
+use super::{Operand, Parser};
+use crate::query::ast::{Node, Path, Predicate};
+use crate::query::transformation::{Block, Element, Item, Outer, Part, Transformation};
 
 /// What has been read of a transformation. A filter leaves it as it is.
 #[derive(Default)]

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Span;
-use super::dtd::{self, AttributeDeclaration, Dtd, EntityKind};
+use super::Parse;
 use super::fault::Read;
-use super::lexicon::WrittenId;
-use super::reader::Parse;
 use super::scan::{NAME, PADDING, SPACE, is, skip};
+use super::written_names::WrittenId;
+use crate::document::Span;
+use crate::document::dtd::{self, AttributeDeclaration, Dtd, EntityKind};
 
 /// What a document type declaration means for the rest of the document.
 #[derive(Default)]

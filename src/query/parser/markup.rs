@@ -1,9 +1,9 @@
 //! The characters of constructed elements: references, braces, line ends.
 
+use super::Parser;
 use super::hints;
-use super::parser::Parser;
 use super::refusal::Refused;
-use crate::util::xml_chars as chars;
+use crate::util::xml_chars;
 
 impl<'a> Parser<'a> {
     pub(super) fn peek(&self) -> Option<u8> {
@@ -41,7 +41,7 @@ impl<'a> Parser<'a> {
 
     /// Refuses characters that no XML document may contain; here at their beginning.
     pub(super) fn checked(&self, run: &'a str) -> Result<&'a str, Refused> {
-        match run.char_indices().find(|&(_, c)| !chars::is_char(c)) {
+        match run.char_indices().find(|&(_, c)| !xml_chars::is_char(c)) {
             Some((offset, c)) => {
                 let reason = format!("the character {c:?} cannot stand in XML");
                 Err(self.refuse(self.lexer.at + offset, "syntax", reason))
@@ -84,5 +84,5 @@ fn numbered(digits: &[u8], radix: u32) -> Option<char> {
         return None;
     }
     let number = u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()?;
-    char::from_u32(number).filter(|&c| chars::is_char(c))
+    char::from_u32(number).filter(|&c| xml_chars::is_char(c))
 }

@@ -1,11 +1,11 @@
 //! Start tags: names, attributes, namespaces.
 
 use super::fault::Read;
-use super::lexicon::{Kind, PrefixId, WrittenId};
-use super::reader::{Open, Parse};
 use super::references::Reference;
 use super::scan::{NAME, SPACE, is, skip, skip_name, skip_value};
-use super::{Attribute, Element, Span};
+use super::written_names::{Kind, PrefixId, WrittenId};
+use super::{Open, Parse};
+use crate::document::{Attribute, Element, Span};
 use crate::ids::{ElementId, NameId, TagPathId};
 
 impl Parse<'_> {

@@ -2,14 +2,14 @@
 //!
 //! Here the lexer stands between characters, not at a token: `Lexer::at` is the place.
 
-use super::ast::{Axis, Name, NameTest, Node};
+use super::Parser;
 use super::hints;
 use super::lexer::Token;
-use super::namespaces::XML_URI;
-use super::parser::Parser;
 use super::refusal::Refused;
-use super::transformation::{Attribute, Element, Part, PrefixedName};
-use crate::util::xml_chars::{self as chars, is_name_start};
+use crate::query::ast::{Axis, Name, NameTest, Node};
+use crate::query::namespaces::XML_URI;
+use crate::query::transformation::{Attribute, Element, Part, PrefixedName};
+use crate::util::xml_chars;
 
 /// What an element can contain, outside a block or inside.
 pub(super) trait Content: Sized {
@@ -50,7 +50,7 @@ impl<'a> Parser<'a> {
         }
         let mut characters = self.lexer.text[self.lexer.start..].chars();
         characters.next() == Some('<')
-            && characters.next().is_some_and(|c| matches!(c, '!' | '?' | '/') || is_name_start(c))
+            && characters.next().is_some_and(|c| matches!(c, '!' | '?' | '/') || xml_chars::is_name_start(c))
     }
 
     /// An element where tokens stand before and after.
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
     fn tag(&mut self) -> Result<(Vec<Written<'a>>, bool), Refused> {
         let mut written = Vec::new();
         loop {
-            let spaced = self.peek().is_some_and(chars::is_space);
+            let spaced = self.peek().is_some_and(xml_chars::is_space);
             self.lexer.skip_space();
             if self.ahead("/>") {
                 self.lexer.at += 2;
@@ -416,7 +416,7 @@ impl Text {
 
     fn finish<T: Content>(&mut self, content: &mut Vec<T>) {
         let Text { characters, kept } = std::mem::take(self);
-        if !characters.is_empty() && (kept || !characters.bytes().all(chars::is_space)) {
+        if !characters.is_empty() && (kept || !characters.bytes().all(xml_chars::is_space)) {
             content.push(T::text(characters));
         }
     }

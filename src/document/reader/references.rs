@@ -1,7 +1,7 @@
 //! `&amp;`, `&#38;` and what else an ampersand begins.
 
+use super::Parse;
 use super::fault::Read;
-use super::reader::Parse;
 use crate::util::xml_chars::is_char;
 
 /// The entities every document has. Declaring them again changes nothing.

@@ -3,17 +3,44 @@
 //! A message is read in this order, one function each:
 //! `encoding::decode` → `declaration::read` → `encoding::agree` → `encoding::validate` →
 //! `Parse::prolog` → `Parse::content` → `Parse::epilog`.
+//!
+//! | file | what it reads |
+//! |---|---|
+//! | `encoding.rs`, `declaration.rs` | the byte order mark, the XML declaration, the encoding |
+//! | `doctype.rs` | `<!DOCTYPE …>` |
+//! | `content.rs`, `tag.rs` | the root element: text, CDATA sections, start and end tags |
+//! | `comments.rs` | comments and processing instructions |
+//! | `references.rs`, `entities.rs` | `&#65;`, `&lt;`, `&entity;` |
+//! | `namespaces.rs` | which prefix is bound to which namespace |
+//! | `written_names.rs` | names as written, each checked once |
+//! | `scan.rs` | loops over byte classes |
+//! | `fault.rs` | how a message is refused |
+
+mod comments;
+mod content;
+mod declaration;
+mod doctype;
+mod encoding;
+mod entities;
+mod fault;
+mod namespaces;
+mod references;
+pub(super) mod scan;
+mod tag;
+mod written_names;
 
 use std::cell::OnceCell;
 
-use super::doctype::Doctype;
-use super::fault::{Fault, Read, exceeded, fault};
-use super::lexicon::{Lexicon, WrittenId};
-use super::namespaces::Namespaces;
-use super::scan::PADDING;
-use super::{Document, Limits, Span, Vocabulary, declaration, encoding, scan};
+use doctype::Doctype;
+use fault::{Fault, Read, exceeded, fault};
+use namespaces::Namespaces;
+use scan::PADDING;
+use written_names::{Lexicon, WrittenId};
+
+use super::{Document, Span, Vocabulary};
 use crate::error::ReadError;
 use crate::ids::{ElementId, NodeId, TagPathId};
+use crate::limits::Limits;
 
 /// Reads messages, one after the other. What it keeps between them is names and memory.
 pub struct Reader {
@@ -122,7 +149,7 @@ impl Default for Reader {
 }
 
 /// What outlives a message besides the vocabulary: remembered names, and memory.
-pub(super) struct Scratch {
+struct Scratch {
     pub lexicon: Lexicon,
     pub namespaces: Namespaces,
     /// The elements that are open, the root first.
@@ -156,7 +183,7 @@ impl Scratch {
 
 /// An element whose end tag is still to come.
 #[derive(Clone, Copy)]
-pub(super) struct Open {
+struct Open {
     pub element: ElementId,
     pub tag_path: TagPathId,
     /// Its name as written, in the text that is being read.
@@ -168,13 +195,13 @@ pub(super) struct Open {
 
 /// The text node being collected: where it starts in `Document::text` and in the source.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+struct Run {
     pub start: u32,
     pub source: u32,
 }
 
 /// A text set aside while the replacement text of an entity it refers to is read.
-pub(super) struct Suspended<'a> {
+struct Suspended<'a> {
     pub text: &'a [u8],
     pub end: usize,
     pub at: usize,
@@ -184,7 +211,7 @@ pub(super) struct Suspended<'a> {
 }
 
 /// The reading of one message.
-pub(super) struct Parse<'a> {
+struct Parse<'a> {
     /// The UTF-8 form, padded.
     pub source: &'a [u8],
     /// What is being read: the source, or the replacement text of an entity; padded.
@@ -271,7 +298,7 @@ impl<'a> Parse<'a> {
         if name.len() > self.limits.name {
             return Err(self.exceeded("name-limit", "bytes in a name", at, name.len(), self.limits.name));
         }
-        if !super::lexicon::is_name(name) {
+        if !written_names::is_name(name) {
             return Err(self.unexpected(code, reason, at));
         }
         if name.contains(&b':') {

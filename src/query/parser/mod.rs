@@ -2,26 +2,46 @@
 //! below carry its names and its order.
 //!
 //! Nothing here recurses without `enter`, so depth is bounded whatever the text.
+//!
+//! | file | what it parses |
+//! |---|---|
+//! | `mod.rs` | `or`, `and`, comparisons, functions |
+//! | `lexer.rs` | text → tokens |
+//! | `path.rs` | paths, steps, predicates |
+//! | `block.rs` | `for … where … return …` |
+//! | `constructor.rs`, `markup.rs` | constructed elements and the characters in them |
+//! | `scope.rs` | the namespaces that constructed elements declare |
+//! | `refusal.rs`, `hints.rs` | refusals: position, code, and the words of their reasons |
+
+mod block;
+mod constructor;
+mod hints;
+mod lexer;
+mod markup;
+mod path;
+mod refusal;
+mod scope;
+
+use block::Construction;
+use lexer::{Lexer, Token};
+use path::Way;
+use refusal::{Refused, refuse, refuse_limit};
 
 use super::ast::{Expr, Literal, Operator, Path, Query, Test};
-use super::block::Construction;
-use super::hints;
-use super::lexer::{Lexer, Token};
 use super::namespaces::Namespaces;
 use super::number::number;
-use super::path::Way;
-use super::refusal::{Refused, refuse, refuse_limit};
-
-/// Bytes of a query, as written and with what unions and prefixes repeat.
-pub const TEXT_LIMIT: usize = 64 << 10;
-/// Parentheses, brackets, function calls and constructed elements inside one another.
-pub const DEPTH_LIMIT: usize = 64;
-/// Steps, predicates, operands, and what a transformation constructs.
-pub const NODES_LIMIT: usize = 4096;
+use crate::limits::{QUERY_DEPTH_LIMIT, QUERY_NODES_LIMIT, QUERY_TEXT_LIMIT};
 
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
-    if text.len() > TEXT_LIMIT {
-        return Err(refuse_limit(text, 0, "text-limit", "the query is too long", text.len(), TEXT_LIMIT));
+    if text.len() > QUERY_TEXT_LIMIT {
+        return Err(refuse_limit(
+            text,
+            0,
+            "text-limit",
+            "the query is too long",
+            text.len(),
+            QUERY_TEXT_LIMIT,
+        ));
     }
     let mut parser = Parser {
         lexer: Lexer::new(text),
@@ -46,7 +66,7 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
     }
 }
 
-pub(super) struct Parser<'a> {
+struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
     pub(super) namespaces: &'a Namespaces,
     /// How many predicates we are inside of.
@@ -59,7 +79,7 @@ pub(super) struct Parser<'a> {
 }
 
 /// What an expression stands for before it is known how it is used.
-pub(super) enum Operand<'a> {
+enum Operand<'a> {
     Path(Path),
     Union(Vec<Path>),
     Boolean(Expr),
@@ -353,18 +373,30 @@ impl<'a> Parser<'a> {
     #[inline(always)]
     pub(super) fn count(&mut self) -> Result<(), Refused> {
         self.nodes += 1;
-        if self.nodes > NODES_LIMIT {
+        if self.nodes > QUERY_NODES_LIMIT {
             let what = "the query has too many steps, predicates, operands and constructed parts";
-            return Err(self.refuse_limit(self.lexer.start, "nodes-limit", what, self.nodes, NODES_LIMIT));
+            return Err(self.refuse_limit(
+                self.lexer.start,
+                "nodes-limit",
+                what,
+                self.nodes,
+                QUERY_NODES_LIMIT,
+            ));
         }
         Ok(())
     }
 
     pub(super) fn enter(&mut self) -> Result<(), Refused> {
         self.depth += 1;
-        if self.depth > DEPTH_LIMIT {
+        if self.depth > QUERY_DEPTH_LIMIT {
             let what = "the query is nested too deep";
-            return Err(self.refuse_limit(self.lexer.start, "depth-limit", what, self.depth, DEPTH_LIMIT));
+            return Err(self.refuse_limit(
+                self.lexer.start,
+                "depth-limit",
+                what,
+                self.depth,
+                QUERY_DEPTH_LIMIT,
+            ));
         }
         Ok(())
     }
@@ -375,9 +407,9 @@ impl<'a> Parser<'a> {
 
     pub(super) fn repeat(&mut self, bytes: usize, at: usize) -> Result<(), Refused> {
         self.repeated += bytes;
-        if self.repeated > TEXT_LIMIT {
+        if self.repeated > QUERY_TEXT_LIMIT {
             let what = "the query is too long with its prefixes and unions written out";
-            return Err(self.refuse_limit(at, "text-limit", what, self.repeated, TEXT_LIMIT));
+            return Err(self.refuse_limit(at, "text-limit", what, self.repeated, QUERY_TEXT_LIMIT));
         }
         Ok(())
     }

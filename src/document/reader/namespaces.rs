@@ -1,7 +1,7 @@
 //! Which prefix stands for which namespace, at the place being read.
 
-use super::Vocabulary;
-use super::lexicon::{Lexicon, PrefixId};
+use super::written_names::{Lexicon, PrefixId};
+use crate::document::Vocabulary;
 use crate::ids::UriId;
 
 pub(super) const XML: &[u8] = b"http://www.w3.org/XML/1998/namespace";

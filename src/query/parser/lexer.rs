@@ -1,11 +1,9 @@
 //! Query text → tokens, one at a time, straight from the bytes.
 
-use super::ast::Operator;
 use super::refusal::{Refused, refuse, refuse_limit};
-use crate::util::xml_chars as chars;
-
-/// Bytes of one string literal.
-pub const LITERAL_LIMIT: usize = 16 << 10;
+use crate::limits::QUERY_LITERAL_LIMIT;
+use crate::query::ast::Operator;
+use crate::util::xml_chars;
 
 /// A kind of token; what it says is in the lexer's `word` and `local`. Apart from them it is
 /// compared and passed in a register.
@@ -121,7 +119,7 @@ impl<'a> Lexer<'a> {
 
     /// The next byte after the token that is not white space.
     pub fn follower(&self) -> Option<u8> {
-        self.text.as_bytes()[self.at..].iter().copied().find(|&byte| !chars::is_space(byte))
+        self.text.as_bytes()[self.at..].iter().copied().find(|&byte| !xml_chars::is_space(byte))
     }
 
     #[inline(always)]
@@ -131,7 +129,7 @@ impl<'a> Lexer<'a> {
 
     #[inline(always)]
     pub fn skip_space(&mut self) {
-        while self.peek(0).is_some_and(chars::is_space) {
+        while self.peek(0).is_some_and(xml_chars::is_space) {
             self.at += 1;
         }
     }
@@ -188,7 +186,7 @@ impl<'a> Lexer<'a> {
             Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => self.at += 1,
             Some(0x80..) => {
                 let first = self.text[start..].chars().next().unwrap_or_default();
-                if !chars::is_name_start(first) {
+                if !xml_chars::is_name_start(first) {
                     return Err(self.stray_character());
                 }
                 self.at += first.len_utf8();
@@ -200,7 +198,7 @@ impl<'a> Lexer<'a> {
                 Some(b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.') => self.at += 1,
                 Some(0x80..) => {
                     let next = self.text[self.at..].chars().next().unwrap_or_default();
-                    if !chars::is_name_char(next) {
+                    if !xml_chars::is_name_char(next) {
                         break;
                     }
                     self.at += next.len_utf8();
@@ -240,9 +238,9 @@ impl<'a> Lexer<'a> {
                 format!("the string that starts here is not closed by `{}`", quote as char),
             ));
         };
-        if length > LITERAL_LIMIT {
+        if length > QUERY_LITERAL_LIMIT {
             let what = "the string that starts here is too long";
-            return Err(refuse_limit(self.text, self.at, "literal-limit", what, length, LITERAL_LIMIT));
+            return Err(refuse_limit(self.text, self.at, "literal-limit", what, length, QUERY_LITERAL_LIMIT));
         }
         self.at = start + length + 1;
         self.word = &self.text[start..start + length];
