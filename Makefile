@@ -62,17 +62,17 @@ test-python: build java programs
 	@$(BIN)/python -m pytest $(PARALLEL)
 
 bench: build java
-	@$(BIN)/python -m tamis.bench suite benches
-	@$(BIN)/python benches/path_sharing
+	@$(BIN)/python -m benches suite
+	@$(BIN)/python -m benches.path_sharing
 
 # Any number of pairs, any seed and any number of kills for each source by hand: make soak PAIRS=1000000 SEED=7 KILLS=5
 soak: build java
 	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(or $(SEED),) \
-		$(BIN)/python -m pytest tests/test_random.py
+		$(BIN)/python -m pytest tests/kernel/test_random.py
 	@TAMIS_PAIRS=$(or $(PAIRS),1000000) TAMIS_SEED=$(or $(SEED),) \
-		$(BIN)/python -m pytest tests/test_transform_random.py tests/test_transform_schema.py
+		$(BIN)/python -m pytest tests/kernel/test_transform_random.py tests/kernel/test_transform_schema.py
 	@TAMIS_SOAK=1 $(BIN)/python -m pytest -m soak
-	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/test_faults.py tests/test_faults_kafka.py
+	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/faults/test_faults.py tests/faults/test_faults_kafka.py
 
 clean:
 	rm -rf $(VENV) target .cache

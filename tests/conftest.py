@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from servers import Postgres, mounted, postgres_server
+from tests.helpers.servers import Postgres, mounted, postgres_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tamis.connectors.kafka_broker import Broker
+    from tamis.demo.kafka_broker import Broker
 
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -89,8 +89,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """One local Spark for all tests that ask for it; it speaks Kafka."""
-    from spark_session import local_session
-    from tamis.connectors.jars import connector_jars
+    from tamis.sources.kafka_jars import connector_jars
+    from tests.helpers.spark_session import local_session
 
     with local_session(tmp_path_factory.mktemp("spark"), connector_jars()) as session:
         yield session
@@ -99,7 +99,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Broker"]:
     """One Kafka broker for all tests that ask for it; topics get two partitions."""
-    from tamis.connectors.kafka_broker import Broker
+    from tamis.demo.kafka_broker import Broker
 
     with Broker(tmp_path_factory.mktemp("kafka"), partitions=2) as broker:
         yield broker

@@ -1,4 +1,4 @@
-"""`python benches/path_sharing`: runs the experiments, plots them, and brings docs/performance.md up to date.
+"""`python -m benches.path_sharing`: runs and plots the experiments, and updates docs/performance.md.
 
 The figures go to `benches/record/path_sharing.json`; `--plot` makes the page and the plots of those alone.
 """
@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments import Experiment, experiments
-from page import write_page
-from plots import plot
-
-from tamis.bench.transform import TransformWorkload
-from tamis.progress import bar
+from benches.path_sharing.experiments import Experiment, experiments
+from benches.path_sharing.page import write_page
+from benches.path_sharing.plots import plot
+from benches.transform import TransformWorkload
+from tamis.cli.progress import bar
 
 BENCHES = Path(__file__).resolve().parent.parent
+WORKLOADS = BENCHES / "workloads"
 RECORD = BENCHES / "record" / "path_sharing.json"
 DOCS = BENCHES.parent / "docs"
 ROUNDS = 3
@@ -28,7 +28,7 @@ BUILD = ("cargo", "build", "--quiet", "--release", "--example", "path_sharing", 
 
 def main() -> int:
     """Everything, or what follows from what is recorded."""
-    parser = argparse.ArgumentParser(prog="python benches/path_sharing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benches.path_sharing", description=__doc__)
     parser.add_argument("--plot", action="store_true", help="run nothing, plot what is recorded")
     if not parser.parse_args().plot:
         run()
@@ -58,7 +58,7 @@ def _build() -> str:
 
 
 def _run(program: str, experiment: Experiment) -> Any:
-    workload = TransformWorkload.of(experiment.workload, BENCHES)
+    workload = TransformWorkload.of(experiment.workload, WORKLOADS)
     documents, transformations = workload.generate()
     with tempfile.TemporaryDirectory() as directory:
         folder, queries = Path(directory) / "documents", Path(directory) / "queries"
@@ -66,7 +66,7 @@ def _run(program: str, experiment: Experiment) -> Any:
         for number, document in enumerate(documents):
             (folder / f"{number:03d}.xml").write_bytes(document)
         queries.write_text("\n".join(transformations) + "\n", "utf-8")
-        dtd = BENCHES / experiment.workload["dtd"]
+        dtd = WORKLOADS / experiment.workload["dtd"]
         command = [program, str(dtd), str(folder), str(queries), str(ROUNDS), *experiment.settings]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import seed_figures as seed
-from experiments import OPTIMISATIONS
-from plots import LABELS
+from benches.path_sharing import seed_figures as seed
+from benches.path_sharing.experiments import OPTIMISATIONS
+from benches.path_sharing.plots import LABELS
 
 BEGIN, END = (
     "<!-- path sharing: `make bench` writes what stands between these two lines -->",

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import seed_figures as seed
-from experiments import DEGREES, OPTIMISATIONS
+
+from benches.path_sharing import seed_figures as seed
+from benches.path_sharing.experiments import DEGREES, OPTIMISATIONS
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

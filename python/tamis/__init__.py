@@ -11,8 +11,8 @@ from tamis.errors import (
     StoreError,
     TamisError,
 )
-from tamis.explanation import Explanation
-from tamis.model import (
+from tamis.model.explanation import Explanation
+from tamis.model.matching import (
     Batch,
     Decomposition,
     Found,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamis.model import Limits
+from tamis.model.matching import Limits
 
 __version__: str
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import pyarrow as pa
 
 from tamis import _kernel
-from tamis.dtd import Dtd
 from tamis.errors import IndexError, ReadError
-from tamis.explanation import Explanation
-from tamis.model import (
+from tamis.model.dtd import Dtd
+from tamis.model.explanation import Explanation
+from tamis.model.matching import (
     CACHE_BYTES,
     Batch,
     Decomposition,

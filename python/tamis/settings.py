@@ -11,11 +11,11 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
-from tamis.connectors.addresses import Addresses
-from tamis.connectors.directory import DirectorySource
-from tamis.connectors.kafka import KafkaSink, KafkaSource
 from tamis.errors import TamisError
-from tamis.model import Limits
+from tamis.model.matching import Limits
+from tamis.sinks.addresses import Addresses
+from tamis.sources.directory import DirectorySource
+from tamis.sources.kafka import KafkaSink, KafkaSource
 
 DEFAULT_FILE = "tamis.toml"
 

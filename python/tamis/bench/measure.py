@@ -16,7 +16,7 @@ from lxml import etree
 import tamis
 from tamis.bench import CACHE_BYTES, ROUNDS
 from tamis.engine import read_all
-from tamis.progress import Report
+from tamis.model.progress import Report
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from tamis.catalog import rows
 from tamis.catalog.database import Database
 from tamis.catalog.mailbox import PIECE, PIECE_BYTES
 from tamis.catalog.schema import outgoing, webhooks
-from tamis.webhook import WebhookState, target_of
+from tamis.model.webhook import WebhookState, target_of
 
 _DYING = outgoing.c.state == literal_column("'dying'")
 """As it stands in the index: a database does not look into parameters to choose one."""

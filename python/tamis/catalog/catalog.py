@@ -21,9 +21,17 @@ from tamis.catalog.schema import prefix_maps, subscriptions
 from tamis.catalog.tokens import Tokens
 from tamis.catalog.webhooks import Webhooks
 from tamis.errors import CatalogError
-from tamis.subscription import Imported, Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
-from tamis.subscription_lines import Line
-from tamis.version import Version
+from tamis.model.subscription import (
+    Imported,
+    Namespaces,
+    NewSubscription,
+    PrefixMap,
+    Refusal,
+    State,
+    Subscription,
+)
+from tamis.model.subscription_lines import Line
+from tamis.model.version import Version
 
 PAGE = 1_000
 """So many subscriptions are held at once by an export."""

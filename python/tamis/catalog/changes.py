@@ -9,8 +9,8 @@ from sqlalchemy import Connection, and_, case, select
 
 from tamis.catalog.database import identity_and_version
 from tamis.catalog.schema import prefix_maps, removals, subscriptions, versions
-from tamis.subscription import State
-from tamis.version import Version
+from tamis.model.subscription import State
+from tamis.model.version import Version
 
 ROWS = 50_000
 """Rows of one record batch."""

@@ -10,7 +10,7 @@ from tamis.catalog.database import Writing
 from tamis.catalog.rows import Key, Row
 from tamis.catalog.schema import prefix_maps, removals, retired, subscriptions
 from tamis.errors import CatalogError, QueryError
-from tamis.subscription import PrefixMap, State
+from tamis.model.subscription import PrefixMap, State
 
 KEYS = 5_000
 """So many rows are looked up by one statement; SQLite allows 32,766 parameters."""

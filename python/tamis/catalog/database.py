@@ -27,7 +27,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 
 from tamis.catalog import schema
 from tamis.errors import CatalogError
-from tamis.version import Version
+from tamis.model.version import Version
 
 Result = TypeVar("Result")
 

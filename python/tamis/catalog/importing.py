@@ -8,8 +8,8 @@ from tamis.catalog import changing, rows
 from tamis.catalog.changing import Plan
 from tamis.catalog.database import Database, Writing
 from tamis.errors import CatalogError, QueryError
-from tamis.subscription import Imported, NewSubscription, PrefixMap, Refusal, State
-from tamis.subscription_lines import Line
+from tamis.model.subscription import Imported, NewSubscription, PrefixMap, Refusal, State
+from tamis.model.subscription_lines import Line
 
 BATCH = 10_000
 """So many lines go in together."""

@@ -13,7 +13,7 @@ from tamis.catalog import outgoing, rows
 from tamis.catalog.database import Database
 from tamis.catalog.delivered import Delivered, to_row, values_of
 from tamis.catalog.schema import mailbox, mailbox_head, tailed
-from tamis.webhook import webhook_of
+from tamis.model.webhook import webhook_of
 
 IDS = 5_000
 """So many are looked up by one statement."""

@@ -18,7 +18,7 @@ from tamis.catalog.database import Database
 from tamis.catalog.delivered import Delivered, values_of
 from tamis.catalog.schema import outgoing, webhooks
 from tamis.catalog.webhooks import Key, die, disable, webhook_from
-from tamis.webhook import Webhook, WebhookState
+from tamis.model.webhook import Webhook, WebhookState
 
 IDS = 5_000
 """So many are looked up by one statement."""

@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping
 import tamis.engine as engine
 from tamis.catalog.schema import LONGEST_NAME
 from tamis.errors import CatalogError
-from tamis.subscription import NewSubscription, PrefixMap, State, Subscription
+from tamis.model.subscription import NewSubscription, PrefixMap, State, Subscription
 
 Row = dict[str, Any]
 """Columns of `schema.subscriptions`, by name."""

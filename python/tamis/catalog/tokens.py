@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, RowMapping, insert, select, update
 
-from tamis.access import NewToken, Role, Token
 from tamis.catalog import rows
 from tamis.catalog.database import Database
 from tamis.catalog.schema import tokens
 from tamis.errors import CatalogError
+from tamis.model.token import NewToken, Role, Token
 
 PREFIX = "tamis_"
 """How tokens begin, so that people and scanners know one when they see it."""

@@ -21,7 +21,7 @@ from tamis.catalog import rows
 from tamis.catalog.database import Database
 from tamis.catalog.schema import outgoing, subscriptions, webhooks
 from tamis.errors import CatalogError
-from tamis.webhook import NewWebhook, Webhook, WebhookState, target_of
+from tamis.model.webhook import NewWebhook, Webhook, WebhookState, target_of
 
 Key = tuple[str, str]
 """Tenant and name of a webhook."""

@@ -6,6 +6,6 @@ And `verify`, for those who receive what a webhook is sent.
 from tamis.client.asynchronous import AsyncClient
 from tamis.client.calls import ClientError, Delivery
 from tamis.client.synchronous import Client
-from tamis.signatures import SignatureError, verify
+from tamis.model.signatures import SignatureError, verify
 
 __all__ = ["AsyncClient", "Client", "ClientError", "Delivery", "SignatureError", "verify"]

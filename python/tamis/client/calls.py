@@ -13,7 +13,7 @@ from urllib.parse import quote
 import httpx
 
 from tamis.errors import TamisError
-from tamis.signatures import new_secret
+from tamis.model.signatures import new_secret
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tamis.access import NewToken, Role
 from tamis.catalog import Catalog
-from tamis.launched import LOG, free_port, launched
+from tamis.cli.launched import LOG, free_port, launched
+from tamis.model.token import NewToken, Role
 
 SETTINGS = """
 interval = 0.2

@@ -6,22 +6,21 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 import tamis
-from tamis.service import (
+from tamis.service import errors, page
+from tamis.service.api import dead_letters as letters
+from tamis.service.api import (
     deliveries,
     docs,
-    errors,
     health,
-    letters,
     matching,
     messages,
-    page,
     state,
     subscriptions,
     token,
     webhooks,
 )
+from tamis.service.api.security import Gate
 from tamis.service.logs import RequestLog
-from tamis.service.security import Gate
 from tamis.service.service import Service
 
 

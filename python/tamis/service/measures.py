@@ -6,13 +6,13 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from tamis.metrics import metrics
-from tamis.service.burial import Undertaker
+from tamis.service.background.supervisor import Supervisor
 from tamis.service.publishing import Publishing
-from tamis.service.sender import Sender
-from tamis.service.supervisor import Supervisor
+from tamis.service.webhooks.burial import Undertaker
+from tamis.service.webhooks.sender import Sender
 from tamis.settings import Settings
 from tamis.status import StatusError, read_status
+from tamis.status.metrics import metrics
 
 
 class Measures:

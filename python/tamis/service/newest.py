@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from tamis.engine import Index
 from tamis.errors import IndexError, StoreError
-from tamis.numbered import Subscriptions
+from tamis.generations.numbered import Subscriptions
+from tamis.generations.store import Store
 from tamis.settings import Settings
-from tamis.store import Store
 
 
 @dataclass(frozen=True, slots=True)

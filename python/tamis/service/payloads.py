@@ -2,8 +2,8 @@
 
 import codecs
 
-from tamis.connectors.bytestream import StreamError
-from tamis.connectors.transcode import HEAD_BYTES, encoding_of
+from tamis.sources.bytestream import StreamError
+from tamis.sources.transcode import HEAD_BYTES, encoding_of
 
 
 def text_of(payload: bytes, encoding: str | None) -> str | None:

@@ -24,13 +24,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.catalog.accepted import Accepted
-from tamis.connectors.bytestream import StreamError
-from tamis.connectors.directory import DirectorySource
-from tamis.connectors.ledger import sync_folder
-from tamis.connectors.transcode import HEAD_BYTES, encoding_of
 from tamis.errors import TamisError
 from tamis.service.errors import ServiceError
 from tamis.settings import Source
+from tamis.sources.bytestream import StreamError
+from tamis.sources.directory import DirectorySource
+from tamis.sources.ledger import sync_folder
+from tamis.sources.transcode import HEAD_BYTES, encoding_of
 
 log = logging.getLogger(__name__)
 

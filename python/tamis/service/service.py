@@ -11,15 +11,15 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Catalog
-from tamis.service.burial import Undertaker
-from tamis.service.lag import read_until
-from tamis.service.mailbox import Bell, Tail
+from tamis.service.background.lag import read_until
+from tamis.service.background.mailbox import Bell, Tail
+from tamis.service.background.supervisor import Supervisor
+from tamis.service.background.upkeep import Upkeep
 from tamis.service.measures import Measures
 from tamis.service.newest import Newest
 from tamis.service.publishing import Publishing
-from tamis.service.sender import Sender
-from tamis.service.supervisor import Supervisor
-from tamis.service.upkeep import Upkeep
+from tamis.service.webhooks.burial import Undertaker
+from tamis.service.webhooks.sender import Sender
 from tamis.settings import Settings
 
 log = logging.getLogger(__name__)

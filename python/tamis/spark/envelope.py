@@ -2,6 +2,6 @@
 
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from tamis.envelope import ENVELOPE
+from tamis.model.envelope import ENVELOPE
 
 ENVELOPE_TYPE = from_arrow_schema(ENVELOPE)

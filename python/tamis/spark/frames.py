@@ -21,8 +21,8 @@ from pyspark.sql.types import (
 
 from tamis.engine import Schema
 from tamis.errors import FrameError
-from tamis.model import Generation, Limits
-from tamis.spark.worker import Matching
+from tamis.model.matching import Generation, Limits
+from tamis.spark.worker.task import Matching
 
 Run: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What a worker does with the batches of a task."""

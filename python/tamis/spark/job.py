@@ -15,24 +15,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tamis.batches import Batches, all_batches
 from tamis.catalog import Catalog
-from tamis.connectors.directory import DirectorySource
-from tamis.dtd_file import read_schema
 from tamis.errors import CatalogError, StoreError, TamisError
-from tamis.files import Lock
-from tamis.generations import Publisher
-from tamis.model import Generation
+from tamis.generations.publisher import Publisher
+from tamis.generations.store import Store
+from tamis.model.matching import Generation
+from tamis.pipeline.batches import Batches, all_batches
 from tamis.settings import Settings, Source
-from tamis.spark.inbox import read_inbox
-from tamis.spark.kafka import read_kafka
+from tamis.sources.directory import DirectorySource
+from tamis.sources.dtd_file import read_schema
+from tamis.spark.connectors.inbox import read_inbox
+from tamis.spark.connectors.kafka import read_kafka
+from tamis.spark.connectors.sinks import burial, sinks, sweep
 from tamis.spark.pipeline import Pipeline
 from tamis.spark.plan import plan_of
 from tamis.spark.session import session
-from tamis.spark.sinks import burial, sinks, sweep
 from tamis.spark.trouble import UNKNOWN, clear
 from tamis.status import BatchReport, StatusBoard
-from tamis.store import Store
+from tamis.storage.files import Lock
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from tamis.batch import Batch
-from tamis.batches import Batches, Counts, Record
 from tamis.engine import Schema
-from tamis.model import Generation
+from tamis.model.batch import Batch
+from tamis.model.matching import Generation
+from tamis.pipeline.batches import Batches, Counts, Record
 from tamis.settings import Source
 from tamis.spark.deliveries import count, dead_letters, deliveries
 from tamis.spark.sifting import sift

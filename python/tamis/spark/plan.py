@@ -3,7 +3,7 @@
 from hashlib import blake2b
 from pathlib import Path
 
-from tamis.files import sync, told
+from tamis.storage.files import sync, told
 
 
 def plan_of(checkpoint: Path, number: int) -> str:

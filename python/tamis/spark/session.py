@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tamis.connectors.jars import connector_jars
-from tamis.connectors.kafka import KafkaSource
 from tamis.settings import Settings, TopicSink
+from tamis.sources.kafka import KafkaSource
+from tamis.sources.kafka_jars import connector_jars
 
 QUIET = Path(__file__).with_name("log4j2.properties")
 """What Spark logs: errors."""

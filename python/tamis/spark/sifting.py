@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
 
 from tamis.engine import Schema
-from tamis.model import Generation, Limits
+from tamis.model.matching import Generation, Limits
 from tamis.spark.envelope import ENVELOPE_TYPE
 from tamis.spark.frames import ERROR, MADE, OUTPUTS
-from tamis.spark.generations import opened
-from tamis.spark.sizes import list_ends, short_lists
 from tamis.spark.subscriptions import WANTED, looked_up
-from tamis.spark.worker import Matching
+from tamis.spark.worker.generations import opened
+from tamis.spark.worker.sizes import list_ends, short_lists
+from tamis.spark.worker.task import Matching
 
 KEPT = ("tenant", "source", "id", "offset", "received", "encoding", "xml", "code", "reason")
 """The columns of the envelope that deliveries and dead letters are made of."""

@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from tamis.errors import FrameError
-from tamis.model import Generation, Limits
+from tamis.model.matching import Generation, Limits
 from tamis.spark.frames import ERROR, prepared, quoted
-from tamis.spark.generations import opened_subscriptions
-from tamis.spark.sizes import list_ends, short_lists
-from tamis.spark.worker import Matching
+from tamis.spark.worker.generations import opened_subscriptions
+from tamis.spark.worker.sizes import list_ends, short_lists
+from tamis.spark.worker.task import Matching
 
 WANTED = StructType(
     [

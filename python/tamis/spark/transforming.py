@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, StructField
 
 from tamis.engine import Index, Schema
-from tamis.model import Generation, Limits
+from tamis.model.matching import Generation, Limits
 from tamis.spark.frames import ADDED, MADE, OUTPUTS, prepared, quoted, refuse_taken, to_keep
 
 _DEFAULT_LIMITS = Limits()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import TamisError
-from tamis.files import new_draft
 from tamis.status.value import BatchReport, Durations, Failure, SourceStatus, Status, Totals
+from tamis.storage.files import new_draft
 
 NAME = "status.json"
 

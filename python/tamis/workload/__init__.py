@@ -1,6 +1,6 @@
 """Generators of documents, queries and messages to try and to measure with, the same for a seed."""
 
-from tamis.dtd import Dtd
+from tamis.model.dtd import Dtd
 from tamis.workload.documents import DocumentOptions, generate_documents
 from tamis.workload.profile import Profile
 from tamis.workload.queries import Mix, QueryOptions, generate_queries

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from random import Random
 from xml.sax.saxutils import escape, quoteattr
 
-from tamis.dtd import Dtd, Element, Particle
-from tamis.progress import Report
+from tamis.model.dtd import Dtd, Element, Particle
+from tamis.model.progress import Report
 from tamis.workload.error import WorkloadError
 from tamis.workload.profile import Profile
 

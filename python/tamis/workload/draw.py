@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from tamis.progress import Report
+from tamis.model.progress import Report
 from tamis.workload.error import WorkloadError
 
 PATIENCE = 100_000

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from tamis.dtd import Dtd
+from tamis.model.dtd import Dtd
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 from xml.parsers import expat
 
-from tamis.dtd import Dtd
+from tamis.model.dtd import Dtd
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 """What XPath takes for a number, white space aside."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from tamis.dtd import Dtd
-from tamis.progress import Report
+from tamis.model.dtd import Dtd
+from tamis.model.progress import Report
 from tamis.workload.draw import draw
 from tamis.workload.literals import Literals, literals
 from tamis.workload.paths import Step, Walker

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from random import Random
 
-from tamis.progress import Report
+from tamis.model.progress import Report
 from tamis.workload.error import WorkloadError
 
 SYMBOLS = 5_000

@@ -1,0 +1,1 @@
+"""Measurements that `make bench` runs: workloads as data, and what measures them."""

@@ -1,0 +1,1 @@
+"""The experiments of seed 001 §6.7."""

@@ -1,0 +1,1 @@
+"""The job and the service in processes of their own, measured from outside."""

@@ -1,0 +1,233 @@
+"""A service as the command line uses it: with the verbs and values that it has for a catalog of its own."""
+
+import argparse
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import islice
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from tamis.errors import QueryError, TamisError
+from tamis.model.subscription import (
+    Imported,
+    Namespaces,
+    NewSubscription,
+    PrefixMap,
+    Refusal,
+    State,
+    Subscription,
+)
+from tamis.model.subscription_lines import Line
+
+if TYPE_CHECKING:
+    from tamis.client import Client
+
+URL, TOKEN = "TAMIS_URL", "TAMIS_TOKEN"
+"""The variables that name a service, and hold a token for it."""
+
+IMPORTED = 1_000
+"""Lines that are imported with one request: so many refusals are told of it."""
+
+
+class RemoteError(TamisError):
+    """A service that cannot be used like this."""
+
+
+def add_url(command: argparse._ActionsContainer) -> None:
+    """The flag that names a service."""
+    command.add_argument("--url", help=f"of a service, or {URL}; {TOKEN} is the token for it")
+
+
+def url_of(options: argparse.Namespace) -> str | None:
+    """The service that is meant; None if it is none."""
+    url: str | None = options.url or os.environ.get(URL)
+    return url
+
+
+def client_of(options: argparse.Namespace) -> "Client":
+    """A client of the service that is meant."""
+    # Only who speaks to a service needs it.
+    try:
+        from tamis.client import Client
+    except ModuleNotFoundError as error:
+        reason = f"a client needs {error.name}: install tamis with its extra, pip install 'tamis[client]'"
+        raise RemoteError("no-client", reason) from error
+
+    url, token = url_of(options), os.environ.get(TOKEN)
+    if url is None:
+        raise RemoteError("no-url", f"name a service: --url, or {URL}")
+    if token is None:
+        # Not as a flag: everybody on the machine could read it.
+        raise RemoteError("no-token", f"{TOKEN} has to hold a token; `tamis tokens create` makes one")
+    return Client(url, token)
+
+
+class OfService:
+    """What a service has, by a client that is closed with it. The token says which tenant's."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+
+class RemoteCatalog(OfService):
+    """The subscriptions of a service."""
+
+    def add(self, asked: NewSubscription) -> Subscription:
+        with _positioned():
+            made = self._client.subscribe(
+                asked.query,
+                id=asked.id,
+                subscriber=asked.subscriber,
+                namespaces=asked.namespaces or None,
+                delivery_target=asked.delivery_target,
+            )
+        return _subscription(made)
+
+    def change(
+        self,
+        id: str,
+        *,
+        tenant: str = "",
+        subscriber: str | None = None,
+        query: str | None = None,
+        namespaces: Namespaces | None = None,
+        delivery_target: str | None = None,
+    ) -> Subscription:
+        changed = {
+            "subscriber": subscriber,
+            "query": query,
+            "namespaces": namespaces,
+            "delivery_target": delivery_target,
+        }
+        with _positioned():
+            return _subscription(self._client.change(id, **changed))
+
+    def get(self, id: str, *, tenant: str = "") -> Subscription:
+        return _subscription(self._client.subscription(id))
+
+    def pause(self, id: str, *, tenant: str = "") -> Subscription:
+        return _subscription(self._client.pause(id))
+
+    def resume(self, id: str, *, tenant: str = "") -> Subscription:
+        return _subscription(self._client.resume(id))
+
+    def remove(self, id: str, *, tenant: str = "") -> bool:
+        """Whether it was there."""
+        from tamis.client import ClientError
+
+        try:
+            self._client.subscription(id)
+        except ClientError as error:
+            if error.status == 404:
+                return False
+            raise
+        self._client.unsubscribe(id)
+        return True
+
+    def list(
+        self,
+        *,
+        tenant: str | None = None,
+        subscriber: str | None = None,
+        state: State | None = None,
+        text: str | None = None,
+        limit: int = 100,
+    ) -> Sequence[Subscription]:
+        found = self._client.subscriptions(subscriber=subscriber, state=state, text=text)
+        return [_subscription(one) for one in islice(found, limit)]
+
+    def import_(self, given: Iterable[tuple[int, Line]], refused: Callable[[Refusal], None]) -> Imported:
+        """Some lines at a time; to be tried again after a break, each has an id."""
+        total = Imported()
+        remaining = iter(given)
+        while some := list(islice(remaining, IMPORTED)):
+            own = [line for _, line in some if isinstance(line, Refusal)]
+            sent = [(place, line) for place, line in some if not isinstance(line, Refusal)]
+            told = self._client.import_subscriptions([_line(line) for _, line in sent])
+            theirs = [
+                Refusal(sent[one["line"] - 1][0], one["code"], one["reason"], one["column"])
+                for one in told["refusals"]
+            ]
+            for refusal in sorted([*own, *theirs], key=lambda one: one.place):
+                refused(refusal)
+            total = Imported(
+                total.added + told["added"],
+                total.changed + told["changed"],
+                total.unchanged + told["unchanged"],
+                total.refused + told["refused"] + len(own),
+            )
+        return total
+
+    def export(self, *, tenant: str | None = None) -> Iterator[Subscription | PrefixMap]:
+        for line in self._client.export_subscriptions():
+            value = json.loads(line)
+            if "prefix_map" in value:
+                yield PrefixMap(value["prefix_map"], value["prefixes"], value["tenant"])
+            else:
+                # An import needs no more of it than an export has.
+                yield _subscription({"revision": 0, "created": NEVER, "changed": NEVER, **value})
+
+
+NEVER = datetime.min.isoformat()
+
+
+def _subscription(told: dict[str, Any]) -> Subscription:
+    """What a service tells of a subscription; the number is its own affair, and the tenant the token's."""
+    return Subscription(
+        id=told["id"],
+        revision=told["revision"],
+        number=0,
+        tenant=told.get("tenant", ""),
+        subscriber=told["subscriber"],
+        query=told["query"],
+        namespaces=told.get("namespaces", {}),
+        delivery_target=told["delivery_target"],
+        state=State(told["state"]),
+        created=datetime.fromisoformat(told["created"]),
+        changed=datetime.fromisoformat(told["changed"]),
+    )
+
+
+def _line(item: NewSubscription | PrefixMap) -> str:
+    value: dict[str, Any]
+    if isinstance(item, PrefixMap):
+        value = {"prefix_map": item.name, "tenant": item.tenant, "prefixes": dict(item.prefixes)}
+    else:
+        namespaces = item.namespaces if isinstance(item.namespaces, str) else dict(item.namespaces)
+        value = {
+            "id": item.id or uuid.uuid4().hex,
+            "tenant": item.tenant,
+            "subscriber": item.subscriber,
+            "query": item.query,
+            "namespaces": namespaces,
+            "delivery_target": item.delivery_target,
+        }
+        if item.state is not None:
+            value["state"] = item.state.value
+    return json.dumps(value, ensure_ascii=False)
+
+
+@contextmanager
+def _positioned() -> Iterator[None]:
+    """A query that the service refuses is refused as the kernel does it: with its position."""
+    from tamis.client import ClientError
+
+    try:
+        yield
+    except ClientError as error:
+        at = error.detail.get("position")
+        if at is None:
+            raise
+        raise QueryError(error.code, error.reason, at["offset"], at["line"], at["column"]) from error

@@ -1,0 +1,69 @@
+"""`tamis serve`: the service, until a signal."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tamis.cli import child
+from tamis.settings import ENVIRONMENT, SettingsError, load_settings
+from tamis.storage.files import Lock
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags: one for each setting that the environment can give."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings; tamis.toml if it is there")
+    for variable, name in ENVIRONMENT.items():
+        # Most often asked for, and most often typed: the service's own are without its name.
+        flag = f"--{name.removeprefix('serve.').replace('.', '-').replace('_', '-')}"
+        parser.add_argument(flag, dest=name, metavar="VALUE", help=f"or {variable}")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the service. The first signal lets requests and the running batch finish."""
+    # Only this command needs them; other commands do without.
+    try:
+        from tamis.catalog import Catalog
+        from tamis.service.app import application
+        from tamis.service.background.supervisor import Supervisor
+        from tamis.service.errors import ServiceError
+        from tamis.service.logs import log_as_json
+        from tamis.service.server import Server
+        from tamis.service.service import Service
+    except ModuleNotFoundError as error:
+        reason = f"the service needs {error.name}: install tamis with its extra, pip install 'tamis[serve]'"
+        raise SettingsError("no-service", reason) from error
+
+    flags = {name: getattr(options, name) for name in ENVIRONMENT.values()}
+    settings = load_settings(options.config, flags)
+    lock = Lock(settings.state / "serve.lock")
+    if not lock.try_acquire():
+        reason = f"another service runs with the state in {settings.state}; stop it first"
+        raise ServiceError("service-running", reason)
+    try:
+        with Catalog(settings.catalog) as catalog:
+            log_as_json()
+            if not catalog.tokens.list():
+                print(
+                    "tamis: there is no token yet, so nobody can use the service. Make the first one:\n"
+                    "  tamis tokens create --role admin",
+                    file=sys.stderr,
+                )
+            supervisor = Supervisor(_job(options)) if settings.serve.job else None
+            service = Service(settings, catalog, supervisor)
+            Server(application(service), settings.serve).run()
+    finally:
+        lock.release()
+    return 0
+
+
+def _job(options: argparse.Namespace) -> list[str]:
+    """The command that runs the job with the same settings; the environment is the same anyway."""
+    command = child.command("run")
+    if options.config is not None:
+        command += ["--config", str(options.config)]
+    for name in ENVIRONMENT.values():
+        value = getattr(options, name)
+        if value is not None and not name.startswith("serve."):
+            command += [f"--{name.replace('.', '-').replace('_', '-')}", value]
+    return command

@@ -1,0 +1,319 @@
+"""`tamis subscriptions add|change|list|show|pause|resume|remove|import|export|prefixes`."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from tamis.cli.namespaces import read_namespaces
+from tamis.cli.progress import bar
+from tamis.cli.remote import RemoteCatalog, RemoteError, add_url, client_of, url_of
+from tamis.errors import QueryError, marked
+from tamis.model import subscription_lines as lines
+from tamis.model.progress import Report
+from tamis.model.subscription import Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
+from tamis.settings import load_settings
+
+if TYPE_CHECKING:
+    from tamis.catalog import Catalog
+
+REPORT_LINES = 1_000
+"""The bar of an import moves after so many lines."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The commands below `subscriptions`."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = _command(commands, "add", add, "register a query; print its id")
+    command.add_argument("query")
+    command.add_argument("--subscriber", required=True, metavar="NAME")
+    command.add_argument("--id", help="made up unless given")
+    _add_content(command)
+
+    command = _command(commands, "change", change, "change what is given of a subscription")
+    command.add_argument("id")
+    command.add_argument("--query")
+    command.add_argument("--subscriber", metavar="NAME")
+    _add_content(command)
+
+    for name, run, text in (
+        ("show", show, "a subscription as JSON"),
+        ("pause", pause, "match no more messages against a subscription, for now"),
+        ("resume", resume, "match messages against a paused subscription again"),
+        ("remove", remove, "remove subscriptions"),
+    ):
+        command = _command(commands, name, run, text)
+        command.add_argument("ids", nargs="+", metavar="ID")
+
+    command = _command(commands, "list", list_, "a table of subscriptions", all_tenants=True)
+    command.add_argument("--subscriber", metavar="NAME")
+    command.add_argument("--state", type=State, choices=tuple(State))
+    command.add_argument("--text", help="that occurs in the query")
+    command.add_argument("--limit", type=int, default=100, metavar="N", help="rows at most; 100 unless given")
+
+    command = _command(commands, "import", import_, "add or change subscriptions from JSON lines")
+    command.add_argument("file", type=Path, metavar="FILE", help="`-` for standard input")
+    command.add_argument("--strict", action="store_true", help="exit with 2 if a line is refused")
+
+    command = _command(commands, "export", export, "subscriptions as JSON lines", all_tenants=True)
+    command.add_argument("--output", type=Path, metavar="FILE", help="standard output unless given")
+
+    prefixes = commands.add_parser("prefixes", help="prefix maps that subscriptions share by name")
+    kinds = prefixes.add_subparsers(required=True, metavar="COMMAND")
+    command = _command(
+        kinds, "put", put_prefixes, "add a prefix map, or change it and its users", served=False
+    )
+    command.add_argument("name")
+    command.add_argument("file", type=read_namespaces, metavar="FILE", help='TOML: `prefix = "uri"`')
+    _command(kinds, "list", list_prefixes, "prefix maps as JSON lines", all_tenants=True, served=False)
+    command = _command(kinds, "remove", remove_prefixes, "remove a prefix map that nobody uses", served=False)
+    command.add_argument("name")
+
+
+def _command(
+    commands: Any, name: str, run: Any, text: str, *, all_tenants: bool = False, served: bool = True
+) -> Any:
+    """`served`: whether it can be had from a service, too."""
+    command = commands.add_parser(name, help=text)
+    place = command.add_mutually_exclusive_group()
+    place.add_argument(
+        "--catalog",
+        metavar="URL",
+        help="sqlite:///FILE or postgresql://USER@HOST/NAME; TAMIS_CATALOG or tamis.toml unless given",
+    )
+    if served:
+        add_url(place)
+    if name != "import":
+        help = "all unless given" if all_tenants else "the one without a name unless given"
+        command.add_argument("--tenant", default=None if all_tenants else "", metavar="NAME", help=help)
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_content(command: argparse.ArgumentParser) -> None:
+    namespaces = command.add_mutually_exclusive_group()
+    namespaces.add_argument(
+        "--namespaces", type=read_namespaces, metavar="FILE", help='TOML, one line `prefix = "uri"` for each'
+    )
+    namespaces.add_argument("--prefixes", metavar="NAME", help="a prefix map that the tenant shares")
+    command.add_argument(
+        "--delivery-target", metavar="TARGET", help="where deliveries go; outbox unless given"
+    )
+
+
+def _subscriptions(options: argparse.Namespace) -> "Catalog | RemoteCatalog":
+    """Those of a service where one is meant, else those of a catalog: both have the same verbs."""
+    if options.catalog is None and url_of(options) is not None:
+        if getattr(options, "tenant", None):
+            raise RemoteError("other-tenant", "the token says which tenant's subscriptions they are")
+        return RemoteCatalog(client_of(options))
+    return _catalog(options)
+
+
+def _catalog(options: argparse.Namespace) -> "Catalog":
+    # SQLAlchemy takes its time to import: 0.2 s that other commands do without.
+    from tamis.catalog import Catalog
+
+    return Catalog(load_settings(None, {"catalog": options.catalog}).catalog)
+
+
+def _namespaces(options: argparse.Namespace) -> Namespaces | None:
+    given: Namespaces | None = options.prefixes or options.namespaces
+    return given
+
+
+def add(options: argparse.Namespace) -> int:
+    """`tamis subscriptions add QUERY`."""
+    asked = NewSubscription(options.subscriber, options.query, options.id, options.tenant)
+    asked = dataclasses.replace(
+        asked,
+        namespaces=_namespaces(options) or {},
+        delivery_target=options.delivery_target or asked.delivery_target,
+    )
+    with _subscriptions(options) as catalog, _query_told(options.query) as told:
+        print(catalog.add(asked).id)
+    return told.code
+
+
+def change(options: argparse.Namespace) -> int:
+    """`tamis subscriptions change ID`."""
+    with _subscriptions(options) as catalog, _query_told(options.query) as told:
+        changed = catalog.change(
+            options.id,
+            tenant=options.tenant,
+            subscriber=options.subscriber,
+            query=options.query,
+            namespaces=_namespaces(options),
+            delivery_target=options.delivery_target,
+        )
+        print(f"{changed.id} revision {changed.revision}")
+    return told.code
+
+
+class _Told:
+    """The exit code, once it is known."""
+
+    code = 0
+
+
+@contextmanager
+def _query_told(query: str | None) -> Iterator[_Told]:
+    """A refused query is shown with the spot marked."""
+    told = _Told()
+    try:
+        yield told
+    except QueryError as error:
+        told.code = 1
+        print(f"{error.line}:{error.column}: {error.code}: {error.reason}", file=sys.stderr)
+        if query is not None:
+            print(marked(query, error.line, error.column), file=sys.stderr)
+
+
+def show(options: argparse.Namespace) -> int:
+    """`tamis subscriptions show ID…`."""
+    with _subscriptions(options) as catalog:
+        for id in options.ids:
+            found = dataclasses.asdict(catalog.get(id, tenant=options.tenant))
+            # It has a meaning to the index only.
+            del found["number"]
+            print(json.dumps(found, indent=2, ensure_ascii=False, default=datetime.isoformat))
+    return 0
+
+
+def pause(options: argparse.Namespace) -> int:
+    """`tamis subscriptions pause ID…`."""
+    with _subscriptions(options) as catalog:
+        for id in options.ids:
+            catalog.pause(id, tenant=options.tenant)
+    return 0
+
+
+def resume(options: argparse.Namespace) -> int:
+    """`tamis subscriptions resume ID…`."""
+    with _subscriptions(options) as catalog:
+        for id in options.ids:
+            catalog.resume(id, tenant=options.tenant)
+    return 0
+
+
+def remove(options: argparse.Namespace) -> int:
+    """`tamis subscriptions remove ID…`."""
+    missing = 0
+    with _subscriptions(options) as catalog:
+        for id in options.ids:
+            if not catalog.remove(id, tenant=options.tenant):
+                missing += 1
+                print(f"tamis: there is no subscription {id}", file=sys.stderr)
+    return 1 if missing else 0
+
+
+def list_(options: argparse.Namespace) -> int:
+    """`tamis subscriptions list`."""
+    with _subscriptions(options) as catalog:
+        found = catalog.list(
+            tenant=options.tenant,
+            subscriber=options.subscriber,
+            state=options.state,
+            text=options.text,
+            limit=options.limit + 1,
+        )
+    shown = found[: options.limit]
+    Console().print(_table(shown))
+    if len(found) > len(shown):
+        print("There are more: narrow the list down, raise --limit, or export.", file=sys.stderr)
+    return 0
+
+
+def _table(found: Sequence[Subscription]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in ("tenant", "id", "revision", "subscriber", "query", "delivery target", "state"):
+        table.add_column(title, overflow="fold", min_width=max(map(len, title.split())))
+    for one in found:
+        # Square brackets are XPath's here, not markup.
+        cells = (one.tenant, one.id, str(one.revision), one.subscriber, one.query, one.delivery_target)
+        table.add_row(*(cell.replace("[", r"\[") for cell in cells), one.state.value)
+    return table
+
+
+def import_(options: argparse.Namespace) -> int:
+    """`tamis subscriptions import FILE`."""
+
+    def refused(refusal: Refusal) -> None:
+        print(f"{options.file}:{_told(refusal)}", file=sys.stderr)
+
+    # Open the file first: a wrong name must not make a catalog.
+    with _opened(options.file) as file, _subscriptions(options) as catalog, bar("importing") as report:
+        size = options.file.stat().st_size if options.file.is_file() else 0
+        done = catalog.import_(lines.read(_counted(file, size, report)), refused)
+    print(f"{done.added} added, {done.changed} changed, {done.unchanged} as before, {done.refused} refused")
+    return 2 if done.refused and options.strict else 0
+
+
+def _told(refusal: Refusal) -> str:
+    column = "" if refusal.column is None else f"column {refusal.column}: "
+    return f"{refusal.place}: {column}{refusal.code}: {refusal.reason}"
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    if path == Path("-"):
+        yield sys.stdin.buffer
+    else:
+        with path.open("rb") as file:
+            yield file
+
+
+def _counted(file: BinaryIO, size: int, report: Report) -> Iterator[bytes]:
+    """The lines of a file, while a bar tells how many bytes of it are read."""
+    done = 0
+    for at, line in enumerate(file):
+        done += len(line)
+        if at % REPORT_LINES == 0:
+            report(done, max(size, done))
+        yield line
+
+
+def export(options: argparse.Namespace) -> int:
+    """`tamis subscriptions export`."""
+    with _subscriptions(options) as catalog:
+        written = (lines.write(item) for item in catalog.export(tenant=options.tenant))
+        if options.output is None:
+            sys.stdout.writelines(f"{line}\n" for line in written)
+        else:
+            with options.output.open("w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in written)
+    return 0
+
+
+def put_prefixes(options: argparse.Namespace) -> int:
+    """`tamis subscriptions prefixes put NAME FILE`."""
+    with _catalog(options) as catalog:
+        catalog.put_prefixes(PrefixMap(options.name, options.file, options.tenant))
+    return 0
+
+
+def list_prefixes(options: argparse.Namespace) -> int:
+    """`tamis subscriptions prefixes list`."""
+    with _catalog(options) as catalog:
+        for one in catalog.prefixes(tenant=options.tenant):
+            print(lines.write(one))
+    return 0
+
+
+def remove_prefixes(options: argparse.Namespace) -> int:
+    """`tamis subscriptions prefixes remove NAME`."""
+    with _catalog(options) as catalog:
+        if catalog.remove_prefixes(options.name, tenant=options.tenant):
+            return 0
+    print(f"tamis: there is no prefix map {options.name}", file=sys.stderr)
+    return 1

@@ -1,0 +1,105 @@
+"""`tamis tokens create|list|revoke`."""
+
+import argparse
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tamis.model.printable import printable
+from tamis.model.token import NewToken, Role, Token
+from tamis.settings import load_settings
+
+if TYPE_CHECKING:
+    from tamis.catalog import Catalog
+
+TITLES = ("id", "name", "role", "tenant", "subscriber", "rate", "body", "created", "revoked")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The commands below `tokens`."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = _command(
+        commands, "create", create, "a new token; its secret is printed once, and kept nowhere"
+    )
+    command.add_argument("--role", required=True, choices=[role.value for role in Role])
+    command.add_argument("--name", metavar="TEXT", help="whose it is or what for; the role unless given")
+    command.add_argument("--tenant", default="", metavar="NAME", help="that it acts in")
+    command.add_argument("--subscriber", metavar="NAME", help="whose deliveries it gets, for that role")
+    command.add_argument("--rate", type=int, metavar="N", help="requests a second")
+    command.add_argument("--body", type=int, metavar="BYTES", help="of one request")
+
+    _command(commands, "list", list_, "a table of tokens, without their secrets")
+
+    command = _command(commands, "revoke", revoke, "let a token be good for nothing, at once")
+    command.add_argument("id", metavar="ID")
+
+
+def _command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Any:
+    command = commands.add_parser(name, help=text)
+    command.add_argument("--config", type=Path, metavar="FILE", help="settings; tamis.toml if it is there")
+    command.add_argument("--catalog", metavar="URL", help="where it is, if not where the settings say")
+    command.set_defaults(run=run)
+    return command
+
+
+def _catalog(options: argparse.Namespace) -> "Catalog":
+    # Slow to import; other commands do without.
+    from tamis.catalog import Catalog
+
+    return Catalog(load_settings(options.config, {"catalog": options.catalog}).catalog)
+
+
+def create(options: argparse.Namespace) -> int:
+    """`tamis tokens create`: the secret, alone on its line."""
+    asked = NewToken(
+        name=options.name or options.role,
+        role=Role(options.role),
+        tenant=options.tenant,
+        subscriber=options.subscriber,
+        rate=options.rate,
+        body=options.body,
+    )
+    with _catalog(options) as catalog:
+        _, secret = catalog.tokens.create(asked)
+    print(secret)
+    return 0
+
+
+def list_(options: argparse.Namespace) -> int:
+    """`tamis tokens list`."""
+    with _catalog(options) as catalog:
+        found = catalog.tokens.list()
+    rows = [_cells(token) for token in found]
+    # A column that has nothing to tell takes no room.
+    shown = [at for at, _ in enumerate(TITLES) if not rows or any(row[at] for row in rows)]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for at in shown:
+        table.add_column(TITLES[at], overflow="fold", no_wrap=at == 0, min_width=len(TITLES[at]))
+    for row in rows:
+        table.add_row(*(Text(printable(row[at])) for at in shown))
+    Console().print(table)
+    return 0
+
+
+def _cells(token: Token) -> list[str]:
+    limits = ["" if limit is None else str(limit) for limit in (token.rate, token.body)]
+    times = [_time(token.created), "" if token.revoked is None else _time(token.revoked)]
+    return [token.id, token.name, token.role.value, token.tenant, token.subscriber or "", *limits, *times]
+
+
+def _time(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M}"
+
+
+def revoke(options: argparse.Namespace) -> int:
+    """`tamis tokens revoke ID`."""
+    with _catalog(options) as catalog:
+        catalog.tokens.revoke(options.id)
+    return 0

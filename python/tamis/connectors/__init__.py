@@ -1,1 +1,0 @@
-"""The outside systems that messages come from and deliveries go to."""

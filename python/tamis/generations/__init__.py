@@ -1,0 +1,1 @@
+"""From the catalog to generations, and from there to every worker."""

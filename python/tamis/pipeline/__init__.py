@@ -1,0 +1,1 @@
+"""What is written down of batches; no Spark here."""

@@ -1,0 +1,165 @@
+"""The gate: who asks, how often, and how much. Nothing passes it without a token but what is `OPEN`."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tamis.catalog.tokens import Tokens
+from tamis.errors import TamisError
+from tamis.model.token import Role, Token
+from tamis.service import page
+from tamis.service.errors import ServiceError, raised, response
+from tamis.settings import ServeSettings
+
+OPEN = page.PATHS | {"/health", "/ready", "/openapi.json", "/docs"}
+"""What tells nothing about anybody: whether it runs, what the API is like, and the files of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: a token that is good."""
+
+    token: Token
+
+    @property
+    def tenant(self) -> str:
+        return self.token.tenant
+
+    @property
+    def subscriber(self) -> str | None:
+        """Whose subscriptions and deliveries it is limited to; None: to nobody's in its tenant."""
+        return self.token.subscriber
+
+    @property
+    def operates(self) -> bool:
+        """Whether it looks after the whole broker: an admin of the tenant that has no name."""
+        return self.token.role is Role.ADMIN and not self.token.tenant
+
+
+class Gate:
+    """Lets requests in, or says why not; as ASGI, so that nothing is read of a request before."""
+
+    def __init__(self, app: ASGIApp, tokens: Tokens, settings: ServeSettings) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._settings = settings
+        self._rates: dict[str, _Bucket] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in OPEN:
+            try:
+                token = await self._token(_secret(Headers(scope=scope)))
+                scope.setdefault("state", {})["caller"] = Caller(token)
+                self._slow_down(token)
+                receive = self._measured(scope, receive, token.body or self._settings.body)
+            except TamisError as error:
+                await response(error)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    async def _token(self, secret: str) -> Token:
+        if not secret:
+            reason = "send a token: `Authorization: Bearer TOKEN`; `tamis tokens create` makes one"
+            raise ServiceError("no-token", reason)
+        token = await run_in_threadpool(self._tokens.find, secret)
+        if token is None:
+            raise ServiceError("bad-token", "this is no token, or it was revoked")
+        return token
+
+    def _slow_down(self, token: Token) -> None:
+        rate = token.rate or self._settings.rate
+        wait = self._rates.setdefault(token.id, _Bucket(rate, time.monotonic())).take(rate)
+        if wait:
+            reason = f"{rate} requests a second are allowed with this token"
+            raise ServiceError("rate-limit", reason, limit=rate, retry_after=max(1, round(wait)))
+
+    def _measured(self, scope: Scope, receive: Receive, limit: int) -> Receive:
+        """A body that ends with an error where it is too long, or takes too long."""
+        told = Headers(scope=scope).get("content-length", "")
+        if told.isdecimal() and int(told) > limit:
+            raise _too_long(int(told), limit)
+        seconds = self._settings.timeout
+        end = time.monotonic() + seconds
+        size, complete = 0, False
+
+        async def measured() -> Message:
+            nonlocal size, complete
+            if complete:
+                # What comes now is that the client went away, however late.
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), end - time.monotonic())
+            except TimeoutError:
+                reason = f"the request took more than {seconds:.0f} s to arrive"
+                raise raised(ServiceError("slow-request", reason)) from None
+            size += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if size > limit:
+                raise raised(_too_long(size, limit))
+            return message
+
+        return measured
+
+
+def secret_of(request: Request) -> str:
+    """The secret that a request came with: to ask again, later, whether it is still good."""
+    return _secret(request.headers)
+
+
+def _secret(headers: Headers) -> str:
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
+def _too_long(size: int, limit: int) -> ServiceError:
+    reason = f"the request has {size} bytes or more, {limit} are allowed"
+    return ServiceError("body-limit", reason, value=size, limit=limit)
+
+
+class _Bucket:
+    """How many requests a token may still make: filled with time, and never beyond a second's worth."""
+
+    def __init__(self, rate: int, now: float) -> None:
+        self._left = float(rate)
+        self._at = now
+
+    def take(self, rate: int) -> float:
+        """Take one; 0, or the seconds to wait until there is one."""
+        now = time.monotonic()
+        self._left = min(float(rate), self._left + (now - self._at) * rate)
+        self._at = now
+        if self._left < 1:
+            return (1 - self._left) / rate
+        self._left -= 1
+        return 0.0
+
+
+_bearer = HTTPBearer(auto_error=False, description="`tamis tokens create` makes a token.")
+
+
+def allowed(*roles: Role) -> Callable[[Request], Caller]:
+    """What an operation asks for that only some roles may do: its caller."""
+
+    def caller(request: Request, _: Annotated[object, Depends(_bearer)] = None) -> Caller:
+        asking: Caller = request.state.caller
+        if asking.token.role not in roles:
+            wanted = " or ".join(roles)
+            raise ServiceError("forbidden", f"this needs a token with the role {wanted}")
+        return asking
+
+    return caller
+
+
+Admin = Annotated[Caller, Depends(allowed(Role.ADMIN))]
+Publisher = Annotated[Caller, Depends(allowed(Role.ADMIN, Role.PUBLISHER))]
+Subscriber = Annotated[Caller, Depends(allowed(Role.ADMIN, Role.SUBSCRIBER))]
+Anyone = Annotated[Caller, Depends(allowed(*Role))]
+"""Callers by what they may do; an admin may do everything in its tenant."""

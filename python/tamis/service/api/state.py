@@ -1,0 +1,172 @@
+"""`/v1/status`, `/v1/sources`, `/v1/sinks` and `/metrics`: how it goes.
+
+An admin of the tenant without a name looks after the whole broker and sees all of it; others see what is
+theirs.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel
+
+from tamis.service.api.security import Admin, Anyone, Caller, Publisher
+from tamis.service.errors import ServiceError
+from tamis.service.service import Running, Service
+from tamis.settings import ConsoleSink, DirectorySink, Sink, Source
+from tamis.sources.directory import DirectorySource
+from tamis.status import Failure, SourceStatus, StatusError, read_status
+
+router = APIRouter()
+
+
+class ShownJob(BaseModel):
+    """The job, as it was when it last said so."""
+
+    version: str
+    """Of tamis."""
+    state: str
+    started: datetime
+    now: datetime
+    generation: int | None
+    subscriptions: int | None
+    """Of all tenants; only for who looks after the broker."""
+    failure: Failure | None
+    sources: list[SourceStatus]
+
+
+class ShownProcess(BaseModel):
+    """The process of the job, where the service runs it."""
+
+    pid: int | None
+    starts: int
+    last_exit: int | None
+
+
+class ShownStatus(BaseModel):
+    """How it goes."""
+
+    job: ShownJob | None
+    """None before a job has run."""
+    process: ShownProcess | None
+    """Only for who looks after the broker."""
+    waiting_messages: dict[str, int]
+    """Messages that were accepted and not yet read, by source."""
+    waiting_deliveries: int
+    """Deliveries that were not acknowledged: the subscriber's, or the tenant's."""
+
+
+class ShownSource(BaseModel):
+    """Where messages come from."""
+
+    name: str
+    kind: str
+    tenant: str
+    state: str | None
+    """None before a job has run."""
+    waiting: int | None
+    """Messages that were not yet read; None where only the job knows."""
+
+
+class ShownSink(BaseModel):
+    """Where deliveries go."""
+
+    kind: str
+    targets: list[str] | None
+    """Only deliveries with these delivery targets; None: all."""
+    place: str | None
+    """Only for who looks after the broker."""
+
+
+@router.get("/v1/status", tags=["state"])
+def status(service: Running, caller: Anyone) -> ShownStatus:
+    """The job and what waits."""
+    mine = list(_visible(service.settings.sources, caller))
+    process = service.supervisor.state if service.supervisor is not None and caller.operates else None
+    return ShownStatus(
+        job=_job(service, caller, {source.name for source in mine}),
+        process=None if process is None else ShownProcess(**asdict(process)),
+        waiting_messages={
+            source.name: service.publishing.waiting(source)
+            for source in service.publishing.sources
+            if source in mine
+        },
+        waiting_deliveries=service.catalog.mailbox.count(caller.tenant, caller.subscriber),
+    )
+
+
+@router.get("/v1/sources", tags=["state"])
+def sources(service: Running, caller: Publisher) -> list[ShownSource]:
+    """The sources of the tenant."""
+    mine = list(_visible(service.settings.sources, caller))
+    job = _job(service, caller, {source.name for source in mine})
+    waiting = {one.name: service.publishing.waiting(one) for one in service.publishing.sources}
+    states = {} if job is None else {source.name: source.state for source in job.sources}
+    return [
+        ShownSource(
+            name=source.name,
+            kind="directory" if isinstance(source, DirectorySource) else "kafka",
+            tenant=source.tenant,
+            state=states.get(source.name),
+            waiting=waiting.get(source.name),
+        )
+        for source in mine
+    ]
+
+
+@router.get("/v1/sinks", tags=["state"])
+def sinks(service: Running, caller: Admin) -> list[ShownSink]:
+    """The sinks, which all tenants share."""
+    return [
+        ShownSink(
+            kind=_kind(sink),
+            targets=None if sink.targets is None else list(sink.targets),
+            place=_place(sink) if caller.operates else None,
+        )
+        for sink in service.settings.sinks
+    ]
+
+
+@router.get(
+    "/metrics",
+    tags=["state"],
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def metrics(service: Running, caller: Admin) -> Response:
+    """Figures for Prometheus; only for who looks after the broker."""
+    if not caller.operates:
+        raise ServiceError("forbidden", "this is for an admin of the tenant without a name")
+    return Response(service.measures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _job(service: Service, caller: Caller, names: set[str]) -> ShownJob | None:
+    try:
+        found = read_status(service.settings.state)
+    except StatusError:
+        return None
+    return ShownJob(
+        version=found.version,
+        state=found.state,
+        started=found.started,
+        now=found.now,
+        generation=found.generation,
+        subscriptions=found.subscriptions if caller.operates else None,
+        failure=found.failure if caller.operates else None,
+        sources=[source for source in found.sources if source.name in names],
+    )
+
+
+def _visible(sources: Iterable[Source], caller: Caller) -> Iterable[Source]:
+    return (source for source in sources if caller.operates or source.tenant == caller.tenant)
+
+
+def _kind(sink: Sink) -> str:
+    return {DirectorySink: "directory", ConsoleSink: "console"}.get(type(sink), "kafka")
+
+
+def _place(sink: Sink) -> str | None:
+    if isinstance(sink, DirectorySink):
+        return sink.path
+    return None if isinstance(sink, ConsoleSink) else f"{sink.kafka.servers}: {sink.kafka.topic}"

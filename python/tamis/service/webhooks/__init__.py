@@ -1,0 +1,1 @@
+"""Deliveries to webhooks: sent, tried again, or moved to the dead letters."""

@@ -1,0 +1,1 @@
+"""The outside systems that deliveries and dead letters go to."""

@@ -1,0 +1,21 @@
+"""DTDs in files."""
+
+from pathlib import Path
+
+from tamis.engine import Schema, read_dtd
+from tamis.model.dtd import Dtd
+
+
+def read_dtd_file(path: Path) -> Dtd:
+    """A DTD file; its external parameter entities are files named relative to it."""
+
+    def resolve(system: str) -> bytes | None:
+        file = path.parent / system
+        return file.read_bytes() if file.is_file() else None
+
+    return read_dtd(path.read_bytes(), resolve)
+
+
+def read_schema(path: str | Path | None) -> Schema | None:
+    """The schema of a DTD file, if there is one."""
+    return None if path is None else Schema(read_dtd_file(Path(path)))

@@ -1,0 +1,98 @@
+"""Parquet: one message a row, in a column `xml`, with its id in a column `id` if there is one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.sources.cut import Cut
+
+_ROWS = 256
+"""Rows that are unpacked at a time: messages can be large."""
+
+
+class ParquetRows:
+    """The messages of a Parquet file. `position` is where a new reader would go on."""
+
+    def __init__(self, path: Path, position: dict[str, Any] | None = None) -> None:
+        self._path = path
+        self._number: int = position["number"] if position else 0
+
+    @property
+    def position(self) -> dict[str, Any]:
+        return {"number": self._number}
+
+    def sizes(self) -> Iterator[int]:
+        """About how large each message is: what its row group has, shared evenly."""
+        try:
+            with pq.ParquetFile(self._path) as file:
+                groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+                shares = [(group.num_rows, group.total_byte_size) for group in groups]
+        except (OSError, pa.ArrowException):
+            shares = []
+        if not sum(rows for rows, _ in shares):
+            # One cut that says what is wrong.
+            shares = [(1, 0)]
+        before = 0
+        for rows, size in shares:
+            for _ in range(max(0, min(rows, before + rows - self._number))):
+                self._number += 1
+                yield size // rows
+            before += rows
+
+    def cuts(self) -> Iterator[Cut]:
+        try:
+            with pq.ParquetFile(self._path) as file:
+                columns = file.schema_arrow
+                if "xml" not in columns.names or not _is_text(columns.field("xml").type):
+                    yield self._error("no-xml", "the table has no column xml of strings or bytes")
+                elif file.metadata.num_rows == 0:
+                    yield self._error("no-record", "the table has no rows")
+                else:
+                    yield from self._rows(file)
+        except (OSError, pa.ArrowException) as error:
+            yield self._error("bad-parquet", f"{self._path.name} cannot be read as Parquet: {error}")
+
+    def _rows(self, file: pq.ParquetFile) -> Iterator[Cut]:
+        metadata = file.metadata
+        names = ["id", "xml"] if "id" in file.schema_arrow.names else ["xml"]
+        encoding = None if pa.types.is_binary(_plain(file.schema_arrow.field("xml").type)) else "UTF-8"
+        before = 0
+        for group in range(metadata.num_row_groups):
+            rows = metadata.row_group(group).num_rows
+            at = before
+            if before + rows > self._number:
+                for batch in file.iter_batches(_ROWS, row_groups=[group], columns=names):
+                    fresh = max(0, self._number - at)
+                    at += batch.num_rows
+                    yield from self._messages(batch.slice(fresh), encoding)
+            before += rows
+
+    def _messages(self, batch: pa.RecordBatch, encoding: str | None) -> Iterator[Cut]:
+        ids = batch.column("id").to_pylist() if "id" in batch.schema.names else [None] * batch.num_rows
+        for given, xml in zip(ids, batch.column("xml"), strict=True):
+            value = xml.as_py()
+            if value is None:
+                yield self._error("no-xml", "xml is null in this row")
+                continue
+            self._number += 1
+            data = value if isinstance(value, bytes) else value.encode()
+            name = None if given is None else str(given)
+            yield Cut(self._number, self._number - 1, data, id=name, encoding=encoding)
+
+    def _error(self, code: str, reason: str) -> Cut:
+        self._number += 1
+        return Cut(self._number, self._number - 1, b"", code, reason)
+
+
+def _plain(kind: "pa.DataType") -> "pa.DataType":
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    return kind
+
+
+def _is_text(kind: "pa.DataType") -> bool:
+    is_string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return is_string or pa.types.is_binary(_plain(kind))

@@ -1,0 +1,112 @@
+"""An inbox directory as a streaming DataFrame of envelopes."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from tamis.sources.directory import DirectorySource, Inbox, Offset, Piece
+from tamis.sources.sealing import envelopes
+from tamis.spark.envelope import ENVELOPE_TYPE
+
+FORMAT = "tamis-inbox"
+
+
+def read_inbox(spark: SparkSession, source: DirectorySource, *, tasks: int | None = None) -> DataFrame:
+    """The messages of an inbox as they come; `tasks` is how many tasks share a batch (all cores)."""
+    spark.dataSource.register(InboxDataSource)
+    count = spark.sparkContext.defaultParallelism if tasks is None else tasks
+    reader = spark.readStream.format(FORMAT).option("source", json.dumps(source.to_json()))
+    return reader.option("tasks", str(count)).load()
+
+
+class InboxDataSource(DataSource):
+    """What Spark knows an inbox by: options `source`, a `DirectorySource` as JSON, and `tasks`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        return ENVELOPE_TYPE
+
+    def streamReader(self, schema: StructType) -> "InboxReader":  # noqa: N802 - Spark's name
+        source = DirectorySource.from_json(json.loads(self.options["source"]))
+        return InboxReader(source, int(self.options["tasks"]))
+
+
+class _Task(InputPartition):
+    def __init__(self, pieces: list[Piece]) -> None:
+        super().__init__(pieces)
+        self.pieces = pieces
+
+
+class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets and tasks on the driver, messages on the workers."""
+
+    def __init__(self, source: DirectorySource, tasks: int) -> None:
+        self._source = source
+        self._tasks = tasks
+        self._opened: Inbox | None = None
+        self._only_now = False
+        self._last: Offset | None = None
+        """Where the query ends, if it only takes what is there now."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers get what they read by, and not the driver's view."""
+        return {**vars(self), "_opened": None}
+
+    @property
+    def _inbox(self) -> Inbox:
+        """Opened when the driver first needs it: Spark makes readers on workers as well."""
+        if self._opened is None:
+            self._opened = Inbox(self._source, self._tasks)
+        return self._opened
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return self._inbox.first().to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxBytes(self._source.max_bytes)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        # Spark has not yet told where the query starts, and without that nothing may be numbered.
+        self._only_now = True
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        here = Offset.from_json(start)
+        end = self._last or self._inbox.look(here)
+        if self._only_now:
+            self._last = end
+        if isinstance(limit, ReadAllAvailable):
+            return self._inbox.advance_fully(here, end).to_json()
+        return self._inbox.advance(here, end).to_json()
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+        # Spark asks right after `latestOffset`, which has looked.
+        return self._inbox.seen().to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        tasks = self._inbox.pieces(Offset.from_json(start), Offset.from_json(end))
+        return [_Task(pieces) for pieces in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Task)
+        return envelopes(self._source, partition.pieces)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._inbox.commit(Offset.from_json(end))
+
+    def stop(self) -> None:
+        if self._opened is not None:
+            self._opened.close()

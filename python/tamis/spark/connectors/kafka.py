@@ -1,0 +1,91 @@
+"""Kafka's rows → envelopes, and deliveries → Kafka's rows."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
+
+from tamis.model.envelope import VERSION
+from tamis.sources.kafka import DELIVERY_HEADERS, ID_HEADER, SILENCE_MS, KafkaSink, KafkaSource
+from tamis.spark.envelope import ENVELOPE_TYPE
+
+_READER = {"default.api.timeout.ms": str(SILENCE_MS), "request.timeout.ms": str(SILENCE_MS * 3 // 4)}
+_WRITER = {"max.block.ms": str(SILENCE_MS), "delivery.timeout.ms": str(SILENCE_MS)} | {
+    "request.timeout.ms": str(SILENCE_MS * 3 // 4)
+}
+"""What clients are told unless the settings say otherwise."""
+
+
+def read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
+    """The messages of topics as they come. What Kafka dropped before it was read stops the query."""
+    client = _READER | dict(source.client)
+    reader = spark.readStream.format("kafka").options(**_client(source.servers, client))
+    # The job itself tries again, and says so; Spark would go on for minutes without a word.
+    reader = reader.option("kafkaConsumer.pollTimeoutMs", client["default.api.timeout.ms"])
+    reader = reader.option("fetchOffset.numRetries", 1)
+    reader = reader.option("subscribe", ",".join(source.topics)).option("startingOffsets", source.starting)
+    reader = reader.option("maxOffsetsPerTrigger", source.max_offsets).option("includeHeaders", True)
+    return from_kafka(reader.option("failOnDataLoss", True).load(), source)
+
+
+def from_kafka(rows: DataFrame, source: KafkaSource) -> DataFrame:
+    """Rows of Kafka's, with their headers, in envelopes."""
+    place = F.concat_ws("-", "topic", "partition", "offset")
+    given = F.filter("headers", lambda header: header["key"] == ID_HEADER)
+    # Of several headers with one name the last counts, as in Kafka's own clients.
+    text = F.make_valid_utf8(F.try_element_at(given, F.lit(-1))["value"].cast("string"))
+    empty = F.col("value").isNull()
+    columns: dict[str, Column] = {
+        "version": F.lit(VERSION),
+        "tenant": F.lit(source.tenant),
+        "source": F.lit(source.name),
+        "id": F.coalesce(F.nullif(text, F.lit("")), place),
+        "offset": place,
+        "broker": F.lit(None),
+        "hops": F.lit(0),
+        "encoding": F.lit(None),
+        "schema": F.lit(source.schema),
+        "received": F.col("timestamp"),
+        "xml": F.col("value"),
+        "code": F.when(empty, "no-xml"),
+        "reason": F.when(empty, "the message has no value"),
+    }
+    types = {column.name: column.dataType for column in ENVELOPE_TYPE}
+    return rows.select(*(column.cast(types[name]).alias(name) for name, column in columns.items()))
+
+
+def to_kafka(deliveries: DataFrame, sink: KafkaSink) -> DataFrame:
+    """Deliveries as rows that Spark writes to Kafka.
+
+    Columns that are asked for: `tenant`, `subscriber`, `payload`, and those of `DELIVERY_HEADERS`.
+    """
+    headers = [
+        F.struct(F.lit(name).alias("key"), F.col(column).cast("string").cast("binary").alias("value"))
+        for name, column in DELIVERY_HEADERS.items()
+    ]
+    return deliveries.select(
+        _topic(sink).alias("topic"),
+        F.col("subscriber").cast("binary").alias("key"),
+        F.col("payload").cast("binary").alias("value"),
+        F.array(*headers).alias("headers"),
+    )
+
+
+def sink_options(sink: KafkaSink) -> dict[str, str]:
+    """What a writer of the format `kafka` is told, beside the rows."""
+    return _client(sink.servers, _WRITER | dict(sink.client)) | {"includeHeaders": "true"}
+
+
+def _topic(sink: KafkaSink) -> Column:
+    plain = sink.plain_names()
+    parts: list[Column] = []
+    for literal, name in sink.parts():
+        parts.append(F.lit(literal))
+        if name is not None:
+            hashed = F.concat(F.lit("sha"), F.sha2(F.col(name).cast("binary"), 256))
+            parts.append(F.when(F.col(name).rlike(plain), F.col(name)).otherwise(hashed))
+    return F.concat(*parts)
+
+
+def _client(servers: str, settings: Mapping[str, str]) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": servers} | {f"kafka.{name}": value for name, value in settings.items()}

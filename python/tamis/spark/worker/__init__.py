@@ -1,0 +1,1 @@
+"""What runs in Python workers: Arrow batches in, Arrow batches out."""

@@ -1,0 +1,1 @@
+"""The Python tests, in rooms; `helpers` has what they share."""

@@ -1,0 +1,177 @@
+"""What the catalog keeps of deliveries to webhooks, in each database: claims, tries, deaths, burials."""
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tamis.catalog import Catalog
+from tamis.catalog.outgoing import Outbound, Try
+from tamis.errors import CatalogError
+from tamis.model.signatures import new_secret
+from tamis.model.webhook import NewWebhook, WebhookState
+from tests.helpers.delivery_rows import TIME, delivery
+
+HOOK = ("", "hook")
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def catalog(catalog_url: str) -> Iterator[Catalog]:
+    with Catalog(catalog_url) as catalog:
+        catalog.webhooks.create(NewWebhook("hook", "https://example.org/", new_secret()))
+        yield catalog
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def row(number: int, webhook: str = "hook", **more: Any) -> dict[str, Any]:
+    return delivery(number) | {"delivery_target": f"webhook:{webhook}"} | more
+
+
+def claim(catalog: Catalog, at: datetime | None = None, limit: int = 100) -> list[Outbound]:
+    at = at or now()
+    return sorted(catalog.outgoing.claim(HOOK, at, at + HOUR, limit), key=lambda one: one.id)
+
+
+def letters(catalog: Catalog) -> dict[str, tuple[str, bytes]]:
+    """All burials carried out: codes and payloads by delivery."""
+    found = {}
+    while burials := catalog.burials.begin():
+        for burial in burials:
+            for letter in catalog.burials.letters(burial):
+                found[letter["delivery"]] = (letter["code"], letter["raw"])
+            catalog.burials.end(burial)
+    return found
+
+
+def test_each_delivery_goes_where_its_target_says_once(catalog: Catalog) -> None:
+    rows = [row(1, payload=b"<x/>"), row(2), delivery(3)]
+    assert catalog.mailbox.take("a-0.json", rows) == 3
+    assert catalog.mailbox.take("a-0.json", rows) == 0
+    assert catalog.mailbox.take("b-0.json", [*rows, row(4), delivery(5)]) == 2
+    assert [one.id for one in catalog.mailbox.waiting("", "bob")] == ["d3", "d5"]
+    assert (catalog.outgoing.count(), catalog.outgoing.counts("")) == (3, {"hook": 3})
+    assert (catalog.outgoing.count("t"), catalog.outgoing.count("", "other")) == (0, 0)
+    first = claim(catalog)[0]
+    assert (first.id, first.payload, first.tries, first.received) == ("d1", b"<x/>", 0, TIME)
+
+
+def test_what_is_claimed_is_nobody_elses_for_a_while(catalog: Catalog, catalog_url: str) -> None:
+    catalog.mailbox.take("a-0.json", [row(n) for n in range(40)])
+    seen: list[list[str]] = []
+
+    def take() -> None:
+        with Catalog(catalog_url) as own:
+            while some := claim(own, limit=3):
+                seen.append([one.id for one in some])
+
+    threads = [threading.Thread(target=take) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    taken = [id for some in seen for id in some]
+    assert sorted(taken) == sorted(f"d{n}" for n in range(40))
+    assert claim(catalog) == []
+    catalog.outgoing.release(["d7"])
+    assert [one.id for one in claim(catalog)] == ["d7"]
+    # Who claimed them is gone.
+    assert len(claim(catalog, now() + 2 * HOUR)) == 40
+
+
+def test_tries_are_noted_once(catalog: Catalog) -> None:
+    catalog.mailbox.take("a-0.json", [row(n) for n in range(3)])
+    good, bad, last = claim(catalog)
+    tries = [
+        Try(good, now()),
+        Try(bad, now(), "answered with 500", next=now()),
+        Try(last, now(), "answered with 503", held_until=now() + HOUR),
+    ]
+    for _ in range(2):
+        catalog.outgoing.record(tries)
+    assert [(one.id, one.tries) for one in claim(catalog)] == [("d1", 1)]
+    webhook = catalog.webhooks.get(*HOOK)
+    assert webhook.succeeded is not None
+    assert webhook.held_until is not None
+    assert webhook.failing
+    assert webhook.failure == "answered with 503"
+    assert letters(catalog) == {"d2": ("webhook-failed", b"<a/>")}
+    # What was sent is known for a while.
+    assert catalog.mailbox.take("b-0.json", [row(n) for n in range(3)]) == 0
+    assert catalog.outgoing.forget(now() - HOUR) == 0
+    assert catalog.outgoing.forget(now() + HOUR) == 1
+    assert catalog.mailbox.take("c-0.json", [row(n) for n in range(3)]) == 1
+
+
+def test_one_that_is_gone_takes_what_waits_with_it(catalog: Catalog) -> None:
+    catalog.mailbox.take("a-0.json", [row(n) for n in range(4)])
+    first, second, third = claim(catalog, limit=3)
+    catalog.outgoing.record([Try(first, now(), "answered with 410", gone=True)])
+    assert catalog.webhooks.get(*HOOK).state is WebhookState.DISABLED
+    # They were on their way: one arrived, one did not.
+    catalog.outgoing.record([Try(second, now()), Try(third, now(), "answered with 500", next=now())])
+    catalog.mailbox.take("b-0.json", [row(4)])
+    assert catalog.outgoing.waiting() == []
+    found = letters(catalog)
+    assert {id: code for id, (code, _) in found.items()} == {
+        first.id: "webhook-gone",
+        third.id: "webhook-gone",
+        "d3": "webhook-gone",
+        "d4": "webhook-disabled",
+    }
+    assert catalog.burials.resend([("d3", b"<a/>")]) == {"d3": "webhook:hook is disabled; mend that first"}
+    assert catalog.webhooks.change(*HOOK, state=WebhookState.ACTIVE).reason is None
+    assert catalog.burials.resend([("d3", b"<again/>"), (second.id, b""), ("none", b"")]) == {
+        second.id: "it has arrived",
+        "none": "the catalog does not know it",
+    }
+    [again] = claim(catalog)
+    assert (again.id, again.payload, again.tries) == ("d3", b"<again/>", 0)
+    assert catalog.burials.resend([("d3", b"")]) == {"d3": "it is on its way to webhook:hook"}
+
+
+def test_a_burial_that_was_interrupted_is_the_same_again(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tamis.catalog.burials.PIECE", 2)
+    catalog.mailbox.take("a-0.json", [row(n) for n in range(3)])
+    catalog.webhooks.change(*HOOK, state=WebhookState.DISABLED)
+    [burial] = catalog.burials.begin()
+    before = catalog.burials.letters(burial)
+    assert len(before) == 2
+    assert before[0].items() >= {"offset": "webhook:hook", "subscription": "s0", "id": "m0"}.items()
+    [same, other] = sorted(catalog.burials.begin(), key=lambda one: one != burial)
+    assert catalog.burials.letters(same) == before
+    catalog.burials.end(same)
+    catalog.burials.end(same)
+    assert catalog.burials.letters(same) == []
+    assert len(catalog.burials.letters(other)) == 1
+    assert set(letters(catalog)) == {"d2"}
+    assert catalog.burials.begin() == []
+
+
+def test_what_waits_for_one_that_is_removed_is_dead(catalog: Catalog) -> None:
+    catalog.mailbox.take("a-0.json", [row(1), row(2, "never")])
+    catalog.webhooks.remove(*HOOK)
+    assert {code for code, _ in letters(catalog).values()} == {"webhook-removed"}
+    with pytest.raises(CatalogError, match="unknown-webhook"):
+        catalog.webhooks.get(*HOOK)
+    assert catalog.burials.resend([("d1", b"")]) == {"d1": "webhook:hook is not there; mend that first"}
+    catalog.webhooks.create(NewWebhook("hook", "https://example.org/2", new_secret()))
+    assert catalog.burials.resend([("d1", b"<a/>")]) == {}
+    assert len(claim(catalog)) == 1
+
+
+def test_a_secret_before_is_good_until_its_time(catalog: Catalog) -> None:
+    first, second = catalog.webhooks.get(*HOOK).secret, new_secret()
+    until = now() + HOUR
+    rotated = catalog.webhooks.rotate(*HOOK, second, until)
+    assert rotated.secrets(now()) == (second, first)
+    assert rotated.secrets(until) == (second,)
+    third = catalog.webhooks.rotate(*HOOK, new_secret(), until)
+    assert third.previous == second

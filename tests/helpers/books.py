@@ -1,0 +1,183 @@
+"""The books that are kept against a job which is killed hard, while messages arrive and subscriptions change.
+
+Afterwards they must agree: what was published × what matches it, by lxml, at the generation that its batch
+was given = what is in the outbox, each once, and in the form that was asked for.
+"""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+from lxml import etree
+
+from tamis.catalog import Catalog
+from tamis.model.subscription import NewSubscription
+from tamis.pipeline.batches import Record
+from tests.helpers.jobs import Folder, Job
+
+KILLS = int(os.environ.get("TAMIS_KILLS", "10"))
+NAMES = "abcdef"
+
+
+TEMPLATE = '<found n="{}"/>'
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody has subscribed to: messages by a path, or a transformation of what it selects."""
+
+    revision: int
+    path: str
+    transforms: bool
+
+    def payload(self, xml: bytes) -> bytes | None:
+        """What a message is to become, by lxml; nothing if it does not match."""
+        selected: Any = etree.fromstring(xml).xpath(self.path)
+        if not selected:
+            return None
+        made = "".join(TEMPLATE.format(element.get("n")) for element in selected)
+        return made.encode() if self.transforms else xml
+
+
+class Books:
+    """What was published, and who subscribed to what when."""
+
+    def __init__(self, folder: Folder, catalog: Catalog, seed: int) -> None:
+        self.folder = folder
+        self.catalog = catalog
+        self.random = random.Random(seed)
+        self.messages: dict[str, bytes] = {}
+        self.broken: set[str] = set()
+        self.active: dict[str, Asked] = {}
+        self.at: dict[int, dict[str, Asked]] = {}
+        """The active subscriptions at each version of the catalog."""
+        self.noted: dict[int, datetime] = {}
+        """When each version was there for certain."""
+        self.subscribe("all", "//*")
+
+    def subscribe(self, name: str, path: str, *, transforms: bool = False) -> None:
+        query = f"for $v in {path} return {TEMPLATE.format('{ $v/@n }')}" if transforms else path
+        added = self.catalog.add(NewSubscription("somebody", query, id=name))
+        self.active[name] = Asked(added.revision, path, transforms)
+        self.note()
+
+    def change(self) -> None:
+        """Somebody subscribes, or no longer does."""
+        names = sorted(self.active.keys() - {"all"})
+        if names and self.random.random() < 0.4:
+            name = self.random.choice(names)
+            self.catalog.remove(name)
+            del self.active[name]
+            self.note()
+        else:
+            test = f"//{self.random.choice(NAMES)}[@n > {self.random.randrange(10)}]"
+            name = f"s{self.random.randrange(10**9)}"
+            self.subscribe(name, test, transforms=self.random.random() < 0.5)
+
+    def note(self) -> None:
+        version = self.catalog.version.count
+        self.at[version] = dict(self.active)
+        self.noted[version] = datetime.now(UTC)
+
+    def publish(self, count: int) -> None:
+        for name, xml in self.made(count):
+            self.folder.publish(name, xml)
+
+    def made(self, count: int) -> list[tuple[str, bytes]]:
+        """New messages, written into the books; one in ten is broken, and one at least."""
+        surely = self.random.randrange(count)
+        return [self._one(broken=at == surely or self.random.random() < 0.1) for at in range(count)]
+
+    def _one(self, *, broken: bool) -> tuple[str, bytes]:
+        name = f"m{len(self.messages) + len(self.broken)}.xml"
+        inner = "".join(f"<{self.random.choice(NAMES)} n='{self.random.randrange(10)}'/>" for _ in range(4))
+        if broken:
+            self.broken.add(name)
+            return name, f"<r>{inner}".encode()
+        self.messages[name] = f"<r>{inner}</r>".encode()
+        return name, self.messages[name]
+
+    def check(self, source: str = "inbox") -> None:
+        """Exactly what there should be."""
+        rows = self.folder.deliveries()
+        counts = Counter((row["message"], row["subscription"]) for row in rows)
+        assert [key for key, count in counts.items() if count > 1] == []
+        generations: dict[str, set[int]] = {}
+        for row in rows:
+            generations.setdefault(row["message"], set()).add(row["generation"])
+        assert generations.keys() == self.messages.keys()
+        for message, xml in self.messages.items():
+            (generation,) = generations[message]
+            active = self.at[self.folder.versions[generation]]
+            wanted = {
+                (name, asked.revision, payload)
+                for name, asked in active.items()
+                if (payload := asked.payload(xml)) is not None
+            }
+            found = {
+                (row["subscription"], row["revision"], row["payload"])
+                for row in rows
+                if row["message"] == message
+            }
+            assert found == wanted, message
+        letters = Counter(letter["id"] for letter in self.folder.letters())
+        assert letters == Counter(self.broken)
+        records = self.folder.records(source)
+        assert [record.generation for record in records] == sorted(r.generation for r in records)
+        for record in records:
+            assert record.counts is not None
+            assert record.counts.read == record.counts.matched + record.counts.unmatched + record.counts.dead
+        for before, record in pairwise(records):
+            self.check_generation(before, record)
+
+    def check_generation(self, before: Record, record: Record) -> None:
+        """A batch is matched against what was published, and subscribed to, before the previous one began."""
+        begun = before.time
+        published = [number for number, when in self.folder.published.items() if when < begun]
+        assert record.generation >= max(published, default=0)
+        known = max(version for version, when in self.noted.items() if when < begun)
+        shown = self.at[self.folder.versions[record.generation]]
+        # Versions between which nobody subscribed to anything else are one generation.
+        assert any(shown == self.at[version] for version in self.at if version >= known)
+
+
+def phases(folder: Folder, source: str = "inbox") -> list[Callable[[], bool]]:
+    """Moments of a batch to be killed at, told by what lies in the folder."""
+    begun, done = len(folder.records(source)), _done(folder, source)
+    parts, manifests = _files(folder, "outbox/data"), _files(folder, "outbox/manifests")
+    letters = _files(folder, "dead-letters/manifests")
+    return [
+        lambda: True,
+        lambda: len(folder.records(source)) > begun,
+        lambda: _files(folder, "outbox/data") > parts,
+        lambda: _files(folder, "outbox/manifests") > manifests,
+        lambda: _files(folder, "dead-letters/manifests") > letters,
+        lambda: _done(folder, source) > done,
+    ]
+
+
+def _done(folder: Folder, source: str) -> int:
+    return sum(record.counts is not None for record in folder.records(source))
+
+
+def _files(folder: Folder, name: str) -> int:
+    return sum(1 for path in (folder.path / name).rglob("*") if path.is_file())
+
+
+def counted(what: str) -> Iterator[int]:
+    """The number of each kill; a line for each, for those who let it run long and look on (`pytest -s`)."""
+    for kill in range(KILLS):
+        print(f"{what}: kill {kill + 1} of {KILLS}", flush=True)
+        yield kill
+
+
+def strike(job: Job, kill: int) -> None:
+    """All of it, or first only the workers, whose tasks Spark then tries again."""
+    if kill % 4 == 3:
+        job.kill_workers()
+    job.kill()

@@ -1,0 +1,112 @@
+"""Kills who publishes a batch, or replays a dead letter, at each step taken on files; sees what is left.
+
+Run as `python -m tests.helpers.publish_killed FOLDER outbox|replay`; prints how often it killed.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.model.batch import Batch
+from tamis.sinks.dead_letters import LETTER, DeadLetters, Wanted
+from tamis.sinks.outbox import Outbox
+from tamis.sinks.replay import Replays
+from tests.helpers.delivery_rows import TIME, batches, deliveries
+from tests.helpers.refresh_killed import STEPS, in_child
+
+BATCH = Batch("checkpoint", 3)
+ROWS = deliveries(range(20))
+
+
+def main(folder: Path, work: Callable[[Path], None], see: Callable[[Path], None]) -> int:
+    """Kill at the first step, at the second, until there are no more."""
+    killed = 0
+    while True:
+        here = folder / "here"
+        here.mkdir()
+        died = in_child(partial(kill_at, killed, work, here))
+        in_child(partial(see, here))
+        shutil.rmtree(here)
+        if not died:
+            return killed
+        killed += 1
+
+
+def kill_at(step: int, work: Callable[[Path], None], here: Path) -> None:
+    """Work, and die before the nth step."""
+    taken = 0
+
+    def watch(event: str, details: tuple[object, ...]) -> None:
+        nonlocal taken
+        # What Python reads to import modules is no step of the work.
+        if event in STEPS and str(details[0]).startswith(str(here)):
+            taken += 1
+            if taken > step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
+    work(here)
+
+
+def publish(here: Path) -> None:
+    """A batch of two tasks, one of which runs twice."""
+    outbox = Outbox(here)
+    parts = outbox.write(BATCH, 0, batches(ROWS[:10]))
+    parts = outbox.write(BATCH, 0, batches(ROWS[:10]))
+    outbox.publish(BATCH, [*parts, *outbox.write(BATCH, 1, batches(ROWS[10:]))])
+
+
+def see_published(here: Path) -> None:
+    """All of the batch is there or nothing; published again, by other tasks, all of it is there once."""
+    outbox = Outbox(here)
+    before = ids(outbox)
+    assert before in ([], sorted(row["id"] for row in ROWS)), before
+    parts = [part for at in range(4) for part in outbox.write(BATCH, at, batches(ROWS[at * 5 : at * 5 + 5]))]
+    again = outbox.publish(BATCH, parts)
+    assert ids(outbox) == sorted(row["id"] for row in ROWS)
+    there = {str(path.relative_to(here)) for path in (here / "data").rglob("*") if path.is_file()}
+    assert there == {part.path for part in again.parts}
+
+
+def ids(outbox: Outbox) -> list[str]:
+    """The ids of all deliveries that count."""
+    rows = (batch for publication in outbox.published() for batch in outbox.read(publication))
+    return sorted(row for batch in rows for row in batch.column("id").to_pylist() if row)
+
+
+def bury_and_replay(here: Path) -> None:
+    """A dead letter goes back into the inbox."""
+    inbox = here / "inbox"
+    inbox.mkdir()
+    letters = DeadLetters(here / "dead")
+    row = {
+        "tenant": "", "source": "inbox", "id": "m1", "offset": "m1.xml", "received": TIME, "code": "bad",
+        "reason": "it is", "position": 1, "line": 1, "column": 2, "raw": b"<a",
+    }  # fmt: skip
+    parts = letters.write(BATCH, 0, [pa.RecordBatch.from_pylist([row], schema=LETTER)])
+    letters.publish(BATCH, parts)
+    Replays(letters).replay(list(letters.letters(Wanted())), inbox)
+
+
+def see_replayed(here: Path) -> None:
+    """What is marked has entered, once what was left is finished; what is not marked has not."""
+    letters = DeadLetters(here / "dead")
+    replays = Replays(letters)
+    replays.finish()
+    entered = [path for path in (here / "inbox").glob("*") if not path.name.startswith(".")]
+    marks = replays.marks()
+    assert len(entered) == len(marks)
+    for path in entered:
+        assert pq.read_table(path).to_pylist() == [{"id": "m1", "xml": b"<a"}]
+
+
+if __name__ == "__main__":
+    kinds = {"outbox": (publish, see_published), "replay": (bury_and_replay, see_replayed)}
+    print(main(Path(sys.argv[1]), *kinds[sys.argv[2]]))

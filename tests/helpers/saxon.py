@@ -1,0 +1,100 @@
+"""What Saxon makes of messages, and whether tamis makes the same."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from lxml import etree
+
+from tests.helpers.xquery import spelled
+
+CODES = {"XQDY0025": "duplicate-attribute"}
+"""Errors of XQuery that are errors here too."""
+
+GENERATED = re.compile(r"(.*)_\d+")
+"""A prefix that was made up, because the message's own stands for something else already. When that is
+so, and what it is then, is left to each implementation."""
+
+
+@cache
+def _processor() -> Any:
+    from saxonche import PySaxonProcessor  # type: ignore[import-not-found]
+
+    return PySaxonProcessor(license=False)
+
+
+class Saxon:
+    """Some messages, and what transformations make of them."""
+
+    def __init__(self, messages: Sequence[bytes]) -> None:
+        processor = _processor()
+        self.queries = processor.new_xquery_processor()
+        # A sequence does not keep its documents alive, nor the processor its parameters: this does.
+        self.documents = [processor.parse_xml(xml_text=message.decode()) for message in messages]
+        self.sequence = processor.empty_sequence()
+        for document in self.documents:
+            self.sequence.add_xdm_item(document)
+        self.queries.set_parameter("messages", self.sequence)
+
+    def outputs(self, query: str, namespaces: Mapping[str, str]) -> list["Made"]:
+        """For each message, what a transformation makes of it."""
+        self.queries.set_query_content(spelled(query, namespaces))
+        return [Made.of(element) for element in etree.fromstring(self.queries.run_query_to_string())]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """An output, nothing, or an error; outputs are the same if they are the same tree."""
+
+    tree: etree._Element | None = None
+    code: str | None = None
+
+    @staticmethod
+    def of(element: etree._Element) -> "Made":
+        """From an element `oracle`, `nothing` or `error`."""
+        if element.tag == "error":
+            return Made(code=CODES.get(str(element.text), element.text))
+        return Made(tree=element if element.tag == "oracle" else None)
+
+    @staticmethod
+    def by(output: bytes | None, code: str | None) -> "Made":
+        """From what an engine gives."""
+        tree = None if output is None else etree.fromstring(b"<oracle>" + output + b"</oracle>")
+        return Made(tree, code)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Made) or self.code != other.code:
+            return False
+        if self.tree is None or other.tree is None:
+            return self.tree is other.tree
+        return _canonical(self.tree) == _canonical(other.tree) or _alike(self.tree, other.tree)
+
+    def __str__(self) -> str:
+        return "nothing" if self.tree is None and self.code is None else self.code or _canonical(self.tree)
+
+
+def _canonical(tree: Any) -> str:
+    """Canonical XML: the same text for the same tree, the namespaces in scope included."""
+    text = etree.tostring(tree, method="c14n", with_tail=False).decode()
+    assert isinstance(text, str)
+    return text
+
+
+def _alike(one: etree._Element, other: etree._Element) -> bool:
+    """Whether two trees differ in prefixes only that were made up, and in those that had to give way."""
+    made_up = [found for prefix in (*one.nsmap, *other.nsmap) if (found := GENERATED.fullmatch(prefix or ""))]
+    free = {prefix for found in made_up for prefix in (found[0], found[1])}
+    return (
+        _node(one, free) == _node(other, free)
+        and len(one) == len(other)
+        and all(_alike(*children) for children in zip(one, other, strict=True))
+    )
+
+
+def _node(node: etree._Element, free: set[str]) -> tuple[object, ...]:
+    # `xmlns=""` where there is no default namespace says nothing.
+    scope = {prefix: uri for prefix, uri in node.nsmap.items() if uri and prefix not in free}
+    target = getattr(node, "target", None)
+    return node.tag, sorted(node.attrib.items()), node.text or "", node.tail or "", scope, target

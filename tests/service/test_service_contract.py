@@ -1,0 +1,86 @@
+"""The API against its own description: whatever is sent, nothing breaks, and answers are as described."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import (
+    content_type_conformance,
+    not_a_server_error,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tamis.model.token import Role
+from tamis.service.app import application
+from tamis.service.service import Service
+from tests.helpers.delivery_rows import delivery
+from tests.helpers.served import Served, serving, settings_in
+from tests.service.test_service_deliveries import publish
+from tests.service.test_service_letters import bury, letter
+from tests.service.test_service_tenants import OPERATIONS
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(context: schemathesis.SerializationContext, value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+
+
+STREAM = "/v1/deliveries/events"
+"""It does not end; `test_service_deliveries.py` has it."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("contract")
+    with serving(settings_in(folder)) as served:
+        publish(folder, 0, [delivery(1), delivery(2)])
+        bury(folder, 0, [letter("m1")])
+        served.client().post("/v1/subscriptions", json={"id": "0", "query": "//a", "subscriber": "0"})
+        served.client().post("/v1/webhooks", json={"name": "0", "url": "https://localhost:1/"})
+        yield served
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+@pytest.mark.parametrize(("method", "path"), sorted(OPERATIONS.keys() - {("GET", STREAM)}))
+def test_nothing_breaks_whatever_is_sent(
+    served: Served, method: str, path: str, mode: GenerationMode
+) -> None:
+    """What is as described, and what is not."""
+    described = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
+    headers = {"Authorization": f"Bearer {served.secret(Role.ADMIN)}"}
+
+    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(described[path][method].as_strategy(generation_mode=mode))
+    def send(case: schemathesis.Case[Any]) -> None:
+        answer = case.call(headers=headers, timeout=60)
+        case.validate_response(answer, checks=CHECKS)
+
+    with suppress(Unsatisfiable):
+        # There may be nothing that could be wrong.
+        send()
+
+
+def test_all_operations_are_described(tmp_path: Path) -> None:
+    with serving(settings_in(tmp_path)) as served:
+        described = application(Service(served.settings, served.catalog)).openapi()
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            assert operation["description"], (method, path)
+            for status in ("4XX", "5XX"):
+                schema = operation["responses"][status]["content"]["application/json"]["schema"]
+                assert schema == {"$ref": "#/components/schemas/ErrorBody"}
+    assert STREAM in described["paths"]

@@ -1,0 +1,231 @@
+"""Publishing: accepted means stored, once, whatever happens."""
+
+import base64
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tamis.catalog import Catalog
+from tamis.errors import CatalogError
+from tamis.model.matching import Limits
+from tamis.model.token import Role
+from tamis.service.errors import ServiceError
+from tamis.service.publishing import NewMessage, Publishing
+from tamis.settings import Settings
+from tamis.sources.cut import Cut
+from tamis.sources.file_kinds import reading
+from tests.helpers.served import SOURCES, Served, serving, settings_in
+
+XML = {"Content-Type": "application/xml"}
+LINES = {"Content-Type": "application/x-ndjson"}
+
+
+@pytest.fixture
+def served(tmp_path: Path, catalog_url: str) -> Iterator[Served]:
+    with serving(settings_in(tmp_path, catalog=catalog_url)) as served:
+        yield served
+
+
+def stored(folder: Path, inbox: str = "inbox") -> dict[str, Cut]:
+    """The messages of an inbox, as the job reads them; none is there twice."""
+    cuts = []
+    for path in sorted((folder / inbox).iterdir()):
+        if not path.name.startswith("."):
+            with reading(path, None, Limits(), None) as reader:
+                cuts += list(reader.cuts())
+    assert len({cut.id for cut in cuts}) == len(cuts)
+    return {str(cut.id): cut for cut in cuts}
+
+
+def accepted(answer: httpx.Response) -> list[tuple[str, bool]]:
+    assert answer.status_code in (200, 202), answer.text
+    return [(one["id"], one["new"]) for one in answer.json()["messages"]]
+
+
+def test_a_message_is_stored_once_by_its_id(served: Served, tmp_path: Path) -> None:
+    client = served.client(Role.PUBLISHER)
+    named = {**XML, "Tamis-Message-Id": "m1"}
+    first = client.post("/v1/messages", content=b"<a>\xc3\xa9</a>", headers=named)
+    assert (first.status_code, first.json()["source"]) == (202, "inbox")
+    assert accepted(first) == [("m1", True)]
+    again = client.post("/v1/messages", content=b"<a>\xc3\xa9</a>", headers=named)
+    assert (again.status_code, accepted(again)) == (200, [("m1", False)])
+    [(unnamed, new)] = accepted(client.post("/v1/messages", content="<b/>", headers=XML))
+    assert new
+    found = stored(tmp_path)
+    assert found.keys() == {"m1", unnamed}
+    assert (found["m1"].xml, found["m1"].encoding) == ("<a>é</a>".encode(), "UTF-8")
+
+
+def test_many_at_once_in_either_form(served: Served, tmp_path: Path) -> None:
+    client = served.client(Role.PUBLISHER)
+    latin = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'.encode("latin-1")
+    many = [
+        {"id": "m1", "xml": "<a/>"},
+        {"id": "m1", "xml": "<b/>"},
+        {"id": "m2", "base64": base64.b64encode(latin).decode()},
+        {"id": "m3", "xml": "no xml at all\n"},
+    ]
+    told = [("m1", True), ("m1", False), ("m2", True), ("m3", True)]
+    assert accepted(client.post("/v1/messages", json=many)) == told
+    lines = "\n".join(json.dumps(one) for one in [*many, {"id": "m4", "xml": "<d/>"}])
+    again = accepted(client.post("/v1/messages", content=lines, headers=LINES))
+    assert [id for id, new in again if new] == ["m4"]
+    assert accepted(client.post("/v1/messages", json={"id": "m5", "xml": "<e/>"})) == [("m5", True)]
+    found = stored(tmp_path)
+    assert found.keys() == {"m1", "m2", "m3", "m4", "m5"}
+    # Bytes stay as they came: the reader sees to what they say of themselves.
+    assert (found["m2"].xml, found["m2"].encoding) == (latin, None)
+    assert found["m1"].xml == b"<a/>"
+
+
+def test_each_tenant_has_its_own_sources(served: Served, tmp_path: Path) -> None:
+    other = served.client(Role.PUBLISHER, "other")
+    assert other.post("/v1/messages", json={"id": "m", "xml": "<a/>"}).json()["source"] == "others"
+    refused = other.post("/v1/messages?source=inbox", json={"id": "m", "xml": "<a/>"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "no-source")
+    assert stored(tmp_path) == {}
+    assert stored(tmp_path, "others").keys() == {"m"}
+    # The same id in another source is another message.
+    assert accepted(served.client().post("/v1/messages", json={"id": "m", "xml": "<a/>"})) == [("m", True)]
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "code"),
+    [
+        (b"", XML, "bad-request"),
+        (b"[]", {"Content-Type": "application/json"}, "bad-request"),
+        (b"{", {"Content-Type": "application/json"}, "bad-request"),
+        (b'{"id": "x"}', {"Content-Type": "application/json"}, "bad-request"),
+        (b'{"xml": "<a/>", "base64": ""}', {"Content-Type": "application/json"}, "bad-request"),
+        (b'{"base64": "?"}', {"Content-Type": "application/json"}, "bad-request"),
+        (b'{"xml": "\xff"}', {"Content-Type": "application/json"}, "bad-request"),
+        (b'{"xml": "\\ud800"}', {"Content-Type": "application/json"}, "bad-request"),
+        (b'{"xml": "<a/>", "id": "\\u0000"}', {"Content-Type": "application/json"}, "bad-request"),
+        (b'{"xml": "<a/>"}\n{"xml": 1}', LINES, "bad-request"),
+        (b"<a/>", {"Content-Type": "text/plain"}, "media-type"),
+        (b"<a>" + b"x" * 70_000 + b"</a>", XML, "message-limit"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(
+    tmp_path: Path, content: bytes, headers: dict[str, str], code: str
+) -> None:
+    limited = SOURCES.replace('path = "inbox"', 'path = "inbox"\nlimits = { document = 65536 }')
+    with serving(settings_in(tmp_path, limited)) as served:
+        answer = served.client().post("/v1/messages", content=content, headers=headers)
+        assert (answer.status_code // 100, answer.json()["error"]["code"]) == (4, code)
+        assert list((tmp_path / "inbox").iterdir()) == []
+
+
+def test_a_full_inbox_is_said(tmp_path: Path) -> None:
+    with serving(settings_in(tmp_path, backlog=3)) as served:
+        client = served.client()
+        many = [{"id": f"m{n}", "xml": "<a/>"} for n in range(3)]
+        assert client.post("/v1/messages", json=many).status_code == 202
+        refused = client.post("/v1/messages", json={"id": "m9", "xml": "<a/>"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "backlog")
+        assert int(refused.headers["retry-after"]) > 0
+
+
+def test_a_full_disk_accepts_nothing_and_recovers(small_disk: Path, tmp_path: Path) -> None:
+    sources = f'[[source]]\nname = "inbox"\npath = "{small_disk}/inbox"\n'
+    with serving(settings_in(tmp_path, sources)) as served:
+        client = served.client()
+        large = {"id": "large", "xml": "<a>" + "x" * 400_000 + "</a>"}
+        refused = client.post("/v1/messages", json=large)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "disk-full")
+        assert list((small_disk / "inbox").iterdir()) == []
+        assert accepted(client.post("/v1/messages", json={"id": "large", "xml": "<a/>"})) == [("large", True)]
+
+
+def test_publishers_at_the_same_time_share_the_work_and_lose_nothing(served: Served, tmp_path: Path) -> None:
+    def publish(who: int) -> None:
+        with httpx.Client(base_url=served.url, headers=headers, timeout=60, trust_env=False) as client:
+            for number in range(10):
+                # Every second one is what all send.
+                id = f"m{number}" if number % 2 else f"m{who}-{number}"
+                news.append(client.post("/v1/messages", json={"id": id, "xml": "<a/>"}).json())
+
+    headers = {"Authorization": f"Bearer {served.secret(Role.PUBLISHER)}"}
+    news: list[dict[str, list[dict[str, object]]]] = []
+    threads = [threading.Thread(target=publish, args=(who,)) for who in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    fresh = [one["id"] for answer in news for one in answer["messages"] if one["new"]]
+    assert len(fresh) == len(set(fresh)) == 8 * 5 + 5
+    assert stored(tmp_path).keys() == set(fresh)
+
+
+def publishing(settings: Settings, catalog: Catalog) -> Publishing:
+    return Publishing(catalog.accepted, settings.sources, 1000)
+
+
+DYING = """
+import os, sys
+from pathlib import Path
+from tamis.catalog import Catalog
+from tamis.service.publishing import NewMessage, Publishing
+from tamis.settings import load_settings
+
+settings = load_settings(Path(sys.argv[1]), environment={})
+catalog = Catalog(sys.argv[2])
+publishing = Publishing(catalog.accepted, settings.sources, 1000)
+setattr({"accept": catalog.accepted, "_enter": publishing}[sys.argv[3]], sys.argv[3], lambda *_: os._exit(9))
+publishing.publish(publishing.source(""), [NewMessage("m1", "<a/>")])
+"""
+
+
+@pytest.mark.parametrize(("step", "survives"), [("accept", False), ("_enter", True)])
+def test_a_crash_loses_and_doubles_nothing(
+    tmp_path: Path, catalog_url: str, step: str, survives: bool
+) -> None:
+    """The process dies before the catalog knows, or before the file is let in."""
+    settings = settings_in(tmp_path)
+    command = [sys.executable, "-c", DYING, str(tmp_path / "tamis.toml"), catalog_url, step]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert stored(tmp_path) == {}
+    assert len(list((tmp_path / "inbox").iterdir())) == 1
+    with Catalog(catalog_url) as catalog:
+        again = publishing(settings, catalog)
+        again.finish()
+        assert stored(tmp_path).keys() == ({"m1"} if survives else set())
+        fresh = again.publish(again.source(""), [NewMessage("m1", "<a/>")])
+        assert fresh == (set() if survives else {"m1"})
+    assert stored(tmp_path).keys() == {"m1"}
+    assert len(list((tmp_path / "inbox").iterdir())) == 1
+
+
+def test_what_the_catalog_cannot_note_is_not_accepted(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    with Catalog(settings.catalog) as catalog:
+        first = publishing(settings, catalog)
+        source = first.source("")
+        with pytest.MonkeyPatch.context() as patch:
+
+            def refuse(*_: object) -> None:
+                raise CatalogError("catalog-unreachable", "away")
+
+            patch.setattr(catalog.accepted, "accept", refuse)
+            with pytest.raises(CatalogError, match="away"):
+                first.publish(source, [NewMessage("m1", "<a/>")])
+        assert list((tmp_path / "inbox").iterdir()) == []
+        # What nobody thought of is no acceptance either: here, half a character.
+        with pytest.raises(UnicodeEncodeError):
+            first.publish(source, [NewMessage("m1", "<a>\ud800</a>")])
+        assert list((tmp_path / "inbox").iterdir()) == []
+        assert first.publish(source, [NewMessage("m1", "<a/>")]) == {"m1"}
+        assert first.publish(source, [NewMessage("m2", "<a/>")]) == {"m2"}
+        # What has entered is not remembered for ever.
+        assert len(catalog.accepted.entering()) == 1
+        limited = replace(source, limits=Limits(document=1))
+        with pytest.raises(ServiceError, match="message-limit"):
+            first.publish(limited, [NewMessage("m3", "<a/>")])

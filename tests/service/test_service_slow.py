@@ -1,0 +1,110 @@
+"""Clients that are slow, or never read: they are not waited for. By raw sockets: no library is so rude."""
+
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tamis.model.token import Role
+from tests.helpers.delivery_rows import delivery
+from tests.helpers.served import Served, serving, settings_in
+from tests.helpers.waiting import SECONDS, until
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving(settings_in(tmp_path, timeout=0.5)) as served:
+        yield served
+
+
+@contextmanager
+def connected(served: Served, sent: str) -> Iterator[socket.socket]:
+    """A connection on which something was sent."""
+    with socket.create_connection(("127.0.0.1", served.settings.serve.port), timeout=SECONDS) as connection:
+        connection.sendall(sent.encode())
+        yield connection
+
+
+def head(served: Served, what: str, *lines: str) -> str:
+    token = f"Authorization: Bearer {served.secret(Role.ADMIN)}"
+    return "\r\n".join([f"{what} HTTP/1.1", "Host: x", token, *lines, "", ""])
+
+
+def all_of(connection: socket.socket) -> bytes:
+    """What comes until the other side ends it, in whatever way."""
+    received = b""
+    try:
+        while some := connection.recv(1 << 16):
+            received += some
+    except ConnectionResetError:
+        pass
+    return received
+
+
+def drip(connection: socket.socket) -> None:
+    """Send a byte now and then until the other side has had enough."""
+
+    def refused() -> bool:
+        try:
+            connection.sendall(b"x")
+        except OSError:
+            return True
+        return False
+
+    until(refused, "the end of a slow request")
+
+
+@pytest.mark.parametrize("begun", ["", "GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+def test_a_head_that_never_arrives(served: Served, begun: str) -> None:
+    with connected(served, begun) as connection:
+        assert all_of(connection) == b""
+    with connected(served, "GET /health HTTP/1.1\r\nX-Slow: ") as connection:
+        drip(connection)
+    assert served.plain().get("/health").status_code == 200
+
+
+def test_a_second_head_that_never_arrives(served: Served) -> None:
+    with connected(served, head(served, "GET /health") + "GET /health HTTP/1.1\r\n") as connection:
+        assert all_of(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_a_body_that_never_arrives(served: Served) -> None:
+    kind = "Content-Type: application/json"
+    asked = head(served, "POST /v1/subscriptions", kind, "Content-Length: 100")
+    with connected(served, f"{asked}{{") as connection:
+        assert all_of(connection).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize("path", ["/v1/subscriptions", "/health"])
+def test_a_body_that_nobody_wants(served: Served, path: str) -> None:
+    """Refused, or answered, before it arrived: what still comes is not listened to for long."""
+    asked = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
+    with connected(served, asked) as connection:
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 40")
+        drip(connection)
+
+
+def test_a_stream_that_is_never_read(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    large = [delivery(n, "ann", payload=b"x" * (1 << 20)) for n in range(40)]
+    served.catalog.mailbox.take("c-0.json", large)
+    with caplog.at_level(logging.INFO):
+        asked = head(served, "GET /v1/deliveries/events?subscriber=ann")
+        with connected(served, asked):
+            # A request is logged when all is over.
+            until(
+                lambda: [one for one in caplog.records if one.name == "tamis.requests"],
+                "the end of the stream",
+            )
+    assert "was not read" in caplog.text
+
+
+def test_who_reads_slowly_but_reads_gets_everything(served: Served) -> None:
+    large = [delivery(n, "ann", payload=b"x" * (1 << 20)) for n in range(8)]
+    served.catalog.mailbox.take("c-0.json", large)
+    asked = head(served, "GET /v1/deliveries?subscriber=ann", "Connection: close")
+    with connected(served, asked) as connection:
+        received = all_of(connection)
+    assert received.count(b"x" * (1 << 20)) == 8

@@ -1,0 +1,195 @@
+"""The middle of the message flow: envelopes in, deliveries and dead letters out."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tamis.catalog import Catalog
+from tamis.engine import Schema, read_dtd
+from tamis.errors import FrameError
+from tamis.generations.publisher import Publisher
+from tamis.generations.store import Store
+from tamis.model.envelope import ENVELOPE, VERSION
+from tamis.model.matching import Generation, Limits
+from tamis.model.subscription import NewSubscription
+from tamis.pipeline.batches import Counts
+from tamis.spark import match_subscriptions
+from tamis.spark.deliveries import count, dead_letters, deliveries
+from tamis.spark.envelope import ENVELOPE_TYPE
+from tamis.spark.sifting import sift
+
+TIME = datetime(2026, 1, 31, 12, 30, 0, 250_000, tzinfo=UTC)
+
+MESSAGES: list[tuple[str, bytes | None, str | None]] = [
+    ("m1", b"<a><b x='1'/></a>", None),
+    ("m2", b"<a/>", None),
+    ("m3", b"<a><b></a>", None),
+    ("m4", b"no", "truncated"),
+    ("m5", b"<c/>", None),
+]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    with Catalog(str(tmp_path / "catalog.db")) as catalog:
+        for number, (tenant, query) in enumerate([("t", "//b"), ("t", "/a"), ("t", "/a"), ("other", "/a")]):
+            catalog.add(NewSubscription(f"s{number}", query, id=f"q{number}", tenant=tenant))
+        yield catalog
+
+
+@pytest.fixture
+def generation(catalog: Catalog, tmp_path: Path) -> Generation:
+    store = Store(tmp_path / "generations")
+    with Publisher(catalog, store, tmp_path / "generations") as publisher:
+        return Generation(str(tmp_path / "generations"), publisher.refresh())
+
+
+def envelopes(spark: SparkSession) -> DataFrame:
+    rows: list[dict[str, Any]] = [
+        {
+            "version": VERSION,
+            "tenant": "t",
+            "source": "inbox",
+            "id": name,
+            "offset": f"{name}.xml",
+            "hops": 0,
+            "received": datetime(2026, 1, 1, tzinfo=UTC),
+            "xml": xml,
+            "code": code,
+            "reason": code and "it ends too early",
+        }
+        for name, xml, code in MESSAGES
+    ]
+    table = pa.Table.from_pylist(rows, ENVELOPE)
+    return spark.createDataFrame(table.to_pandas(), ENVELOPE_TYPE)
+
+
+def test_each_message_reaches_those_of_its_tenant_who_want_it(
+    spark: SparkSession, generation: Generation
+) -> None:
+    sifted = sift(envelopes(spark), generation, TIME, "t", Limits())
+    counts = count(sifted)
+    assert counts == Counts(read=5, matched=2, dead=2, deliveries=5, candidates=counts.candidates)
+    assert counts.unmatched == 1
+
+    rows = deliveries(sifted).collect()
+    found = sorted((row.message, row.subscription, row.subscriber, row.revision) for row in rows)
+    assert found == [
+        ("m1", "q0", "s0", 1),
+        ("m1", "q1", "s1", 1),
+        ("m1", "q2", "s2", 1),
+        ("m2", "q1", "s1", 1),
+        ("m2", "q2", "s2", 1),
+    ]
+    assert {row.tenant for row in rows} == {"t"}
+    assert {row.generation for row in rows} == {generation.number}
+    assert {row.matched.astimezone(UTC) for row in rows} == {TIME}
+    assert {bytes(row.payload) for row in rows if row.message == "m1"} == {b"<a><b x='1'/></a>"}
+    assert len({row.id for row in rows}) == len(rows)
+    again = deliveries(sifted).collect()
+    assert sorted(again) == sorted(rows)
+
+
+def test_spark_compiles_nothing_anew_for_another_batch(spark: SparkSession, generation: Generation) -> None:
+    """What changes from batch to batch is data, and no part of the program."""
+    assert spark._jvm is not None
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    counts = []
+    for second in range(3):
+        sifted = sift(envelopes(spark), generation, TIME + timedelta(seconds=second), "t", Limits())
+        count(sifted)
+        deliveries(sifted).write.format("noop").mode("overwrite").save()
+        counts.append(compiled.getCount())
+    assert counts[1] == counts[2]
+
+
+def test_what_is_refused_becomes_a_dead_letter_with_its_reason(
+    spark: SparkSession, generation: Generation
+) -> None:
+    letters = dead_letters(sift(envelopes(spark), generation, TIME, "t", Limits())).orderBy("id").collect()
+    (malformed, truncated) = letters
+    assert (malformed.id, malformed.code, malformed.line, malformed.position) == (
+        "m3",
+        "mismatched-tag",
+        1,
+        6,
+    )
+    assert bytes(malformed.raw) == b"<a><b></a>"
+    assert (truncated.id, truncated.code, truncated.reason) == ("m4", "truncated", "it ends too early")
+    assert (truncated.position, bytes(truncated.raw), truncated.offset) == (None, b"no", "m4.xml")
+
+
+def test_a_host_with_a_cache_copies_what_it_maps(
+    spark: SparkSession, generation: Generation, tmp_path: Path
+) -> None:
+    cached = Generation(generation.directory, generation.number, stored=True, cache=str(tmp_path / "cache"))
+    assert count(sift(envelopes(spark), cached, TIME, "t", Limits())).deliveries == 5
+    cache = Store(generation.directory).cache_in(tmp_path / "cache")
+    assert Store(cache).newest() == generation.number
+
+
+def test_a_transformation_delivers_what_it_makes_and_fails_alone(
+    spark: SparkSession, catalog: Catalog, tmp_path: Path
+) -> None:
+    wanted = {
+        "made": "for $b in //b return <x>{ $b/@x }</x>",
+        "none": "for $b in //b where $b/@x = 2 return $b",
+        "large": f"for $a in /a return <{'long' * 20}>{{ $a/b }}</{'long' * 20}>",
+    }
+    for name, query in wanted.items():
+        catalog.add(NewSubscription("s", query, id=name, tenant="t"))
+    store = Store(tmp_path / "generations")
+    with Publisher(catalog, store, tmp_path / "generations") as publisher:
+        generation = Generation(str(tmp_path / "generations"), publisher.refresh())
+    schema = Schema(read_dtd(b"<!ELEMENT a (b?)> <!ELEMENT b EMPTY> <!ATTLIST b x CDATA #IMPLIED>"))
+    sifted = sift(envelopes(spark), generation, TIME, "t", Limits(output=80), schema)
+    counts = count(sifted)
+    assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 2)
+
+    rows = deliveries(sifted).collect()
+    payloads = {(row.message, row.subscription): (bytes(row.payload), row.encoding) for row in rows}
+    assert payloads["m1", "made"] == (b'<x x="1"/>', "UTF-8")
+    assert payloads["m1", "q0"] == (b"<a><b x='1'/></a>", None)
+    assert len(payloads) == len(rows) == 6
+
+    failed = [row for row in dead_letters(sifted).collect() if row.subscription is not None]
+    assert {(row.id, row.subscription, row.code) for row in failed} == {
+        ("m1", "large", "output-limit"),
+        ("m2", "large", "output-limit"),
+    }
+    assert {bytes(row.raw) for row in failed} == {b"<a><b x='1'/></a>", b"<a/>"}
+
+
+def test_anybody_may_ask_who_wants_a_message(spark: SparkSession, generation: Generation) -> None:
+    """A row for each message and subscription, each for its own tenant."""
+    rows = [
+        ("m1", "<a><b x='1'/></a>", "t"),
+        ("m2", "<a/>", "other"),
+        ("m3", "<a>", "t"),
+        ("m5", "<c/>", "t"),
+    ]
+    df = spark.createDataFrame(rows, "id string, message string, who string")
+    with pytest.raises(FrameError, match="no-subscriptions"):
+        match_subscriptions(df, generation)
+    stored = replace(generation, stored=True)
+    found = match_subscriptions(df, stored, keep=["id"], tenant_column="who")
+    assert found.columns == ["id", "subscription", "revision", "subscriber", "delivery_target", "error"]
+    told = {
+        (row.id, row.subscription, row.subscriber, row.error and row.error.code) for row in found.collect()
+    }
+    assert told == {
+        ("m1", "q0", "s0", None),
+        ("m1", "q1", "s1", None),
+        ("m1", "q2", "s2", None),
+        ("m2", "q3", "s3", None),
+        ("m3", None, None, "unclosed-element"),
+    }
+    taken = df.withColumnRenamed("id", "wanted")
+    with pytest.raises(FrameError, match="column-taken"):
+        match_subscriptions(taken, stored)
