@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tamis.catalog import Catalog
-from tamis.cli.launched import LOG, launched
+from tamis.cli.processes import LOG, launched
 from tamis.errors import TamisError
 from tamis.model.subscription import NewSubscription
 from tamis.sinks.outbox import Outbox

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benches.running.job import PATIENCE_S, SETTINGS, JobBenchError, unexpected
 from tamis.catalog import Catalog
-from tamis.cli.launched import LOG, free_port, launched
+from tamis.cli.processes import LOG, free_port, launched
 from tamis.client import Client, ClientError
 from tamis.model.subscription import NewSubscription
 from tamis.model.token import NewToken, Role

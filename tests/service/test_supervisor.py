@@ -66,8 +66,8 @@ def test_a_child_does_not_outlive_who_started_it(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     job = f"import os, pathlib; pathlib.Path({str(note)!r}).write_text(str(os.getpid())); {WAITING}{PAUSE}"
     child = (
-        "import sys; from tamis import cli; from tamis import child; "
-        f"cli.main = lambda arguments: exec({job!r}); sys.exit(child.main())"
+        "import sys; from tamis.cli import child; "
+        f"child.cli_main = lambda arguments: exec({job!r}); sys.exit(child.main())"
     )
     parent = (
         "import os, sys; from tamis.service.background.supervisor import Supervisor; "

@@ -5,12 +5,9 @@ import os
 import signal
 import sys
 
+from tamis.cli.commands import main as cli_main
+
 PR_SET_PDEATHSIG = 1
-
-
-def command(*arguments: str) -> list[str]:
-    """A command of tamis, to be started as a child of this process."""
-    return [sys.executable, "-m", __name__, str(os.getpid()), *arguments]
 
 
 def main() -> int:
@@ -20,10 +17,7 @@ def main() -> int:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != int(parent):
         return 1
-    # Not before: whoever only starts a child need not load all that a command does.
-    from tamis import cli
-
-    return cli.main(arguments)
+    return cli_main(arguments)
 
 
 if __name__ == "__main__":

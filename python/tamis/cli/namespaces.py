@@ -15,3 +15,10 @@ def read_namespaces(path: str) -> dict[str, str]:
     if not isinstance(table, dict) or not all(isinstance(uri, str) for uri in table.values()):
         raise argparse.ArgumentTypeError(f'{path}: a prefix map has the form `prefix = "uri"`')
     return table
+
+
+def add_namespaces(command: argparse.ArgumentParser) -> None:
+    """The flag for a prefix map."""
+    command.add_argument(
+        "--namespaces", type=read_namespaces, metavar="FILE", help='TOML, one line `prefix = "uri"` for each'
+    )

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tamis.cli import child
+from tamis.cli.processes import child_command
 from tamis.settings import ENVIRONMENT, SettingsError, load_settings
 from tamis.storage.files import Lock
 
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _job(options: argparse.Namespace) -> list[str]:
     """The command that runs the job with the same settings; the environment is the same anyway."""
-    command = child.command("run")
+    command = child_command("run")
     if options.config is not None:
         command += ["--config", str(options.config)]
     for name in ENVIRONMENT.values():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tamis.catalog import Catalog
-from tamis.cli.launched import LOG, free_port, launched
+from tamis.cli.processes import LOG, free_port, launched
 from tamis.model.token import NewToken, Role
 
 SETTINGS = """

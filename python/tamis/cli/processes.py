@@ -1,4 +1,4 @@
-"""A command of tamis in a process of its own, as people run it."""
+"""Commands of tamis in processes of their own, which end with the process that started them."""
 
 import os
 import signal
@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tamis.cli import child
-
 LOG = "log"
 """The file of the folder that has what the command says."""
+
+
+def child_command(*arguments: str) -> list[str]:
+    """A command of tamis, to be started as a child of this process."""
+    return [sys.executable, "-m", "tamis.cli.child", str(os.getpid()), *arguments]
 
 
 @contextmanager
@@ -20,7 +23,7 @@ def launched(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]
     """A command with the settings of a folder, in a process group of its own, which is gone afterwards."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = child.command(*arguments, "--config", str(folder / "tamis.toml"))
+    command = child_command(*arguments, "--config", str(folder / "tamis.toml"))
     with (folder / LOG).open("ab") as log:
         process = subprocess.Popen(
             command, stdout=log, stderr=log, cwd=folder, env=environment, start_new_session=True
