@@ -44,7 +44,7 @@ fn messages() -> Vec<(Document, Reader)> {
 
 /// Checks all that is true of any text; says whether it is a transformation.
 fn check(text: &str, prefixes: &Namespaces, messages: &[(Document, Reader)]) -> bool {
-    let query = match query::parse_durable(text, prefixes) {
+    let query = match query::parse_storable(text, prefixes) {
         Ok(durable) => durable.query,
         Err(error) => {
             assert!(error.position.offset <= text.len(), "{text:?} {error}");
@@ -135,7 +135,7 @@ fn words_at_random_are_refused_or_keep_their_meaning() {
 
 /// The code of the limit that a transformation passes.
 fn exceeded(text: &str) -> &'static str {
-    let error = query::parse_durable(text, &Namespaces::new()).err().expect("past a limit");
+    let error = query::parse_storable(text, &Namespaces::new()).err().expect("past a limit");
     assert!(error.exceeded.is_some(), "{error}");
     error.code
 }
@@ -145,7 +145,7 @@ fn limits_hold_for_templates() {
     let nested = |depth: usize| {
         format!("for $v in //a return {}{{ $v }}{}", "<o>".repeat(depth), "</o>".repeat(depth))
     };
-    assert!(query::parse_durable(&nested(QUERY_DEPTH_LIMIT - 1), &Namespaces::new()).is_ok());
+    assert!(query::parse_storable(&nested(QUERY_DEPTH_LIMIT - 1), &Namespaces::new()).is_ok());
     assert_eq!(exceeded(&nested(QUERY_DEPTH_LIMIT)), "depth-limit");
     assert_eq!(exceeded(&format!("for $v in //a return {}", "<o>".repeat(20_000))), "depth-limit");
     for many in ["<o/>", "{ $v }", "{ $v/b }", "<o i='1'/>"] {
@@ -185,7 +185,7 @@ fn large_templates_are_survived() {
             format!("<o>{}</o>", "{ for $v in //* return $v }".repeat(500)),
             format!("for $v in //a return <o>{}</o>", "x".repeat(60_000)),
         ] {
-            let query = query::parse_durable(&text, &Namespaces::new()).map(|durable| durable.query);
+            let query = query::parse_storable(&text, &Namespaces::new()).map(|parsed| parsed.query);
             let query = query.unwrap_or_else(|error| panic!("{error}"));
             if let Err(error) = naive::transform(&query, &document, reader.vocabulary(), 1 << 20) {
                 assert_eq!(error.code, "output-limit");

@@ -63,16 +63,16 @@ impl IdTable {
         IdTable { slots: vec![EMPTY; 64], len: 0 }
     }
 
-    /// The id filed under `hash` for which `is_it` holds.
+    /// The id filed under `hash` for which `is_match` holds.
     #[inline(always)]
-    pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, is_match: impl Fn(u32) -> bool) -> Option<u32> {
         let slots = &self.slots[..];
         let mask = slots.len() - 1;
         let tag = (hash >> 32) as u32;
         let mut at = hash as usize & mask;
         loop {
             let slot = slots[at & mask];
-            if slot.tag == tag && slot.id != EMPTY.id && is_it(slot.id) {
+            if slot.tag == tag && slot.id != EMPTY.id && is_match(slot.id) {
                 return Some(slot.id);
             }
             if slot.id == EMPTY.id {

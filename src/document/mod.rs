@@ -159,17 +159,17 @@ impl Document {
 
     /// Forgets the message, keeps the memory, but not all that an unusually large message took.
     pub fn clear(&mut self) {
-        forget(&mut self.source);
-        forget(&mut self.elements);
-        forget(&mut self.attributes);
-        forget(&mut self.texts);
-        forget(&mut self.others);
-        forget(&mut self.text);
-        forget(&mut self.values);
+        clear_buffer(&mut self.source);
+        clear_buffer(&mut self.elements);
+        clear_buffer(&mut self.attributes);
+        clear_buffer(&mut self.texts);
+        clear_buffer(&mut self.others);
+        clear_buffer(&mut self.text);
+        clear_buffer(&mut self.values);
     }
 }
 
-fn forget<T>(items: &mut Vec<T>) {
+fn clear_buffer<T>(items: &mut Vec<T>) {
     const KEPT: usize = 4 << 20;
     items.clear();
     items.shrink_to(KEPT / size_of::<T>());

@@ -40,9 +40,9 @@ pub struct Vocabulary {
     seed: Seed,
     /// The bytes of URIs and names, end to end.
     bytes: Vec<u8>,
-    uris: Vec<Stretch>,
+    uris: Vec<ByteRange>,
     uri_ids: IdTable,
-    names: Vec<(UriId, Stretch)>,
+    names: Vec<(UriId, ByteRange)>,
     name_ids: IdTable,
     paths: Vec<(TagPathId, NameId)>,
     path_ids: IdTable,
@@ -50,12 +50,12 @@ pub struct Vocabulary {
 
 /// A part of `Vocabulary::bytes`.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct ByteRange {
     start: u32,
     len: u32,
 }
 
-impl Stretch {
+impl ByteRange {
     fn of(self, bytes: &[u8]) -> &[u8] {
         &bytes[self.start as usize..][..self.len as usize]
     }
@@ -93,7 +93,7 @@ impl Vocabulary {
     }
 
     /// Starts anew if past capacity. For between messages: ids of a message being read must last.
-    pub fn renew_if_full(&mut self) {
+    pub fn reset_if_full(&mut self) {
         let Capacity { names, tag_paths, bytes } = self.capacity;
         let most = self.names.len().max(self.uris.len());
         if most > names || self.paths.len() > tag_paths || self.bytes.len() > bytes {
@@ -109,8 +109,8 @@ impl Vocabulary {
             return UriId(id);
         }
         let id = UriId::from(self.uris.len());
-        let stretch = self.keep(uri);
-        self.uris.push(stretch);
+        let range = self.append(uri);
+        self.uris.push(range);
         let (uris, bytes) = (&self.uris, &self.bytes);
         self.uri_ids.insert(hash, id.0, |id| seed.bytes(0, uris[id as usize].of(bytes)));
         id
@@ -119,12 +119,12 @@ impl Vocabulary {
     pub fn name(&mut self, uri: UriId, local: &[u8]) -> NameId {
         let seed = self.seed;
         let hash = seed.bytes(uri.0, local);
-        if let Some(id) = self.filed_name(hash, uri, local) {
+        if let Some(id) = self.lookup_name(hash, uri, local) {
             return id;
         }
         let id = NameId::from(self.names.len());
-        let stretch = self.keep(local);
-        self.names.push((uri, stretch));
+        let range = self.append(local);
+        self.names.push((uri, range));
         let (names, bytes) = (&self.names, &self.bytes);
         self.name_ids.insert(hash, id.0, |id| {
             let (uri, local) = names[id as usize];
@@ -135,9 +135,9 @@ impl Vocabulary {
 
     /// The id of a name that some message of this epoch has used.
     pub fn find_name(&self, uri: &[u8], local: &[u8]) -> Option<NameId> {
-        let is_it = |id: u32| self.uris[id as usize].of(&self.bytes) == uri;
-        let uri = UriId(self.uri_ids.find(self.seed.bytes(0, uri), is_it)?);
-        self.filed_name(self.seed.bytes(uri.0, local), uri, local)
+        let is_match = |id: u32| self.uris[id as usize].of(&self.bytes) == uri;
+        let uri = UriId(self.uri_ids.find(self.seed.bytes(0, uri), is_match)?);
+        self.lookup_name(self.seed.bytes(uri.0, local), uri, local)
     }
 
     /// The tag path of an element called `name` below `parent` (`TagPathId::NONE`: the root).
@@ -181,8 +181,8 @@ impl Vocabulary {
 
     pub fn stats(&self) -> VocabularyStats {
         let tables = self.uri_ids.memory() + self.name_ids.memory() + self.path_ids.memory();
-        let arrays = self.uris.capacity() * size_of::<Stretch>()
-            + self.names.capacity() * size_of::<(UriId, Stretch)>()
+        let arrays = self.uris.capacity() * size_of::<ByteRange>()
+            + self.names.capacity() * size_of::<(UriId, ByteRange)>()
             + self.paths.capacity() * size_of::<(TagPathId, NameId)>();
         VocabularyStats {
             epoch: self.epoch,
@@ -193,18 +193,18 @@ impl Vocabulary {
         }
     }
 
-    fn filed_name(&self, hash: u64, uri: UriId, local: &[u8]) -> Option<NameId> {
-        let is_it = |id: u32| {
+    fn lookup_name(&self, hash: u64, uri: UriId, local: &[u8]) -> Option<NameId> {
+        let is_match = |id: u32| {
             let (its_uri, its_local) = self.names[id as usize];
             its_uri == uri && its_local.of(&self.bytes) == local
         };
-        self.name_ids.find(hash, is_it).map(NameId)
+        self.name_ids.find(hash, is_match).map(NameId)
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Stretch {
-        let stretch = Stretch { start: self.bytes.len() as u32, len: bytes.len() as u32 };
+    fn append(&mut self, bytes: &[u8]) -> ByteRange {
+        let range = ByteRange { start: self.bytes.len() as u32, len: bytes.len() as u32 };
         self.bytes.extend_from_slice(bytes);
-        stretch
+        range
     }
 }
 
@@ -246,10 +246,10 @@ mod tests {
         let mut vocabulary = Vocabulary::with_capacity(Capacity { names: 2, ..Capacity::default() });
         vocabulary.name(UriId(0), b"a");
         vocabulary.name(UriId(0), b"b");
-        vocabulary.renew_if_full();
+        vocabulary.reset_if_full();
         assert_eq!((vocabulary.epoch(), vocabulary.names()), (0, 2));
         vocabulary.name(UriId(0), b"c");
-        vocabulary.renew_if_full();
+        vocabulary.reset_if_full();
         assert_eq!((vocabulary.epoch(), vocabulary.names()), (1, 0));
         assert_eq!(vocabulary.stats().uris, 1);
     }

@@ -8,7 +8,7 @@ use crate::engine::generation::{Generation, Part};
 use crate::engine::parse_ahead::make_ahead;
 use crate::engine::sample::Sample;
 use crate::error::QueryError;
-use crate::query::{Durable, Namespaces, QueryId, parse, parse_durable};
+use crate::query::{Namespaces, QueryId, StorableQuery, parse, parse_storable};
 use crate::segment::build::Builder;
 
 /// This many segments of about the same size are merged into one.
@@ -17,7 +17,7 @@ const FAN: usize = 4;
 /// A target's query, not compiled yet.
 struct Pending {
     tenant: String,
-    query: Durable,
+    query: StorableQuery,
 }
 
 /// The set of standing queries, as it changes. Matching happens against a `Generation` of it.
@@ -64,7 +64,7 @@ impl Index {
         text: &str,
         namespaces: &Namespaces,
     ) -> Result<QueryId, QueryError> {
-        let query = parse_durable(text, namespaces)?;
+        let query = parse_storable(text, namespaces)?;
         let id = query.id;
         self.remove(target);
         self.pending.insert(target, Pending { tenant: tenant.to_string(), query });
@@ -103,7 +103,7 @@ impl Index {
         let mut builder = Builder::new(tenants, rows.size_hint().0);
         let mut refused = Vec::new();
         let mut seen = FxHashSet::default();
-        let parse = |&(_, (_, _, text)): &(usize, (u64, &str, &str))| parse_durable(text, namespaces);
+        let parse = |&(_, (_, _, text)): &(usize, (u64, &str, &str))| parse_storable(text, namespaces);
         make_ahead(rows.enumerate(), parse, |&(row, (target, tenant, _)), parsed| match parsed {
             Err(error) => refused.push(Refused { row, error: error.clone() }),
             Ok(_) if repeated.contains(&target) && !seen.insert(target) => {
@@ -142,7 +142,7 @@ impl Index {
             let mut builder =
                 Builder::new(distinct(pending.iter().map(|(_, one)| one.tenant.as_str())), pending.len());
             for (target, one) in &pending {
-                let Durable { query, canonical, id } = &one.query;
+                let StorableQuery { query, canonical, id } = &one.query;
                 builder.add(*target, &one.tenant, query, *id, canonical);
             }
             added = Some(self.freeze(builder));

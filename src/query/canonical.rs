@@ -1,6 +1,6 @@
 //! Equal queries become one query.
 //!
-//! The rewriting is one walk from the leaves up; at every expression the passes run in the order
+//! The rewriting is one rewrite from the leaves up; at every expression the passes run in the order
 //! they are listed in. Each keeps the meaning, and finds what stands below already canonical.
 //! None makes a query deeper.
 
@@ -9,7 +9,7 @@ use super::number::number;
 
 /// Where an expression stands.
 #[derive(Clone, Copy)]
-struct Place {
+struct Context {
     /// At the top and not negated: which nodes a path selects can be asked for, so only
     /// elsewhere may it give way to a path that is merely true alike.
     top: bool,
@@ -18,35 +18,35 @@ struct Place {
     leaf: bool,
 }
 
-impl Place {
+impl Context {
     fn selects(self) -> bool {
         self.top && !self.negated
     }
 }
 
-type Pass = fn(&mut Expr, Place);
+type Pass = fn(&mut Expr, Context);
 
 const PASSES: [Pass; 10] = [
     compare_numbers,
-    begin_at_the_root,
+    test_root_element,
     split_conjunctions,
-    settle_positions,
+    simplify_positions,
     sort_predicates,
     compare_own_value,
     join_single_predicate,
-    settle_constants,
+    fold_constants,
     push_not_inwards,
     sort_operands,
 ];
 
-const TOP: Place = Place { top: true, negated: false, leaf: false };
+const TOP: Context = Context { top: true, negated: false, leaf: false };
 
 pub fn canonicalise(query: &mut Query) {
     if let Some(transformation) = &mut query.transformation {
         transformation.map_paths(canonical_path);
         query.expr = transformation.filter();
     }
-    walk(&mut query.expr, TOP);
+    rewrite(&mut query.expr, TOP);
 }
 
 /// A path of which the nodes count: a test of their own value stays a predicate.
@@ -54,7 +54,7 @@ fn canonical_path(path: Path) -> Path {
     let Some(last) = path.steps.last() else { return path };
     let (absolute, node) = (path.absolute, last.node.clone());
     let mut expr = Expr::Path(path, Test::Exists);
-    walk(&mut expr, TOP);
+    rewrite(&mut expr, TOP);
     match expr {
         Expr::Path(path, Test::Exists) => path,
         Expr::Path(mut path, test) => {
@@ -65,12 +65,12 @@ fn canonical_path(path: Path) -> Path {
             }
             path
         }
-        _ => nothing(absolute, node),
+        _ => empty_path(absolute, node),
     }
 }
 
 /// `*[0]`, or the same of attributes or text: the path that selects nothing.
-fn nothing(absolute: bool, node: Node) -> Path {
+fn empty_path(absolute: bool, node: Node) -> Path {
     let node = match node {
         Node::Element(_) => Node::Element(NameTest::Any),
         Node::Attribute(_) => Node::Attribute(NameTest::Any),
@@ -82,25 +82,25 @@ fn nothing(absolute: bool, node: Node) -> Path {
     }
 }
 
-fn walk(expr: &mut Expr, place: Place) {
+fn rewrite(expr: &mut Expr, context: Context) {
     match expr {
         Expr::Or(operands) | Expr::And(operands) => {
-            operands.iter_mut().for_each(|operand| walk(operand, place));
+            operands.iter_mut().for_each(|operand| rewrite(operand, context));
         }
-        Expr::Not(operand) => walk(operand, Place { negated: !place.negated, ..place }),
+        Expr::Not(operand) => rewrite(operand, Context { negated: !context.negated, ..context }),
         Expr::Path(path, _) => {
             for step in &mut path.steps {
                 let leaf = !matches!(step.node, Node::Element(_));
                 for predicate in &mut step.predicates {
                     if let Predicate::Condition(condition) = predicate {
-                        walk(condition, Place { top: false, negated: false, leaf });
+                        rewrite(condition, Context { top: false, negated: false, leaf });
                     }
                 }
             }
         }
     }
     for pass in PASSES {
-        pass(expr, place);
+        pass(expr, context);
     }
 }
 
@@ -116,7 +116,7 @@ fn is_false(expr: &Expr) -> bool {
 }
 
 /// `a < '5'` → `a < 5`, `a = -0` → `a = 0`, `a < 'x'` → `false()`
-fn compare_numbers(expr: &mut Expr, _: Place) {
+fn compare_numbers(expr: &mut Expr, _: Context) {
     let Expr::Path(_, Test::Compare(operator, literal)) = expr else {
         return;
     };
@@ -133,7 +133,7 @@ fn compare_numbers(expr: &mut Expr, _: Place) {
 }
 
 /// `/ = 'x'` → `/* = 'x'`: the document's string-value is that of its root element.
-fn begin_at_the_root(expr: &mut Expr, _: Place) {
+fn test_root_element(expr: &mut Expr, _: Context) {
     let Expr::Path(path, test) = expr else { return };
     if path.absolute && path.steps.is_empty() && *test != Test::Exists {
         path.steps.push(Step {
@@ -145,7 +145,7 @@ fn begin_at_the_root(expr: &mut Expr, _: Place) {
 }
 
 /// `a[b and c]` → `a[b][c]`, `a[true()]` → `a`
-fn split_conjunctions(expr: &mut Expr, _: Place) {
+fn split_conjunctions(expr: &mut Expr, _: Context) {
     for step in predicated_steps(expr) {
         if !step.predicates.iter().any(|predicate| matches!(predicate, Predicate::Condition(Expr::And(_)))) {
             continue;
@@ -166,7 +166,7 @@ fn split_conjunctions(expr: &mut Expr, _: Place) {
 /// `a[2][1]` → `a[2]`, `@a[1]` → `@a`, `/a[1]` → `/a`; `a[2][2]` → `a[0]`, which is never.
 ///
 /// What selects one node at most from a parent has a first node and no second.
-fn settle_positions(expr: &mut Expr, _: Place) {
+fn simplify_positions(expr: &mut Expr, _: Context) {
     let Expr::Path(path, _) = expr else { return };
     for (at, step) in path.steps.iter_mut().enumerate().filter(|(_, step)| !step.predicates.is_empty()) {
         let mut single = match step.node {
@@ -189,7 +189,7 @@ fn settle_positions(expr: &mut Expr, _: Place) {
 }
 
 /// `a[c][b][b]` → `a[b][c]`, but not across a position: `a[c][1][b]` stays.
-fn sort_predicates(expr: &mut Expr, _: Place) {
+fn sort_predicates(expr: &mut Expr, _: Context) {
     for step in predicated_steps(expr) {
         sort_runs(&mut step.predicates);
     }
@@ -204,7 +204,7 @@ fn sort_runs(predicates: &mut Vec<Predicate>) {
 
 /// `a[. = 'x']` → `a = 'x'`; with more than one of them all are predicates:
 /// `a[. > 1] < 5` → `a[. < 5][. > 1]`
-fn compare_own_value(expr: &mut Expr, _: Place) {
+fn compare_own_value(expr: &mut Expr, _: Context) {
     let Expr::Path(path, test) = expr else { return };
     let Some(step) = path.steps.last_mut() else { return };
     let own = final_run(&step.predicates).iter().filter(|predicate| compares_own_value(predicate)).count();
@@ -240,9 +240,9 @@ fn final_run(predicates: &[Predicate]) -> &[Predicate] {
 }
 
 /// `x[a[b = 1]]` → `x[a/b = 1]`, where only the truth of `a[b = 1]` counts.
-fn join_single_predicate(expr: &mut Expr, place: Place) {
+fn join_single_predicate(expr: &mut Expr, context: Context) {
     let Expr::Path(path, test) = expr else { return };
-    if place.selects() || *test != Test::Exists {
+    if context.selects() || *test != Test::Exists {
         return;
     }
     let Some(step) = path.steps.last_mut() else { return };
@@ -261,7 +261,7 @@ fn join_single_predicate(expr: &mut Expr, place: Place) {
 }
 
 /// `contains(a, '')` → `true()`, `a[.]` → `a[true()]`; `a[0]`, `a[false()]`, `/@a`, `@a[b]` → `false()`
-fn settle_constants(expr: &mut Expr, place: Place) {
+fn fold_constants(expr: &mut Expr, context: Context) {
     let Expr::Path(path, test) = expr else { return };
     match test {
         Test::Contains(text) | Test::StartsWith(text) if text.is_empty() => return *expr = TRUE,
@@ -271,7 +271,7 @@ fn settle_constants(expr: &mut Expr, place: Place) {
     let Some(first) = path.steps.first() else { return };
     let starts_nowhere = match path.absolute {
         true => first.axis == Axis::Child && !matches!(first.node, Node::Element(_)),
-        false => place.leaf,
+        false => context.leaf,
     };
     let never = |predicate: &Predicate| match predicate {
         Predicate::Position(position) => position.is_none(),
@@ -284,15 +284,15 @@ fn settle_constants(expr: &mut Expr, place: Place) {
 }
 
 /// `not(not(a))` → `a`, `not(a or b)` → `not(a) and not(b)`, `not(. = 'x')` → `. != 'x'`
-fn push_not_inwards(expr: &mut Expr, _: Place) {
+fn push_not_inwards(expr: &mut Expr, _: Context) {
     if let Expr::Not(operand) = expr {
-        *expr = negated(std::mem::replace(operand, TRUE));
+        *expr = negate(std::mem::replace(operand, TRUE));
     }
 }
 
-fn negated(expr: Expr) -> Expr {
+fn negate(expr: Expr) -> Expr {
     let all = |operands: Vec<Expr>| {
-        let mut operands: Vec<Expr> = operands.into_iter().map(negated).collect();
+        let mut operands: Vec<Expr> = operands.into_iter().map(negate).collect();
         operands.sort_unstable();
         operands
     };
@@ -313,7 +313,7 @@ fn negated(expr: Expr) -> Expr {
 }
 
 /// `b or (a or b)` → `a or b`, `a and true()` → `a`, `a or true()` → `true()`
-fn sort_operands(expr: &mut Expr, _: Place) {
+fn sort_operands(expr: &mut Expr, _: Context) {
     let conjunction = match expr {
         Expr::And(_) => true,
         Expr::Or(_) => false,

@@ -58,7 +58,7 @@ pub enum Check<'q> {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Line<'q> {
+pub struct LinearPath<'q> {
     pub node: TwigNode,
     pub subject: Subject<'q>,
     pub check: Check<'q>,
@@ -111,7 +111,7 @@ pub enum Postfix {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Decomposition<'q> {
     pub nodes: Vec<TwigStep<'q>>,
-    pub lines: Vec<Line<'q>>,
+    pub lines: Vec<LinearPath<'q>>,
     pub alternatives: Vec<Alternative>,
 }
 
@@ -159,12 +159,12 @@ struct Partial {
 
 impl Partial {
     /// Holds always: the neutral element of a conjunction.
-    fn truth(exact: bool) -> Partial {
+    fn always(exact: bool) -> Partial {
         Partial { alternative: Alternative { exact, ..Alternative::default() }, ..Partial::default() }
     }
 
     fn line(line: u32) -> Partial {
-        let mut partial = Partial::truth(true);
+        let mut partial = Partial::always(true);
         partial.alternative.positive.push(line);
         partial.branches = 1;
         partial.rooted = true;
@@ -178,10 +178,10 @@ impl<'q> Decomposition<'q> {
         match expr {
             Expr::Path(path, test) => self.path(path, test, context),
             Expr::And(operands) => {
-                let mut all = vec![Partial::truth(true)];
+                let mut all = vec![Partial::always(true)];
                 for operand in operands {
                     let next = self.expr(operand, context);
-                    all = self.both(all, next, context);
+                    all = self.conjoin(all, next, context);
                 }
                 all
             }
@@ -190,7 +190,7 @@ impl<'q> Decomposition<'q> {
                 for operand in operands {
                     any.extend(self.expr(operand, context));
                     if any.len() > ALTERNATIVES_LIMIT {
-                        return vec![Partial::truth(false)];
+                        return vec![Partial::always(false)];
                     }
                 }
                 any
@@ -203,7 +203,7 @@ impl<'q> Decomposition<'q> {
     }
 
     /// The conjunction of two disjunctions at a context node.
-    fn both(&mut self, left: Vec<Partial>, right: Vec<Partial>, context: TwigNode) -> Vec<Partial> {
+    fn conjoin(&mut self, left: Vec<Partial>, right: Vec<Partial>, context: TwigNode) -> Vec<Partial> {
         if left.len().max(1) * right.len().max(1) > PRODUCT_LIMIT.max(left.len()).max(right.len()) {
             // Weaken: keep the side with fewer alternatives, leave the other to verification.
             let mut kept = if left.len() <= right.len() { left } else { right };
@@ -245,13 +245,13 @@ impl<'q> Decomposition<'q> {
             *exact && counted.is_none() && anchors.iter().all(|&anchor| anchor == context)
         };
         if !self.is_unique(context) || !inner.iter().all(plain) {
-            return vec![Partial::truth(false)];
+            return vec![Partial::always(false)];
         }
-        let mut all = vec![Partial::truth(true)];
+        let mut all = vec![Partial::always(true)];
         for Partial { alternative, .. } in inner {
             let mut any = Vec::new();
             for line in alternative.positive {
-                let mut partial = Partial::truth(true);
+                let mut partial = Partial::always(true);
                 partial.alternative.negative.push(line);
                 partial.branches = 1;
                 self.anchor(&mut partial, context);
@@ -260,7 +260,7 @@ impl<'q> Decomposition<'q> {
             for line in alternative.negative {
                 any.push(Partial::line(line));
             }
-            all = self.both(all, any, context);
+            all = self.conjoin(all, any, context);
         }
         all
     }
@@ -281,14 +281,14 @@ impl<'q> Decomposition<'q> {
 
     fn steps(&mut self, steps: &'q [Step], test: &'q Test, context: TwigNode) -> Vec<Partial> {
         let Some((step, rest)) = steps.split_first() else {
-            return self.end(context, Subject::Value, test, true);
+            return self.path_end(context, Subject::Value, test, true);
         };
         let plain = step.predicates.is_empty();
         match &step.node {
             Node::Element(name) => {
                 let node = self.node(context, step.axis, name);
                 let below = if rest.is_empty() && matches!(test, Test::Exists) {
-                    vec![Partial::truth(true)]
+                    vec![Partial::always(true)]
                 } else {
                     self.steps(rest, test, node)
                 };
@@ -296,7 +296,7 @@ impl<'q> Decomposition<'q> {
                     return self.lift(below, node);
                 }
                 let predicates = self.predicates(step, node);
-                let partials = self.both(predicates, below, node);
+                let partials = self.conjoin(predicates, below, node);
                 self.lift(partials, node)
             }
             Node::Attribute(name) => self.leaves(step.axis, Subject::Attribute(name), test, context, plain),
@@ -316,24 +316,30 @@ impl<'q> Decomposition<'q> {
     ) -> Vec<Partial> {
         let mut any = Vec::new();
         if context != DOCUMENT {
-            any.extend(self.end(context, subject, test, exact));
+            any.extend(self.path_end(context, subject, test, exact));
         }
         if axis == Axis::Descendant {
             let node = self.node(context, Axis::Descendant, &NameTest::Any);
-            let below = self.end(node, subject, test, exact);
+            let below = self.path_end(node, subject, test, exact);
             any.extend(self.lift(below, node));
         }
         any
     }
 
     /// The line that ends at `node` with a test of its `subject`.
-    fn end(&mut self, node: TwigNode, subject: Subject<'q>, test: &'q Test, exact: bool) -> Vec<Partial> {
+    fn path_end(
+        &mut self,
+        node: TwigNode,
+        subject: Subject<'q>,
+        test: &'q Test,
+        exact: bool,
+    ) -> Vec<Partial> {
         if subject == Subject::Value && matches!(test, Test::Exists) {
-            return vec![Partial::truth(true)];
+            return vec![Partial::always(true)];
         }
         if node == DOCUMENT {
             // The document's own string-value has no line.
-            return vec![Partial::truth(false)];
+            return vec![Partial::always(false)];
         }
         let check = match test {
             Test::Exists => Some(Check::Exists),
@@ -348,7 +354,7 @@ impl<'q> Decomposition<'q> {
             _ if subject == Subject::Value => (Subject::Element, Check::Exists, false),
             _ => (subject, Check::Exists, false),
         };
-        let line = self.line(Line { node, subject, check });
+        let line = self.line(LinearPath { node, subject, check });
         let mut partial = Partial::line(line);
         partial.alternative.exact = exact;
         vec![partial]
@@ -356,7 +362,7 @@ impl<'q> Decomposition<'q> {
 
     /// The predicates of a step, at the twig node it leads to.
     fn predicates(&mut self, step: &'q Step, node: TwigNode) -> Vec<Partial> {
-        let mut all = vec![Partial::truth(true)];
+        let mut all = vec![Partial::always(true)];
         for (index, predicate) in step.predicates.iter().enumerate() {
             let next = match predicate {
                 Predicate::Condition(expr) => self.expr(expr, node),
@@ -367,14 +373,14 @@ impl<'q> Decomposition<'q> {
                         && matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_))) =>
                 {
                     let check = Check::Position(*position);
-                    vec![Partial::line(self.line(Line { node, subject: Subject::Position, check }))]
+                    vec![Partial::line(self.line(LinearPath { node, subject: Subject::Position, check }))]
                 }
                 Predicate::Position(Some(position)) => {
                     all = self.counted(all, step, node, *position);
                     continue;
                 }
             };
-            all = self.both(all, next, node);
+            all = self.conjoin(all, next, node);
         }
         all
     }
@@ -388,7 +394,7 @@ impl<'q> Decomposition<'q> {
                 alternative.exact && alternative.counted.is_none() && plain
             });
         if left.len() != 1 || !countable {
-            return self.both(left, vec![Partial::truth(false)], node);
+            return self.conjoin(left, vec![Partial::always(false)], node);
         }
         if self.is_unique(node) {
             return if position == 1 { left } else { Vec::new() };
@@ -396,13 +402,13 @@ impl<'q> Decomposition<'q> {
         let lines = left[0].alternative.positive.clone();
         // Nothing is counted past its place among all siblings of the name.
         let place = match position {
-            1 => Partial::truth(true),
+            1 => Partial::always(true),
             _ => {
                 let check = Check::Range(Operator::GreaterOrEqual, position as f64);
-                Partial::line(self.line(Line { node, subject: Subject::Position, check }))
+                Partial::line(self.line(LinearPath { node, subject: Subject::Position, check }))
             }
         };
-        let mut all = self.both(left, vec![place], node);
+        let mut all = self.conjoin(left, vec![place], node);
         for partial in &mut all {
             push_new(&mut partial.alternative.anchors, node);
             partial.alternative.counted = Some(Counted { anchor: node, position, lines: lines.clone() });
@@ -415,7 +421,7 @@ impl<'q> Decomposition<'q> {
         let mut lifted = partials;
         for partial in &mut lifted {
             if !partial.rooted {
-                let exists = Line { node, subject: Subject::Element, check: Check::Exists };
+                let exists = LinearPath { node, subject: Subject::Element, check: Check::Exists };
                 let line = self.line(exists);
                 partial.alternative.positive.push(line);
             }
@@ -450,7 +456,7 @@ impl<'q> Decomposition<'q> {
         self.nodes.len() as TwigNode - 1
     }
 
-    fn line(&mut self, line: Line<'q>) -> u32 {
+    fn line(&mut self, line: LinearPath<'q>) -> u32 {
         self.lines.push(line);
         self.lines.len() as u32 - 1
     }

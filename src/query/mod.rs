@@ -39,21 +39,21 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
 }
 
 /// A query that can be kept: its canonical text parses to it again.
-pub struct Durable {
+pub struct StorableQuery {
     pub query: Query,
     pub canonical: String,
     pub id: QueryId,
 }
 
 /// Shorter texts cannot reach a limit: a level of nesting takes three characters at least.
-const SURELY_DURABLE: usize = 3 * (QUERY_DEPTH_LIMIT - 1);
+const SURELY_STORABLE: usize = 3 * (QUERY_DEPTH_LIMIT - 1);
 
 /// Parses a query that is to be kept. Segments are merged from canonical texts, so one that writing
 /// out took past a limit is refused now, not lost later.
-pub fn parse_durable(text: &str, namespaces: &Namespaces) -> Result<Durable, QueryError> {
+pub fn parse_storable(text: &str, namespaces: &Namespaces) -> Result<StorableQuery, QueryError> {
     let query = parse(text, namespaces)?;
     let canonical = query.canonical();
-    if canonical.len() > SURELY_DURABLE {
+    if canonical.len() > SURELY_STORABLE {
         parse_as_written(&canonical, &Namespaces::default()).map_err(|error| QueryError {
             reason: format!("{}, in the canonical form", error.reason),
             position: Default::default(),
@@ -61,7 +61,7 @@ pub fn parse_durable(text: &str, namespaces: &Namespaces) -> Result<Durable, Que
         })?;
     }
     let id = QueryId::of(&canonical);
-    Ok(Durable { query, canonical, id })
+    Ok(StorableQuery { query, canonical, id })
 }
 
 /// Parses a query and leaves it as it is written: what tests compare the canonical form with.

@@ -1,14 +1,14 @@
 //! Comments and processing instructions.
 
-use super::Parse;
-use super::fault::Read;
+use super::MessageParser;
+use super::fault::ReadResult;
 use super::scan::{SPACE, skip};
 use crate::document::{Other, OtherKind, Span};
 use crate::ids::ElementId;
 
-impl Parse<'_> {
+impl MessageParser<'_> {
     /// `<!-- … -->` at `at`; gives the place after it.
-    pub fn comment(&mut self, at: usize) -> Read<usize> {
+    pub fn comment(&mut self, at: usize) -> ReadResult<usize> {
         let start = at + 4;
         let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"--") else {
             return Err(self.fault("truncated", "the comment does not end", at));
@@ -23,7 +23,7 @@ impl Parse<'_> {
     }
 
     /// `<?target … ?>` at `at`; gives the place after it.
-    pub fn instruction(&mut self, at: usize) -> Read<usize> {
+    pub fn instruction(&mut self, at: usize) -> ReadResult<usize> {
         let target = self.plain_name(at + 2, "bad-instruction", "a target expected after <?")?;
         if self.text[at + 2..target].eq_ignore_ascii_case(b"xml") {
             let reason = "an XML declaration stands at the very beginning, and xml is no other target";
@@ -45,12 +45,12 @@ impl Parse<'_> {
 
     fn other(&mut self, kind: OtherKind, content: Span, at: usize, end: usize) {
         let parent = self.scratch.open.last().map_or(ElementId::NONE, |open| open.element);
-        let (node, span) = (self.next_node(), self.place(at, end));
+        let (node, span) = (self.next_node(), self.source_span(at, end));
         self.document.others.push(Other { kind, parent, node, content, span });
     }
 
     /// The content of a comment or instruction in `Document::values`: bounded, line ends made `\n`.
-    fn content_span(&mut self, start: usize, end: usize) -> Read<Span> {
+    fn content_span(&mut self, start: usize, end: usize) -> ReadResult<Span> {
         let content = &self.text[start..end];
         if content.len() > self.limits.text {
             return Err(self.exceeded(

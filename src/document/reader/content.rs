@@ -1,31 +1,31 @@
 //! What stands between the tags: character data, CDATA sections, and the loop over all of it.
 
-use super::Parse;
-use super::fault::Read;
+use super::MessageParser;
+use super::fault::ReadResult;
 use super::references::Reference;
 use super::scan::{SPACE, same, skip, skip_text};
 use crate::document::{Span, Text};
 
-impl Parse<'_> {
+impl MessageParser<'_> {
     /// The root element, whose `<` is at `root`; gives the place after it.
-    pub fn content(&mut self, root: usize) -> Read<usize> {
+    pub fn content(&mut self, root: usize) -> ReadResult<usize> {
         let mut at = self.start_tag(root)?;
         while !self.scratch.open.is_empty() {
             let text = self.text;
             let start = at;
             at = skip_text(text, at);
             if at > start {
-                self.take_text(start, at);
+                self.append_text(start, at);
             }
             at = match (text[at], text[at + 1]) {
                 (b'<', b'/') => self.end_tag(at)?,
                 (b'<', b'!') => self.comment_or_section(at)?,
                 (b'<', b'?') => {
-                    self.end_run(at)?;
+                    self.finish_text(at)?;
                     self.instruction(at)?
                 }
                 (b'<', _) => {
-                    self.end_run(at)?;
+                    self.finish_text(at)?;
                     self.start_tag(at)?
                 }
                 (b'&', _) => self.reference_in_content(at)?,
@@ -33,11 +33,11 @@ impl Parse<'_> {
                     return Err(self.fault("section-end", "]]> may not stand in text; write ]]&gt;", at));
                 }
                 (b'\r', next) if self.reference.is_none() => {
-                    self.take_character(b"\n", at);
+                    self.append_bytes(b"\n", at);
                     at + if next == b'\n' { 2 } else { 1 }
                 }
                 (b']' | b'\r', _) => {
-                    self.take_text(at, at + 1);
+                    self.append_text(at, at + 1);
                     at + 1
                 }
                 _ => self.end_of_text(at)?,
@@ -48,8 +48,8 @@ impl Parse<'_> {
 
     /// `</name>` at `at`; gives the place after it.
     #[inline]
-    fn end_tag(&mut self, at: usize) -> Read<usize> {
-        self.end_run(at)?;
+    fn end_tag(&mut self, at: usize) -> ReadResult<usize> {
+        self.finish_text(at)?;
         let text = self.text;
         let open = *self.scratch.open.last().expect("the loop over content runs while one is open");
         let (name, len) = (at + 2, open.name_len as usize);
@@ -73,7 +73,7 @@ impl Parse<'_> {
     /// Ends the innermost element, whose source ends at `end`.
     #[inline(always)]
     pub fn close(&mut self, end: usize) {
-        let span = self.place(end, end);
+        let span = self.source_span(end, end);
         let document = &mut *self.document;
         let Some(open) = self.scratch.open.pop() else {
             return;
@@ -87,10 +87,10 @@ impl Parse<'_> {
         self.scratch.namespaces.leave(open.bindings);
     }
 
-    fn comment_or_section(&mut self, at: usize) -> Read<usize> {
+    fn comment_or_section(&mut self, at: usize) -> ReadResult<usize> {
         const SECTION: &[u8] = b"<![CDATA[";
         if self.text[at + 2..at + 4] == *b"--" {
-            self.end_run(at)?;
+            self.finish_text(at)?;
             return self.comment(at);
         }
         if self.text[at..at + SECTION.len()] != *SECTION {
@@ -104,36 +104,36 @@ impl Parse<'_> {
         let mut from = start;
         if self.reference.is_none() {
             for cr in memchr::memchr_iter(b'\r', &self.text[start..end]).map(|cr| start + cr) {
-                self.take_text(from, cr);
+                self.append_text(from, cr);
                 if self.text[cr + 1] != b'\n' {
-                    self.take_character(b"\n", cr);
+                    self.append_bytes(b"\n", cr);
                 }
                 from = cr + 1;
             }
         }
-        self.take_text(from, end);
+        self.append_text(from, end);
         Ok(end + 3)
     }
 
     /// Adds `start..end` of the text being read to the run.
     #[inline(always)]
-    fn take_text(&mut self, start: usize, end: usize) {
+    fn append_text(&mut self, start: usize, end: usize) {
         let text = self.text;
-        self.take_character(&text[start..end], start);
+        self.append_bytes(&text[start..end], start);
     }
 
     /// Adds bytes to the run, which stand for what is at `at`.
     #[inline(always)]
-    pub fn take_character(&mut self, bytes: &[u8], at: usize) {
+    pub fn append_bytes(&mut self, bytes: &[u8], at: usize) {
         if self.document.text.len() == self.run.start as usize {
-            self.run.source = self.place(at, at).start;
+            self.run.source = self.source_span(at, at).start;
         }
         self.document.text.extend_from_slice(bytes);
     }
 
     /// Makes a text node of the run, if there is any, now that markup follows at `at`.
     #[inline(always)]
-    pub fn end_run(&mut self, at: usize) -> Read<()> {
+    pub fn finish_text(&mut self, at: usize) -> ReadResult<()> {
         let (start, end) = (self.run.start, self.document.text.len() as u32);
         if end == start {
             return Ok(());
@@ -144,17 +144,17 @@ impl Parse<'_> {
             return Err(super::fault::exceeded("text-limit", "bytes of text", self.source, at, value, limit));
         }
         let parent = self.scratch.open.last().expect("text stands in an element").element;
-        let span = Span { start: self.run.source, end: self.place(at, at).end };
+        let span = Span { start: self.run.source, end: self.source_span(at, at).end };
         let node = self.next_node();
         self.document.texts.push(Text { parent, node, content: Span { start, end }, span });
         self.run.start = end;
         Ok(())
     }
 
-    fn reference_in_content(&mut self, at: usize) -> Read<usize> {
+    fn reference_in_content(&mut self, at: usize) -> ReadResult<usize> {
         match self.reference_at(at)? {
             (Reference::Character(c), after) => {
-                self.take_character(c.encode_utf8(&mut [0; 4]).as_bytes(), at);
+                self.append_bytes(c.encode_utf8(&mut [0; 4]).as_bytes(), at);
                 Ok(after)
             }
             (Reference::Entity { start, end }, after) => self.enter_entity(at, start..end, after),
@@ -163,7 +163,7 @@ impl Parse<'_> {
 
     /// What to do when there is no more of the text being read.
     #[cold]
-    fn end_of_text(&mut self, at: usize) -> Read<usize> {
+    fn end_of_text(&mut self, at: usize) -> ReadResult<usize> {
         let open = self.scratch.open.len();
         if let Some(outer) = self.suspended.pop() {
             if open != self.base {

@@ -1,6 +1,6 @@
 //! `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`
 
-use super::fault::{Fault, Read, fault};
+use super::fault::{Fault, ReadResult, fault};
 use crate::util::xml_chars::is_space;
 
 /// What an XML declaration says; the default is what its absence says.
@@ -17,7 +17,7 @@ pub(super) struct Declaration<'a> {
 /// Reads the XML declaration that `source` begins with, if it does.
 ///
 /// `source` need not be UTF-8 yet; a declaration is ASCII.
-pub(super) fn read(source: &[u8]) -> Read<Declaration<'_>> {
+pub(super) fn read(source: &[u8]) -> ReadResult<Declaration<'_>> {
     if !source.starts_with(b"<?xml") || !source.get(5).copied().is_some_and(is_space) {
         return Ok(Declaration::default());
     }
@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// `= "value"`
-    fn value(&mut self) -> Read<&'a str> {
+    fn value(&mut self) -> ReadResult<&'a str> {
         self.space();
         if !self.take(b"=") {
             return Err(self.fault("= expected"));

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Parse;
-use super::fault::Read;
+use super::MessageParser;
+use super::fault::ReadResult;
 use super::scan::{NAME, PADDING, SPACE, is, skip};
-use super::written_names::WrittenId;
+use super::written_names::WrittenNameId;
 use crate::document::Span;
 use crate::document::dtd::{self, AttributeDeclaration, Dtd, EntityKind};
 
@@ -18,9 +18,9 @@ pub(super) struct Doctype {
     pub entities: Vec<Entity>,
     pub entity_ids: HashMap<Box<[u8]>, usize>,
     /// Attributes that have a default, with its place in `Document::values`, by element.
-    pub defaults: HashMap<WrittenId, Vec<(WrittenId, Span)>>,
+    pub defaults: HashMap<WrittenNameId, Vec<(WrittenNameId, Span)>>,
     /// Attributes (of an element) whose values are tokens.
-    pub tokenised: HashSet<(WrittenId, WrittenId)>,
+    pub tokenised: HashSet<(WrittenNameId, WrittenNameId)>,
 }
 
 pub(super) struct Entity {
@@ -36,9 +36,9 @@ pub(super) enum EntityContent {
     Unparsed,
 }
 
-impl Parse<'_> {
+impl MessageParser<'_> {
     /// The declaration at `at`; gives the place after it.
-    pub fn doctype(&mut self, start: usize) -> Read<usize> {
+    pub fn doctype(&mut self, start: usize) -> ReadResult<usize> {
         let mut doctype = Doctype::default();
         let mut at = self.require_space(start + "<!DOCTYPE".len())?;
         let name_end = skip(self.text, at, NAME);
@@ -86,7 +86,7 @@ impl Parse<'_> {
     }
 
     /// Keeps of a DTD what reading needs, by the names that the reader knows.
-    fn keep_declarations(&mut self, doctype: &mut Doctype, dtd: Dtd, at: usize) -> Read<()> {
+    fn keep_declarations(&mut self, doctype: &mut Doctype, dtd: Dtd, at: usize) -> ReadResult<()> {
         doctype.incomplete |= dtd.has_parameter_references;
         self.expanded = dtd.expanded;
         for (name, entity) in dtd.entities.iter() {
@@ -122,12 +122,12 @@ impl Parse<'_> {
         Ok(())
     }
 
-    fn declared_name(&mut self, name: &str, at: usize) -> Read<WrittenId> {
-        let id = self.scratch.lexicon.add_bytes(name.as_bytes(), self.vocabulary);
+    fn declared_name(&mut self, name: &str, at: usize) -> ReadResult<WrittenNameId> {
+        let id = self.scratch.names.add_bytes(name.as_bytes(), self.vocabulary);
         id.map_err(|reason| self.fault("bad-name", format!("{name}: {reason}"), at))
     }
 
-    fn require_space(&self, at: usize) -> Read<usize> {
+    fn require_space(&self, at: usize) -> ReadResult<usize> {
         if is(self.text[at], SPACE) {
             return Ok(skip(self.text, at, SPACE));
         }
@@ -135,7 +135,7 @@ impl Parse<'_> {
     }
 
     /// A literal in quotes at `at`; gives the place after it.
-    fn literal(&self, at: usize) -> Read<usize> {
+    fn literal(&self, at: usize) -> ReadResult<usize> {
         let quote = self.text[at];
         if quote != b'"' && quote != b'\'' {
             return Err(self.unexpected("bad-doctype", "an identifier in quotes expected", at));

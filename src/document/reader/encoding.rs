@@ -1,6 +1,6 @@
 //! From the bytes of a message to its UTF-8 form.
 
-use super::fault::{Read, exceeded, fault};
+use super::fault::{ReadResult, exceeded, fault};
 use super::scan::find_control;
 use crate::limits::Limits;
 
@@ -19,14 +19,14 @@ pub(super) enum Form {
 
 /// What any limit in bytes comes down to: offsets are 32 bits wide, and a document's buffers may grow to
 /// a few times the message and what entities add to it.
-pub(super) const MOST: usize = 1 << 29;
+pub(super) const MAX_BYTES: usize = 1 << 29;
 
 /// Puts the UTF-8 form of `message` into `source`, without a byte order mark.
 ///
 /// What `Form::Bytes` gives is not yet known to be UTF-8: the XML declaration may name another
 /// encoding, which is then the better thing to complain about. `validate` decides.
-pub(super) fn decode(message: &[u8], limits: &Limits, source: &mut Vec<u8>) -> Read<Form> {
-    let limit = limits.document.min(MOST);
+pub(super) fn decode(message: &[u8], limits: &Limits, source: &mut Vec<u8>) -> ReadResult<Form> {
+    let limit = limits.document.min(MAX_BYTES);
     if message.len() > limit {
         return Err(exceeded("document-limit", "bytes in the message", message, limit, message.len(), limit));
     }
@@ -70,7 +70,7 @@ pub(super) fn decode(message: &[u8], limits: &Limits, source: &mut Vec<u8>) -> R
 }
 
 /// Refuses a `declared` encoding that is not the one of `form`, or that is not supported.
-pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize) -> Read<()> {
+pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize) -> ReadResult<()> {
     let Some(name) = declared else {
         return match form {
             Form::Utf16 { marked: false, .. } => {
@@ -115,7 +115,7 @@ pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize
 
 /// Refuses what is not UTF-8 and every character that no XML document contains, so that the
 /// reader proper need not look for either. `padded` is the source, which ends at `end`.
-pub(super) fn validate(padded: &[u8], end: usize) -> Read<()> {
+pub(super) fn validate(padded: &[u8], end: usize) -> ReadResult<()> {
     let source = &padded[..end];
     if let Err(error) = std::str::from_utf8(source) {
         return Err(fault("bad-utf8", "not UTF-8", source, error.valid_up_to()));

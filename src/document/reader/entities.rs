@@ -7,38 +7,38 @@
 use std::ops::Range;
 
 use super::doctype::EntityContent;
-use super::encoding::MOST;
-use super::fault::Read;
+use super::encoding::MAX_BYTES;
+use super::fault::ReadResult;
 use super::references::Reference;
 use super::scan::skip_value;
-use super::written_names::WrittenId;
-use super::{Parse, Suspended};
+use super::written_names::WrittenNameId;
+use super::{MessageParser, Suspended};
 use crate::document::Span;
 
 /// An entity that is being read.
 #[derive(Clone, Copy)]
-pub(super) struct Entered<'a> {
+pub(super) struct OpenEntity<'a> {
     entity: usize,
     text: &'a [u8],
     end: usize,
 }
 
-impl<'a> Parse<'a> {
+impl<'a> MessageParser<'a> {
     /// A reference in content, at `at`, to the entity whose name is at `name`; reading goes on at
     /// the place given, in the entity's replacement text if it has one.
-    pub fn enter_entity(&mut self, at: usize, name: Range<usize>, after: usize) -> Read<usize> {
-        let Some(Entered { entity, text, end }) = self.enter(at, name, false)? else {
+    pub fn enter_entity(&mut self, at: usize, name: Range<usize>, after: usize) -> ReadResult<usize> {
+        let Some(OpenEntity { entity, text, end }) = self.enter(at, name, false)? else {
             return Ok(after);
         };
         self.suspended.push(Suspended { text: self.text, end: self.end, at: after, base: self.base, entity });
-        self.reference = Some(self.place(at, after));
+        self.reference = Some(self.source_span(at, after));
         (self.text, self.end, self.base) = (text, end, self.scratch.open.len());
         Ok(0)
     }
 
     /// Back to where the entity was referred to.
     pub fn leave_entity(&mut self, outer: Suspended<'a>) -> usize {
-        self.busy[outer.entity] = false;
+        self.expanding[outer.entity] = false;
         (self.text, self.end, self.base) = (outer.text, outer.end, outer.base);
         if self.suspended.is_empty() {
             self.reference = None;
@@ -48,11 +48,11 @@ impl<'a> Parse<'a> {
 
     /// Adds the replacement text of an entity, referred to at `at..after`, to the attribute value
     /// being read.
-    pub fn expand_in_value(&mut self, at: usize, name: Range<usize>, after: usize) -> Read<()> {
+    pub fn expand_in_value(&mut self, at: usize, name: Range<usize>, after: usize) -> ReadResult<()> {
         let before = (self.text, self.end, self.reference);
-        let mut open: Vec<(Entered<'a>, usize)> = Vec::new();
+        let mut open: Vec<(OpenEntity<'a>, usize)> = Vec::new();
         open.extend(self.enter(at, name, true)?.map(|entered| (entered, 0)));
-        self.reference = Some(self.place(at, after));
+        self.reference = Some(self.source_span(at, after));
         while let Some((entered, at)) = open.last_mut() {
             (self.text, self.end) = (entered.text, entered.end);
             // Quotes mean themselves here; < never does.
@@ -82,7 +82,7 @@ impl<'a> Parse<'a> {
                     }
                 }
                 _ => {
-                    self.busy[entered.entity] = false;
+                    self.expanding[entered.entity] = false;
                     open.pop();
                 }
             }
@@ -93,7 +93,7 @@ impl<'a> Parse<'a> {
 
     /// The entity whose name is at `name`, marked as being read and paid for; `None` if it is to be
     /// passed over.
-    fn enter(&mut self, at: usize, name: Range<usize>, in_value: bool) -> Read<Option<Entered<'a>>> {
+    fn enter(&mut self, at: usize, name: Range<usize>, in_value: bool) -> ReadResult<Option<OpenEntity<'a>>> {
         let name = &self.text[name];
         let shown = || String::from_utf8_lossy(name);
         let Some(doctype) = self.doctype.get() else {
@@ -124,25 +124,25 @@ impl<'a> Parse<'a> {
                 return Err(self.fault("unparsed-entity", reason, at));
             }
         };
-        if self.busy.is_empty() {
-            self.busy.resize(doctype.entities.len(), false);
+        if self.expanding.is_empty() {
+            self.expanding.resize(doctype.entities.len(), false);
         }
-        if self.busy[entity] {
+        if self.expanding[entity] {
             return Err(self.fault(
                 "entity-recursion",
                 format!("the entity {} contains itself", shown()),
                 at,
             ));
         }
-        self.spend(end, at)?;
-        self.busy[entity] = true;
-        Ok(Some(Entered { entity, text, end }))
+        self.charge_expansion(end, at)?;
+        self.expanding[entity] = true;
+        Ok(Some(OpenEntity { entity, text, end }))
     }
 
     /// Counts bytes that were not in the message: references and defaults make much of little.
-    fn spend(&mut self, bytes: usize, at: usize) -> Read<()> {
+    fn charge_expansion(&mut self, bytes: usize, at: usize) -> ReadResult<()> {
         self.expanded += bytes;
-        let (value, limit) = (self.expanded, self.limits.expansion.min(MOST));
+        let (value, limit) = (self.expanded, self.limits.expansion.min(MAX_BYTES));
         if value > limit {
             return Err(self.exceeded(
                 "expansion-limit",
@@ -158,7 +158,12 @@ impl<'a> Parse<'a> {
     /// Gives the tag at `start`, of an element called `name`, the defaults of its attributes, and
     /// makes tokens of the values that are declared to be.
     #[cold]
-    pub fn apply_declarations(&mut self, name: WrittenId, start: usize, attributes: usize) -> Read<()> {
+    pub fn apply_declarations(
+        &mut self,
+        name: WrittenNameId,
+        start: usize,
+        attributes: usize,
+    ) -> ReadResult<()> {
         let Some(doctype) = self.doctype.get() else {
             return Ok(());
         };
@@ -174,8 +179,8 @@ impl<'a> Parse<'a> {
             }
         }
         for &(id, value) in doctype.defaults.get(&name).map_or(&[][..], |defaults| defaults) {
-            if !self.scratch.lexicon.was_written(id, self.scratch.tag) {
-                self.spend(self.scratch.lexicon.bytes(id).len() + value.len(), start)?;
+            if !self.scratch.names.was_written(id, self.scratch.tag) {
+                self.charge_expansion(self.scratch.names.bytes(id).len() + value.len(), start)?;
                 self.add_attribute(id, value, start)?;
                 self.check_counts(start, attributes)?;
             }

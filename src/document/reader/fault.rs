@@ -4,7 +4,7 @@ use crate::error::{Exceeded, Position, ReadError};
 
 /// Boxed, so that the happy path does not carry the size of the other.
 pub(super) type Fault = Box<ReadError>;
-pub(super) type Read<T> = Result<T, Fault>;
+pub(super) type ReadResult<T> = Result<T, Fault>;
 
 #[cold]
 pub(super) fn fault(code: &'static str, reason: impl Into<String>, source: &[u8], at: usize) -> Fault {

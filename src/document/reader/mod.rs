@@ -2,7 +2,7 @@
 //!
 //! A message is read in this order, one function each:
 //! `encoding::decode` → `declaration::read` → `encoding::agree` → `encoding::validate` →
-//! `Parse::prolog` → `Parse::content` → `Parse::epilog`.
+//! `MessageParser::prolog` → `MessageParser::content` → `MessageParser::epilog`.
 //!
 //! | file | what it reads |
 //! |---|---|
@@ -32,10 +32,10 @@ mod written_names;
 use std::cell::OnceCell;
 
 use doctype::Doctype;
-use fault::{Fault, Read, exceeded, fault};
+use fault::{Fault, ReadResult, exceeded, fault};
 use namespaces::Namespaces;
 use scan::PADDING;
-use written_names::{Lexicon, WrittenId};
+use written_names::{WrittenNameId, WrittenNames};
 
 use super::{Document, Span, Vocabulary};
 use crate::error::ReadError;
@@ -56,7 +56,7 @@ impl Reader {
     /// A reader whose vocabulary has a capacity of its own.
     pub fn with_vocabulary(vocabulary: Vocabulary) -> Reader {
         let scratch = Scratch {
-            lexicon: Lexicon::new(),
+            names: WrittenNames::new(),
             namespaces: Namespaces::new(),
             open: Vec::new(),
             prefixed: Vec::new(),
@@ -95,7 +95,7 @@ impl Reader {
         limits: &Limits,
         source: &mut Vec<u8>,
         document: &mut Document,
-    ) -> Read<()> {
+    ) -> ReadResult<()> {
         source.reserve(message.len() + PADDING);
         let form = encoding::decode(message, limits, source)?;
         let end = source.len();
@@ -106,16 +106,16 @@ impl Reader {
         let (start, standalone) = (declaration.end, declaration.standalone);
 
         let epoch = self.vocabulary.epoch();
-        self.vocabulary.renew_if_full();
-        if self.vocabulary.epoch() != epoch || self.scratch.lexicon.is_full(self.vocabulary.capacity()) {
-            self.scratch.forget_names();
+        self.vocabulary.reset_if_full();
+        if self.vocabulary.epoch() != epoch || self.scratch.names.is_full(self.vocabulary.capacity()) {
+            self.scratch.clear_names();
         }
         self.scratch.begin();
         self.scratch.namespaces.begin(&mut self.vocabulary);
 
         document.values.extend_from_slice(&source[..end]);
         let doctype = OnceCell::new();
-        let mut parse = Parse {
+        let mut parse = MessageParser {
             source,
             text: source,
             end,
@@ -127,10 +127,10 @@ impl Reader {
             scratch: &mut self.scratch,
             document,
             nodes: 1,
-            run: Run { start: 0, source: 0 },
+            run: TextRun { start: 0, source: 0 },
             base: 0,
             suspended: Vec::new(),
-            busy: Vec::new(),
+            expanding: Vec::new(),
             expanded: 0,
             declares_attributes: false,
         };
@@ -150,17 +150,17 @@ impl Default for Reader {
 
 /// What outlives a message besides the vocabulary: remembered names, and memory.
 struct Scratch {
-    pub lexicon: Lexicon,
+    pub names: WrittenNames,
     pub namespaces: Namespaces,
     /// The elements that are open, the root first.
     pub open: Vec<Open>,
     /// Attributes of the tag being read that have a prefix: place in `Document::attributes`, name,
     /// place in the text.
-    pub prefixed: Vec<(u32, WrittenId, u32)>,
+    pub prefixed: Vec<(u32, WrittenNameId, u32)>,
     /// Namespace declarations of the tag being read, with their values in `Document::values`.
-    pub declared: Vec<(WrittenId, Span, u32)>,
+    pub declared: Vec<(WrittenNameId, Span, u32)>,
     /// Where a DTD declares attributes: the names of the tag's attributes as written.
-    pub written: Vec<WrittenId>,
+    pub written: Vec<WrittenNameId>,
     /// Start tags so far, over all messages: tells one tag's attributes from another's.
     pub tag: u64,
 }
@@ -175,8 +175,8 @@ impl Scratch {
     }
 
     /// Drops what is remembered by ids of the vocabulary, which may have a new epoch.
-    fn forget_names(&mut self) {
-        self.lexicon = Lexicon::new();
+    fn clear_names(&mut self) {
+        self.names = WrittenNames::new();
         self.namespaces = Namespaces::new();
     }
 }
@@ -195,7 +195,7 @@ struct Open {
 
 /// The text node being collected: where it starts in `Document::text` and in the source.
 #[derive(Clone, Copy)]
-struct Run {
+struct TextRun {
     pub start: u32,
     pub source: u32,
 }
@@ -211,7 +211,7 @@ struct Suspended<'a> {
 }
 
 /// The reading of one message.
-struct Parse<'a> {
+struct MessageParser<'a> {
     /// The UTF-8 form, padded.
     pub source: &'a [u8],
     /// What is being read: the source, or the replacement text of an entity; padded.
@@ -228,21 +228,21 @@ struct Parse<'a> {
     pub document: &'a mut Document,
     /// Nodes so far; the document node is one.
     pub nodes: u32,
-    pub run: Run,
+    pub run: TextRun,
     /// Elements that were open when `text` was begun: it can close only later ones.
     pub base: usize,
     pub suspended: Vec<Suspended<'a>>,
     /// By entity: whether it is being read.
-    pub busy: Vec<bool>,
+    pub expanding: Vec<bool>,
     /// Bytes that references and defaults have added so far.
     pub expanded: usize,
     /// Whether a DTD gives attributes defaults or types.
     pub declares_attributes: bool,
 }
 
-impl<'a> Parse<'a> {
+impl<'a> MessageParser<'a> {
     /// Everything before the root element; gives the place of its `<`.
-    fn prolog(&mut self, start: usize) -> Read<usize> {
+    fn prolog(&mut self, start: usize) -> ReadResult<usize> {
         let mut at = start;
         loop {
             at = scan::skip(self.text, at, scan::SPACE);
@@ -259,7 +259,7 @@ impl<'a> Parse<'a> {
     }
 
     /// Everything after the root element.
-    fn epilog(&mut self, start: usize) -> Read<()> {
+    fn epilog(&mut self, start: usize) -> ReadResult<()> {
         let mut at = start;
         loop {
             at = scan::skip(self.text, at, scan::SPACE);
@@ -292,7 +292,7 @@ impl<'a> Parse<'a> {
     }
 
     /// A name without a colon (a target, an entity) at `at`; gives the place after it.
-    pub fn plain_name(&mut self, at: usize, code: &'static str, reason: &str) -> Read<usize> {
+    pub fn plain_name(&mut self, at: usize, code: &'static str, reason: &str) -> ReadResult<usize> {
         let end = scan::skip(self.text, at, scan::NAME);
         let name = &self.text[at..end];
         if name.len() > self.limits.name {
@@ -316,13 +316,13 @@ impl<'a> Parse<'a> {
 
     /// Where something that is at `start..end` of `text` stands in the source.
     #[inline(always)]
-    pub fn place(&self, start: usize, end: usize) -> Span {
+    pub fn source_span(&self, start: usize, end: usize) -> Span {
         self.reference.unwrap_or(Span { start: start as u32, end: end as u32 })
     }
 
     #[cold]
     pub fn fault(&self, code: &'static str, reason: impl Into<String>, at: usize) -> Fault {
-        fault(code, reason, self.source, self.place(at, at).start as usize)
+        fault(code, reason, self.source, self.source_span(at, at).start as usize)
     }
 
     /// A fault at a place where something else was expected, which may just be missing.
@@ -333,6 +333,6 @@ impl<'a> Parse<'a> {
 
     #[cold]
     pub fn exceeded(&self, code: &'static str, what: &str, at: usize, value: usize, limit: usize) -> Fault {
-        exceeded(code, what, self.source, self.place(at, at).start as usize, value, limit)
+        exceeded(code, what, self.source, self.source_span(at, at).start as usize, value, limit)
     }
 }

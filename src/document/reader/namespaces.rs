@@ -1,6 +1,6 @@
 //! Which prefix stands for which namespace, at the place being read.
 
-use super::written_names::{Lexicon, PrefixId};
+use super::written_names::{PrefixId, WrittenNames};
 use crate::document::Vocabulary;
 use crate::ids::UriId;
 
@@ -43,7 +43,7 @@ impl Namespaces {
         &mut self,
         prefix: PrefixId,
         uri: &[u8],
-        lexicon: &Lexicon,
+        names: &WrittenNames,
         vocabulary: &mut Vocabulary,
     ) -> Result<(), (&'static str, &'static str)> {
         match prefix {
@@ -56,8 +56,8 @@ impl Namespaces {
             _ if uri.is_empty() => return Err(("empty-namespace", "a prefix cannot stand for no namespace")),
             _ => {}
         }
-        if self.bound.len() < lexicon.prefixes() {
-            self.bound.resize(lexicon.prefixes(), UriId::NONE);
+        if self.bound.len() < names.prefixes() {
+            self.bound.resize(names.prefixes(), UriId::NONE);
         }
         let bound = &mut self.bound[prefix.0 as usize];
         self.undo.push((prefix, *bound));

@@ -1,7 +1,7 @@
 //! `&amp;`, `&#38;` and what else an ampersand begins.
 
-use super::Parse;
-use super::fault::Read;
+use super::MessageParser;
+use super::fault::ReadResult;
 use crate::util::xml_chars::is_char;
 
 /// The entities every document has. Declaring them again changes nothing.
@@ -18,9 +18,9 @@ pub(super) enum Reference {
     },
 }
 
-impl Parse<'_> {
+impl MessageParser<'_> {
     /// The reference whose `&` is at `at`, and the place after it.
-    pub fn reference_at(&mut self, at: usize) -> Read<(Reference, usize)> {
+    pub fn reference_at(&mut self, at: usize) -> ReadResult<(Reference, usize)> {
         if self.text[at + 1] == b'#' {
             return self.character_reference(at);
         }
@@ -36,7 +36,7 @@ impl Parse<'_> {
         Ok((Reference::Entity { start, end }, end + 1))
     }
 
-    fn character_reference(&self, at: usize) -> Read<(Reference, usize)> {
+    fn character_reference(&self, at: usize) -> ReadResult<(Reference, usize)> {
         let (radix, start) = if self.text[at + 2] == b'x' { (16, at + 3) } else { (10, at + 2) };
         let mut end = start;
         let mut code = 0u32;

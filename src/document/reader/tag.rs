@@ -1,17 +1,17 @@
 //! Start tags: names, attributes, namespaces.
 
-use super::fault::Read;
+use super::fault::ReadResult;
 use super::references::Reference;
 use super::scan::{NAME, SPACE, is, skip, skip_name, skip_value};
-use super::written_names::{Kind, PrefixId, WrittenId};
-use super::{Open, Parse};
+use super::written_names::{PrefixId, WrittenKind, WrittenNameId};
+use super::{MessageParser, Open};
 use crate::document::{Attribute, Element, Span};
 use crate::ids::{ElementId, NameId, TagPathId};
 
-impl Parse<'_> {
+impl MessageParser<'_> {
     /// `<name …>` or `<name …/>` at `at`; gives the place after it.
     #[inline]
-    pub fn start_tag(&mut self, start: usize) -> Read<usize> {
+    pub fn start_tag(&mut self, start: usize) -> ReadResult<usize> {
         let text = self.text;
         let (name, name_end) = self.name(start + 1)?;
         let attributes_start = self.document.attributes.len();
@@ -47,7 +47,7 @@ impl Parse<'_> {
         if !self.scratch.prefixed.is_empty() {
             self.resolve_prefixed()?;
         }
-        let span = self.place(start, after);
+        let span = self.source_span(start, after);
         let (element, tag_path) = self.element(name, start, attributes_start, span)?;
         let (name_at, name_len) = (start as u32 + 1, (name_end - start - 1) as u32);
         self.scratch.open.push(Open { element, tag_path, name_at, name_len, bindings });
@@ -61,12 +61,12 @@ impl Parse<'_> {
     #[inline(always)]
     fn element(
         &mut self,
-        name: WrittenId,
+        name: WrittenNameId,
         start: usize,
         attributes_start: usize,
         span: Span,
-    ) -> Read<(ElementId, TagPathId)> {
-        let prefix = self.scratch.lexicon.entry(name).prefix;
+    ) -> ReadResult<(ElementId, TagPathId)> {
+        let prefix = self.scratch.names.entry(name).prefix;
         let uri = self.scratch.namespaces.uri(prefix);
         if uri.is_none() {
             return Err(self.unbound(name, start + 1));
@@ -79,7 +79,7 @@ impl Parse<'_> {
             Some(open) => (open.element, open.tag_path),
             None => (ElementId::NONE, TagPathId::NONE),
         };
-        let name = self.scratch.lexicon.resolve(name, uri, self.vocabulary);
+        let name = self.scratch.names.resolve(name, uri, self.vocabulary);
         let tag_path = self.vocabulary.tag_path(parent_path, name);
         let node = self.next_node();
         let id = ElementId::from(self.document.elements.len());
@@ -101,35 +101,35 @@ impl Parse<'_> {
 
     /// The name at `at`, and the place after it.
     #[inline(always)]
-    fn name(&mut self, at: usize) -> Read<(WrittenId, usize)> {
+    fn name(&mut self, at: usize) -> ReadResult<(WrittenNameId, usize)> {
         let end = skip_name(self.text, at);
         Ok((self.name_between(at, end)?, end))
     }
 
     #[inline(always)]
-    pub fn name_between(&mut self, at: usize, end: usize) -> Read<WrittenId> {
+    pub fn name_between(&mut self, at: usize, end: usize) -> ReadResult<WrittenNameId> {
         let len = end - at;
         if len > self.limits.name {
             return Err(self.exceeded("name-limit", "bytes in a name", at, len, self.limits.name));
         }
-        match self.scratch.lexicon.find(self.text, at, len) {
+        match self.scratch.names.find(self.text, at, len) {
             Some(id) => Ok(id),
             None => self.new_name(at, len),
         }
     }
 
     #[cold]
-    fn new_name(&mut self, at: usize, len: usize) -> Read<WrittenId> {
+    fn new_name(&mut self, at: usize, len: usize) -> ReadResult<WrittenNameId> {
         if len == 0 {
             return Err(self.unexpected("bad-tag", "a name expected; a plain < is written &lt;", at));
         }
-        let id = self.scratch.lexicon.add(self.text, at, len, self.vocabulary);
+        let id = self.scratch.names.add(self.text, at, len, self.vocabulary);
         id.map_err(|reason| self.fault("bad-name", reason, at))
     }
 
     /// `name="value"` at `at`; gives the place after it.
     #[inline(always)]
-    fn attribute(&mut self, start: usize) -> Read<usize> {
+    fn attribute(&mut self, start: usize) -> ReadResult<usize> {
         let text = self.text;
         let (id, mut at) = self.name(start)?;
         if text[at] != b'=' {
@@ -168,21 +168,21 @@ impl Parse<'_> {
     }
 
     #[inline(always)]
-    pub fn add_attribute(&mut self, id: WrittenId, value: Span, at: usize) -> Read<()> {
-        if !self.scratch.lexicon.note_written(id, self.scratch.tag) {
+    pub fn add_attribute(&mut self, id: WrittenNameId, value: Span, at: usize) -> ReadResult<()> {
+        if !self.scratch.names.mark_written(id, self.scratch.tag) {
             return Err(self.duplicate(id, at));
         }
-        let entry = self.scratch.lexicon.entry(id);
-        if self.declares_attributes && !matches!(entry.kind, Kind::Declares(_)) {
+        let entry = self.scratch.names.entry(id);
+        if self.declares_attributes && !matches!(entry.kind, WrittenKind::Declares(_)) {
             self.scratch.written.push(id);
         }
         match entry.kind {
-            Kind::Plain => self.document.attributes.push(Attribute { name: entry.plain, value }),
-            Kind::Prefixed => {
+            WrittenKind::Plain => self.document.attributes.push(Attribute { name: entry.plain, value }),
+            WrittenKind::Prefixed => {
                 self.scratch.prefixed.push((self.document.attributes.len() as u32, id, at as u32));
                 self.document.attributes.push(Attribute { name: NameId::NONE, value });
             }
-            Kind::Declares(_) => self.scratch.declared.push((id, value, at as u32)),
+            WrittenKind::Declares(_) => self.scratch.declared.push((id, value, at as u32)),
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ impl Parse<'_> {
     /// it does, at `stop` there is a reference, white space or an error. Gives the value and the
     /// place of the closing quote.
     #[cold]
-    fn normalise_value(&mut self, start: usize, stop: usize, quote: u8) -> Read<(Span, usize)> {
+    fn normalise_value(&mut self, start: usize, stop: usize, quote: u8) -> ReadResult<(Span, usize)> {
         let text = self.text;
         let value_start = self.document.values.len();
         self.document.values.extend_from_slice(&text[start..stop]);
@@ -235,7 +235,7 @@ impl Parse<'_> {
     /// Refuses the tag at `start` as soon as it has too many attributes or declarations: they have cost
     /// little by then.
     #[inline(always)]
-    pub fn check_counts(&self, start: usize, attributes_start: usize) -> Read<()> {
+    pub fn check_counts(&self, start: usize, attributes_start: usize) -> ReadResult<()> {
         let (count, limit) = (self.document.attributes.len() - attributes_start, self.limits.attributes);
         if count > limit {
             return Err(self.exceeded("attributes-limit", "attributes", start, count, limit));
@@ -247,14 +247,14 @@ impl Parse<'_> {
         Ok(())
     }
 
-    fn declare_namespaces(&mut self) -> Read<()> {
+    fn declare_namespaces(&mut self) -> ReadResult<()> {
         for &(id, value, at) in &self.scratch.declared {
             let uri = value.of(&self.document.values);
-            let (namespaces, lexicon) = (&mut self.scratch.namespaces, &self.scratch.lexicon);
-            let Kind::Declares(prefix) = lexicon.entry(id).kind else {
+            let (namespaces, names) = (&mut self.scratch.namespaces, &self.scratch.names);
+            let WrittenKind::Declares(prefix) = names.entry(id).kind else {
                 continue;
             };
-            if let Err((code, reason)) = namespaces.declare(prefix, uri, lexicon, self.vocabulary) {
+            if let Err((code, reason)) = namespaces.declare(prefix, uri, names, self.vocabulary) {
                 return Err(self.fault(code, reason, at as usize));
             }
         }
@@ -262,15 +262,15 @@ impl Parse<'_> {
         Ok(())
     }
 
-    fn resolve_prefixed(&mut self) -> Read<()> {
+    fn resolve_prefixed(&mut self) -> ReadResult<()> {
         for index in 0..self.scratch.prefixed.len() {
             let (place, id, at) = self.scratch.prefixed[index];
-            let uri = self.scratch.namespaces.uri(self.scratch.lexicon.entry(id).prefix);
+            let uri = self.scratch.namespaces.uri(self.scratch.names.entry(id).prefix);
             if uri.is_none() {
                 return Err(self.unbound(id, at as usize));
             }
-            let name = self.scratch.lexicon.resolve(id, uri, self.vocabulary);
-            if !self.scratch.lexicon.note_name(name, self.scratch.tag) {
+            let name = self.scratch.names.resolve(id, uri, self.vocabulary);
+            if !self.scratch.names.mark_resolved(name, self.scratch.tag) {
                 return Err(self.duplicate(id, at as usize));
             }
             self.document.attributes[place as usize].name = name;
@@ -280,18 +280,18 @@ impl Parse<'_> {
     }
 
     #[cold]
-    fn duplicate(&self, id: WrittenId, at: usize) -> super::fault::Fault {
-        let name = String::from_utf8_lossy(self.scratch.lexicon.bytes(id));
+    fn duplicate(&self, id: WrittenNameId, at: usize) -> super::fault::Fault {
+        let name = String::from_utf8_lossy(self.scratch.names.bytes(id));
         self.fault("duplicate-attribute", format!("a second attribute {name}"), at)
     }
 
     #[cold]
-    fn unbound(&self, id: WrittenId, at: usize) -> super::fault::Fault {
-        let prefix = self.scratch.lexicon.entry(id).prefix;
+    fn unbound(&self, id: WrittenNameId, at: usize) -> super::fault::Fault {
+        let prefix = self.scratch.names.entry(id).prefix;
         if prefix == PrefixId::XMLNS {
             return self.fault("reserved-prefix", "no name has the prefix xmlns", at);
         }
-        let prefix = String::from_utf8_lossy(self.scratch.lexicon.prefix_text(prefix));
+        let prefix = String::from_utf8_lossy(self.scratch.names.prefix_text(prefix));
         self.fault("unbound-prefix", format!("the prefix {prefix} is not bound to a namespace"), at)
     }
 }

@@ -6,7 +6,7 @@ use crate::document::{Capacity, Vocabulary};
 use crate::ids::{NameId, UriId};
 use crate::util::xml_chars::{is_name_char, is_name_start};
 
-/// The prefix of a name, as a number in a `Lexicon`.
+/// The prefix of a name, as a number in a `WrittenNames`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PrefixId(pub u32);
 
@@ -17,12 +17,12 @@ impl PrefixId {
     pub const XMLNS: PrefixId = PrefixId(2);
 }
 
-/// A written name's place in a `Lexicon`.
+/// A written name's place in a `WrittenNames`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct WrittenId(pub u32);
+pub(super) struct WrittenNameId(pub u32);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum WrittenKind {
     Plain,
     Prefixed,
     /// As an attribute it declares a namespace for this prefix.
@@ -31,15 +31,15 @@ pub(super) enum Kind {
 
 /// A name as written, with what has been found out about it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct WrittenName {
     /// Its first sixteen bytes, with zeros after the end.
     head: [u64; 2],
-    /// All its bytes: a part of `Lexicon::bytes`.
+    /// All its bytes: a part of `WrittenNames::bytes`.
     start: u32,
     len: u32,
     local: u32,
     pub prefix: PrefixId,
-    pub kind: Kind,
+    pub kind: WrittenKind,
     /// The name in no namespace: what a `Plain` attribute is called.
     pub plain: NameId,
     /// The namespace it was last resolved in, and the name it has there.
@@ -50,11 +50,11 @@ pub(super) struct Written {
 }
 
 /// All written names of an epoch of the vocabulary.
-pub(super) struct Lexicon {
+pub(super) struct WrittenNames {
     seed: Seed,
     /// The bytes of all names, end to end.
     bytes: Vec<u8>,
-    entries: Vec<Written>,
+    entries: Vec<WrittenName>,
     hashes: Vec<u64>,
     ids: IdTable,
     prefixes: Vec<Box<[u8]>>,
@@ -63,9 +63,9 @@ pub(super) struct Lexicon {
     tags: Vec<u64>,
 }
 
-impl Lexicon {
-    pub fn new() -> Lexicon {
-        let mut lexicon = Lexicon {
+impl WrittenNames {
+    pub fn new() -> WrittenNames {
+        let mut names = WrittenNames {
             seed: Seed::new(),
             bytes: Vec::new(),
             entries: Vec::new(),
@@ -76,9 +76,9 @@ impl Lexicon {
             tags: Vec::new(),
         };
         for prefix in [&b""[..], b"xml", b"xmlns"] {
-            lexicon.prefix(prefix);
+            names.prefix(prefix);
         }
-        lexicon
+        names
     }
 
     /// Whether it holds more than it should between messages. One name of a vocabulary can be written
@@ -88,7 +88,7 @@ impl Lexicon {
     }
 
     #[inline(always)]
-    pub fn entry(&self, id: WrittenId) -> &Written {
+    pub fn entry(&self, id: WrittenNameId) -> &WrittenName {
         &self.entries[id.0 as usize]
     }
 
@@ -102,9 +102,11 @@ impl Lexicon {
 
     /// The name of `len` bytes at `at` of a padded text, if it was met before.
     #[inline(always)]
-    pub fn find(&self, text: &[u8], at: usize, len: usize) -> Option<WrittenId> {
-        let head = sixteen_at_most(text, at, len);
-        self.ids.find(self.hash(head, text, at, len), |id| self.is(id, head, text, at, len)).map(WrittenId)
+    pub fn find(&self, text: &[u8], at: usize, len: usize) -> Option<WrittenNameId> {
+        let head = first_sixteen(text, at, len);
+        self.ids
+            .find(self.hash(head, text, at, len), |id| self.is(id, head, text, at, len))
+            .map(WrittenNameId)
     }
 
     /// The same, and if it was not met before it is checked and taken in. An error says what is
@@ -116,7 +118,7 @@ impl Lexicon {
         at: usize,
         len: usize,
         vocabulary: &mut Vocabulary,
-    ) -> Result<WrittenId, &'static str> {
+    ) -> Result<WrittenNameId, &'static str> {
         if let Some(id) = self.find(text, at, len) {
             return Ok(id);
         }
@@ -125,19 +127,19 @@ impl Lexicon {
         let local = colon.map_or(0, |colon| colon + 1);
         let prefix = self.prefix(&bytes[..colon.unwrap_or(0)]);
         let kind = match colon {
-            Some(_) if prefix == PrefixId::XMLNS => Kind::Declares(self.prefix(&bytes[local..])),
-            Some(_) => Kind::Prefixed,
-            None if bytes == b"xmlns" => Kind::Declares(PrefixId::NONE),
-            None => Kind::Plain,
+            Some(_) if prefix == PrefixId::XMLNS => WrittenKind::Declares(self.prefix(&bytes[local..])),
+            Some(_) => WrittenKind::Prefixed,
+            None if bytes == b"xmlns" => WrittenKind::Declares(PrefixId::NONE),
+            None => WrittenKind::Plain,
         };
         let plain = match kind {
-            Kind::Plain => vocabulary.name(UriId(0), bytes),
+            WrittenKind::Plain => vocabulary.name(UriId(0), bytes),
             _ => NameId::NONE,
         };
         let id = self.entries.len() as u32;
-        let head = sixteen_at_most(text, at, len);
+        let head = first_sixteen(text, at, len);
         let hash = self.hash(head, text, at, len);
-        self.entries.push(Written {
+        self.entries.push(WrittenName {
             head,
             start: self.bytes.len() as u32,
             len: len as u32,
@@ -153,7 +155,7 @@ impl Lexicon {
         self.hashes.push(hash);
         let hashes = &self.hashes;
         self.ids.insert(hash, id, |id| hashes[id as usize]);
-        Ok(WrittenId(id))
+        Ok(WrittenNameId(id))
     }
 
     /// `add` for a name that stands alone.
@@ -161,7 +163,7 @@ impl Lexicon {
         &mut self,
         bytes: &[u8],
         vocabulary: &mut Vocabulary,
-    ) -> Result<WrittenId, &'static str> {
+    ) -> Result<WrittenNameId, &'static str> {
         let mut padded = bytes.to_vec();
         padded.resize(bytes.len() + PADDING, 0);
         self.add(&padded, 0, bytes.len(), vocabulary)
@@ -169,16 +171,16 @@ impl Lexicon {
 
     /// The name that a written name is in the namespace `uri`.
     #[inline(always)]
-    pub fn resolve(&mut self, id: WrittenId, uri: UriId, vocabulary: &mut Vocabulary) -> NameId {
+    pub fn resolve(&mut self, id: WrittenNameId, uri: UriId, vocabulary: &mut Vocabulary) -> NameId {
         let entry = &self.entries[id.0 as usize];
         if entry.uri == uri && entry.name.is_some() {
             return entry.name;
         }
-        self.resolve_anew(id, uri, vocabulary)
+        self.resolve_uncached(id, uri, vocabulary)
     }
 
     #[inline(never)]
-    fn resolve_anew(&mut self, id: WrittenId, uri: UriId, vocabulary: &mut Vocabulary) -> NameId {
+    fn resolve_uncached(&mut self, id: WrittenNameId, uri: UriId, vocabulary: &mut Vocabulary) -> NameId {
         let name = vocabulary.name(uri, &self.bytes(id)[self.entry(id).local as usize..]);
         let entry = &mut self.entries[id.0 as usize];
         (entry.uri, entry.name) = (uri, name);
@@ -187,24 +189,24 @@ impl Lexicon {
 
     /// Notes that start tag `tag` has an attribute written so; false if it has one already.
     #[inline(always)]
-    pub fn note_written(&mut self, id: WrittenId, tag: u64) -> bool {
+    pub fn mark_written(&mut self, id: WrittenNameId, tag: u64) -> bool {
         let noted = &mut self.entries[id.0 as usize].tag;
         std::mem::replace(noted, tag) != tag
     }
 
     /// The same by the resolved name, for attributes with a prefix.
-    pub fn note_name(&mut self, name: NameId, tag: u64) -> bool {
+    pub fn mark_resolved(&mut self, name: NameId, tag: u64) -> bool {
         if self.tags.len() <= name.index() {
             self.tags.resize(name.index() + 1, 0);
         }
         std::mem::replace(&mut self.tags[name.index()], tag) != tag
     }
 
-    pub fn was_written(&self, id: WrittenId, tag: u64) -> bool {
+    pub fn was_written(&self, id: WrittenNameId, tag: u64) -> bool {
         self.entries[id.0 as usize].tag == tag
     }
 
-    pub fn bytes(&self, id: WrittenId) -> &[u8] {
+    pub fn bytes(&self, id: WrittenNameId) -> &[u8] {
         let entry = self.entry(id);
         &self.bytes[entry.start as usize..][..entry.len as usize]
     }
@@ -227,7 +229,7 @@ impl Lexicon {
         let mut state = self.seed.mix(0, head);
         let mut done = 16;
         while done < len {
-            state = self.seed.mix(state, sixteen_at_most(text, at + done, len - done));
+            state = self.seed.mix(state, first_sixteen(text, at + done, len - done));
             done += 16;
         }
         state
@@ -237,13 +239,13 @@ impl Lexicon {
     fn is(&self, id: u32, head: [u64; 2], text: &[u8], at: usize, len: usize) -> bool {
         let entry = &self.entries[id as usize];
         // No name contains zeros, so those of one length alone can have the same sixteen bytes.
-        entry.head == head && (len <= 16 || *self.bytes(WrittenId(id)) == text[at..at + len])
+        entry.head == head && (len <= 16 || *self.bytes(WrittenNameId(id)) == text[at..at + len])
     }
 }
 
 /// Sixteen bytes at `at`, or fewer if there are only `len`, with zeros after them.
 #[inline(always)]
-fn sixteen_at_most(text: &[u8], at: usize, len: usize) -> [u64; 2] {
+fn first_sixteen(text: &[u8], at: usize, len: usize) -> [u64; 2] {
     static MASK: [u8; 32] = {
         let mut mask = [0; 32];
         let mut at = 0;

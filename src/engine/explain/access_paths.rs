@@ -4,7 +4,7 @@ use crate::engine::generation::Generation;
 use crate::matching::automaton::names::Names;
 use crate::matching::candidates::groups::Groups;
 use crate::query::ast::{Axis, Literal, NameTest, Query};
-use crate::query::decompose::{Check, DOCUMENT, Decomposition, Line, Subject};
+use crate::query::decompose::{Check, DOCUMENT, Decomposition, LinearPath, Subject};
 use crate::segment::build::{SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE};
 use crate::segment::format::columns::View;
 use crate::segment::format::trie::{ANY, NONE};
@@ -54,7 +54,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Whether the query is filed under a line.
-    fn holds_row(&self, line: &Line<'_>, query: u32) -> bool {
+    fn holds_row(&self, line: &LinearPath<'_>, query: u32) -> bool {
         let Some(node) = self.node(line.node) else {
             return false;
         };

@@ -10,7 +10,7 @@ use crate::matching::automaton::names::Names;
 use crate::matching::twigs::by_name::ByName;
 use crate::matching::twigs::verify::Verifier;
 use crate::query::ast::{Axis, NameTest};
-use crate::query::decompose::{DOCUMENT, Decomposition, Line, Subject, TwigStep};
+use crate::query::decompose::{DOCUMENT, Decomposition, LinearPath, Subject, TwigStep};
 use crate::util::bitset::Bits;
 
 /// What a line binds.
@@ -179,7 +179,7 @@ impl Lines<'_> {
 
     /// How many elements have the place among their siblings that a line asks for. The siblings that pass the
     /// same name test are all bound.
-    fn count_placed(&self, line: &Line<'_>, elements: &Bits) -> usize {
+    fn count_placed(&self, line: &LinearPath<'_>, elements: &Bits) -> usize {
         let Some(asked) = super::place_asked(line) else { return 0 };
         let mut places: FxHashMap<ElementId, u32> = FxHashMap::default();
         let placed = elements.iter().filter(|&element| {
@@ -194,7 +194,7 @@ impl Lines<'_> {
 /// Where a line stops whose last step binds nothing.
 fn stops(
     parts: &Decomposition<'_>,
-    line: &Line<'_>,
+    line: &LinearPath<'_>,
     firsts: &[Option<ElementId>],
 ) -> Option<(usize, NodeRef)> {
     let step = |node: u32| (node != DOCUMENT).then(|| parts.nodes[node as usize].parent);

@@ -19,7 +19,7 @@ use crate::matching::twigs::by_name::ByName;
 use crate::matching::twigs::verify::{Memo, Verifier};
 use crate::query::Namespaces;
 use crate::query::ast::{Axis, Expr, Literal, Node, Operator, Path, Predicate, Query, Step, Test};
-use crate::query::decompose::{Check, DOCUMENT, Decomposition, Line, Subject, decompose};
+use crate::query::decompose::{Check, DOCUMENT, Decomposition, LinearPath, Subject, decompose};
 use crate::segment::format::columns::Columns;
 use crate::segment::format::trie::Labels;
 use crate::segment::twig::Twigs;
@@ -191,7 +191,7 @@ fn report(document: &Document, line: &Query, binding: &Binding) -> LineReport {
 }
 
 /// A line as a query of its own.
-fn line_query(parts: &Decomposition<'_>, line: &Line<'_>) -> Query {
+fn line_query(parts: &Decomposition<'_>, line: &LinearPath<'_>) -> Query {
     let mut steps = Vec::new();
     let mut at = line.node;
     while at != DOCUMENT {
@@ -221,7 +221,7 @@ fn beginning(line: &Query, steps: usize) -> Query {
 
 /// The place among its siblings that a line asks an element for. There is one at a place or after it if there is
 /// one at it.
-fn place_asked(line: &Line<'_>) -> Option<u32> {
+fn place_asked(line: &LinearPath<'_>) -> Option<u32> {
     match (line.subject, line.check) {
         (_, Check::Position(place)) => Some(place),
         (Subject::Position, Check::Range(_, place)) => Some(place as u32),
@@ -230,7 +230,7 @@ fn place_asked(line: &Line<'_>) -> Option<u32> {
 }
 
 /// The step to what a line looks at below its element.
-fn leaf(line: &Line<'_>) -> Option<Step> {
+fn leaf(line: &LinearPath<'_>) -> Option<Step> {
     let node = match line.subject {
         Subject::Attribute(test) => Node::Attribute(test.clone()),
         Subject::Text => Node::Text,
@@ -239,7 +239,7 @@ fn leaf(line: &Line<'_>) -> Option<Step> {
     Some(Step { axis: Axis::Child, node, predicates: Vec::new() })
 }
 
-fn test(line: &Line<'_>) -> Test {
+fn test(line: &LinearPath<'_>) -> Test {
     match line.check {
         _ if line.subject == Subject::Position => Test::Exists,
         Check::Exists | Check::Position(_) => Test::Exists,
@@ -269,7 +269,7 @@ impl<'a> Probe<'a> {
     }
 
     /// The end of a line.
-    fn end(&mut self, line: &Line<'_>) -> End {
+    fn end(&mut self, line: &LinearPath<'_>) -> End {
         let path = Path { absolute: false, steps: leaf(line).into_iter().collect() };
         let subject = self.compile(&Expr::Path(path.clone(), Test::Exists));
         End { subject, tested: self.compile(&Expr::Path(path, test(line))) }

@@ -21,7 +21,7 @@ pub(super) struct Construction<'a> {
 }
 
 /// What is done with the nodes of a return path.
-enum Use {
+enum PathUse {
     Nodes,
     Count,
     First,
@@ -43,7 +43,7 @@ impl<'a> Parser<'a> {
             return Err(self.refuse(start, "template", hints::NO_BLOCK));
         }
         if self.lexer.token != Token::End {
-            let reason = hints::stands(&self.lexer, "the end of the query");
+            let reason = hints::unexpected_token(&self.lexer, "the end of the query");
             return Err(self.refuse(self.lexer.start, "syntax", reason));
         }
         Ok(Some(Transformation { outer, blocks }))
@@ -126,44 +126,44 @@ impl<'a> Parser<'a> {
         }
         let start = self.lexer.start;
         if self.lexer.token != Token::Variable {
-            return Err(self.no_item());
+            return Err(self.bad_template_item());
         }
         let place = self.return_path()?;
         if self.is_attribute(place) {
-            return Err(self.refuse(start, "attribute-place", hints::LONELY_ATTRIBUTE));
+            return Err(self.refuse(start, "attribute-place", hints::ATTRIBUTE_WITHOUT_ELEMENT));
         }
         Ok(Item::Nodes(place))
     }
 
     /// `$v`, `$v/path`, `count($v/path)` or `string($v/path)` in braces; here after the opening one.
-    fn enclosed(&mut self) -> Result<(Use, usize), Refused> {
+    fn enclosed(&mut self) -> Result<(PathUse, usize), Refused> {
         self.count()?;
         self.lexer.advance()?;
-        let way = match self.lexer.token {
-            Token::Variable => Use::Nodes,
+        let path_use = match self.lexer.token {
+            Token::Variable => PathUse::Nodes,
             Token::Name if self.lexer.follower() == Some(b'(') => match self.lexer.word {
-                "count" => Use::Count,
-                "string" => Use::First,
-                _ => return Err(self.no_item()),
+                "count" => PathUse::Count,
+                "string" => PathUse::First,
+                _ => return Err(self.bad_template_item()),
             },
-            _ => return Err(self.no_item()),
+            _ => return Err(self.bad_template_item()),
         };
-        if let Use::Nodes = way {
+        if let PathUse::Nodes = path_use {
             let place = self.return_path()?;
             self.close_brace()?;
-            return Ok((way, place));
+            return Ok((path_use, place));
         }
         self.enter()?;
         self.lexer.advance()?;
         self.lexer.advance()?;
         if self.lexer.token != Token::Variable {
-            return Err(self.no_item());
+            return Err(self.bad_template_item());
         }
         let place = self.return_path()?;
         self.expect(Token::CloseParen, "`)`")?;
         self.leave();
         self.close_brace()?;
-        Ok((way, place))
+        Ok((path_use, place))
     }
 
     /// Characters follow the brace, not tokens: the lexer stays there.
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         match self.lexer.token {
             Token::CloseBrace => Ok(()),
             Token::Comma => Err(self.refuse(self.lexer.start, "template", hints::SEQUENCE)),
-            _ => Err(self.refuse(self.lexer.start, "syntax", hints::stands(&self.lexer, "`}`"))),
+            _ => Err(self.refuse(self.lexer.start, "syntax", hints::unexpected_token(&self.lexer, "`}`"))),
         }
     }
 
@@ -204,11 +204,11 @@ impl<'a> Parser<'a> {
 
     /// A part of an attribute value in braces; here after the opening one.
     pub(super) fn enclosed_part(&mut self) -> Result<Part, Refused> {
-        let (way, place) = self.enclosed()?;
-        Ok(match way {
-            Use::Nodes => Part::Values(place),
-            Use::Count => Part::Count(place),
-            Use::First => Part::First(place),
+        let (path_use, place) = self.enclosed()?;
+        Ok(match path_use {
+            PathUse::Nodes => Part::Values(place),
+            PathUse::Count => Part::Count(place),
+            PathUse::First => Part::First(place),
         })
     }
 
@@ -221,8 +221,8 @@ impl<'a> Parser<'a> {
 
     /// Refuses what cannot stand in a template.
     #[cold]
-    fn no_item(&self) -> Refused {
-        let (code, reason) = hints::no_item(&self.lexer, self.construction.variable);
+    fn bad_template_item(&self) -> Refused {
+        let (code, reason) = hints::bad_template_item(&self.lexer, self.construction.variable);
         self.refuse(self.lexer.start, code, reason)
     }
 }
@@ -244,7 +244,7 @@ impl Content for Outer {
                     let reason = hints::variable(parser.lexer.word, None);
                     parser.refuse(parser.lexer.start, "variable", reason)
                 }
-                _ => parser.no_item(),
+                _ => parser.bad_template_item(),
             });
         }
         let block = parser.block()?;
@@ -267,11 +267,11 @@ impl Content for Item {
     }
 
     fn enclosed(parser: &mut Parser<'_>) -> Result<Item, Refused> {
-        let (way, place) = parser.enclosed()?;
-        Ok(match way {
-            Use::Nodes => Item::Nodes(place),
-            Use::Count => Item::Count(place),
-            Use::First => Item::First(place),
+        let (path_use, place) = parser.enclosed()?;
+        Ok(match path_use {
+            PathUse::Nodes => Item::Nodes(place),
+            PathUse::Count => Item::Count(place),
+            PathUse::First => Item::First(place),
         })
     }
 

@@ -22,7 +22,7 @@ pub(super) trait Content: Sized {
 }
 
 /// An attribute as it stands in a tag. What it means is known once the tag's namespaces are.
-struct Written<'a> {
+struct RawAttribute<'a> {
     at: usize,
     prefix: &'a str,
     local: &'a str,
@@ -31,9 +31,9 @@ struct Written<'a> {
     quote: u8,
 }
 
-impl<'a> Written<'a> {
+impl<'a> RawAttribute<'a> {
     /// The prefix that it declares.
-    fn declares(&self) -> Option<&'a str> {
+    fn declared_prefix(&self) -> Option<&'a str> {
         match (self.prefix, self.local) {
             ("", "xmlns") => Some(""),
             ("xmlns", prefix) => Some(prefix),
@@ -93,10 +93,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Puts what a tag declares in force.
-    fn declarations(&mut self, written: &[Written<'a>]) -> Result<(), Refused> {
+    fn declarations(&mut self, written: &[RawAttribute<'a>]) -> Result<(), Refused> {
         for (place, attribute) in written.iter().enumerate() {
-            let Some(prefix) = attribute.declares() else { continue };
-            if written[..place].iter().any(|before| before.declares() == Some(prefix)) {
+            let Some(prefix) = attribute.declared_prefix() else { continue };
+            if written[..place].iter().any(|before| before.declared_prefix() == Some(prefix)) {
                 return Err(self.duplicate(attribute.at, attribute.local));
             }
             self.declare(prefix, attribute)?;
@@ -105,9 +105,9 @@ impl<'a> Parser<'a> {
     }
 
     /// The attributes of a tag, and their expanded names, to tell which are one attribute.
-    fn attributes(&mut self, written: &[Written<'a>]) -> Result<(Vec<Attribute>, Vec<Name>), Refused> {
+    fn attributes(&mut self, written: &[RawAttribute<'a>]) -> Result<(Vec<Attribute>, Vec<Name>), Refused> {
         let (mut attributes, mut names) = (Vec::new(), Vec::new());
-        for attribute in written.iter().filter(|attribute| attribute.declares().is_none()) {
+        for attribute in written.iter().filter(|attribute| attribute.declared_prefix().is_none()) {
             self.lexer.start = attribute.at;
             self.count()?;
             let name = self.attribute_name(attribute)?;
@@ -126,8 +126,8 @@ impl<'a> Parser<'a> {
     fn not_an_element(&self) -> Result<(), Refused> {
         let at = self.lexer.at;
         let refusal = match self.lexer.peek(1) {
-            Some(b'!') if self.ahead("<!--") => ("constructor", hints::COMMENT),
-            Some(b'!') if self.ahead("<![CDATA[") => ("template", hints::TEXT_ALONE),
+            Some(b'!') if self.starts_with("<!--") => ("constructor", hints::COMMENT),
+            Some(b'!') if self.starts_with("<![CDATA[") => ("template", hints::TEXT_ALONE),
             Some(b'!') => ("constructor", hints::DECLARATION),
             Some(b'?') => ("constructor", hints::INSTRUCTION),
             Some(b'/') => ("mismatched-tag", hints::END_TAG_ALONE),
@@ -147,16 +147,16 @@ impl<'a> Parser<'a> {
     }
 
     /// The rest of a tag after its name: the attributes, unread, and whether it ends with `/>`.
-    fn tag(&mut self) -> Result<(Vec<Written<'a>>, bool), Refused> {
+    fn tag(&mut self) -> Result<(Vec<RawAttribute<'a>>, bool), Refused> {
         let mut written = Vec::new();
         loop {
             let spaced = self.peek().is_some_and(xml_chars::is_space);
             self.lexer.skip_space();
-            if self.ahead("/>") {
+            if self.starts_with("/>") {
                 self.lexer.at += 2;
                 return Ok((written, true));
             }
-            if self.ahead(">") {
+            if self.starts_with(">") {
                 self.lexer.at += 1;
                 return Ok((written, false));
             }
@@ -178,7 +178,7 @@ impl<'a> Parser<'a> {
             };
             let value = self.lexer.at + 1;
             self.lexer.at = self.value_end(value, quote)? + 1;
-            written.push(Written { at, prefix, local, value, quote });
+            written.push(RawAttribute { at, prefix, local, value, quote });
         }
     }
 
@@ -217,7 +217,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Puts a declaration in force, unless it is already.
-    fn declare(&mut self, prefix: &'a str, attribute: &Written<'a>) -> Result<(), Refused> {
+    fn declare(&mut self, prefix: &'a str, attribute: &RawAttribute<'a>) -> Result<(), Refused> {
         self.lexer.start = attribute.at;
         self.count()?;
         let uri = match self.value(attribute)?.as_slice() {
@@ -233,7 +233,7 @@ impl<'a> Parser<'a> {
             return Err(self.refuse(attribute.at, "namespace", reason));
         }
         let scope = &mut self.construction.scope;
-        if prefix != "xml" && !scope.says(prefix, &uri) {
+        if prefix != "xml" && !scope.binds(prefix, &uri) {
             scope.bind(prefix, uri);
         }
         Ok(())
@@ -245,12 +245,12 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let uri = self.uri(prefix, at)?.to_string();
-        self.repeat(uri.len(), at)?;
+        self.charge_expansion(uri.len(), at)?;
         self.construction.scope.bind(prefix, uri);
         Ok(())
     }
 
-    fn attribute_name(&mut self, attribute: &Written<'a>) -> Result<Name, Refused> {
+    fn attribute_name(&mut self, attribute: &RawAttribute<'a>) -> Result<Name, Refused> {
         self.use_prefix(attribute.prefix, attribute.at)?;
         let uri = match attribute.prefix {
             "" => "",
@@ -259,7 +259,7 @@ impl<'a> Parser<'a> {
         Ok(Name { uri: uri.to_string(), local: attribute.local.to_string() })
     }
 
-    fn value(&mut self, attribute: &Written<'a>) -> Result<Vec<Part>, Refused> {
+    fn value(&mut self, attribute: &RawAttribute<'a>) -> Result<Vec<Part>, Refused> {
         let mut parts = Vec::new();
         let mut text = String::new();
         self.lexer.at = attribute.value;
@@ -295,7 +295,7 @@ impl<'a> Parser<'a> {
                     self.line_end();
                     text.push(' ');
                 }
-                _ => self.plain(&mut text, b"\"'{}&<\t\n\r")?,
+                _ => self.copy_plain(&mut text, b"\"'{}&<\t\n\r")?,
             }
         }
         if !text.is_empty() {
@@ -312,10 +312,10 @@ impl<'a> Parser<'a> {
         loop {
             match self.peek() {
                 None => return Err(self.refuse(start, "unclosed-element", hints::UNCLOSED)),
-                Some(b'<') if self.ahead("<![CDATA[") => self.section(&mut text)?,
+                Some(b'<') if self.starts_with("<![CDATA[") => self.section(&mut text)?,
                 Some(b'<') => {
                     text.finish(&mut content);
-                    if self.ahead("</") {
+                    if self.starts_with("</") {
                         return Ok(content);
                     }
                     content.push(T::element(self.element()?));
@@ -342,7 +342,7 @@ impl<'a> Parser<'a> {
                     self.line_end();
                     text.characters.push('\n');
                 }
-                Some(_) => self.plain(&mut text.characters, b"<{}&\r")?,
+                Some(_) => self.copy_plain(&mut text.characters, b"<{}&\r")?,
             }
         }
     }
@@ -354,7 +354,7 @@ impl<'a> Parser<'a> {
         let Some(length) = self.lexer.text[self.lexer.at..].find("]]>") else {
             return Err(self.refuse(start, "syntax", "the CDATA section is not closed by `]]>`"));
         };
-        let section = self.checked(&self.lexer.text[self.lexer.at..][..length])?;
+        let section = self.check_characters(&self.lexer.text[self.lexer.at..][..length])?;
         text.characters.push_str(&section.replace("\r\n", "\n").replace('\r', "\n"));
         text.kept = true;
         self.lexer.at += length + "]]>".len();

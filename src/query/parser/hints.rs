@@ -12,7 +12,7 @@ pub const BINDS_UNION: &str = "a variable is bound to one path, not to a union; 
     put two `for … return` into a constructed element, or write `//*[a or b]`";
 pub const BINDS_NO_PATH: &str =
     "a variable is bound to a path; conditions stand in its predicates or after `where`";
-pub const LONELY_ATTRIBUTE: &str =
+pub const ATTRIBUTE_WITHOUT_ELEMENT: &str =
     "an attribute needs a constructed element around it: `return <r>{ $v/@a }</r>`";
 pub const LATE_ATTRIBUTE: &str =
     "an attribute goes before the content of its element; its value as text is `{ string($v/@a) }`";
@@ -148,7 +148,7 @@ pub fn clause(lexer: &Lexer) -> Option<String> {
 }
 
 /// What stands where a template wants a path from the bound variable, or an element.
-pub fn no_item(lexer: &Lexer, bound: Option<&str>) -> (&'static str, String) {
+pub fn bad_template_item(lexer: &Lexer, bound: Option<&str>) -> (&'static str, String) {
     let next = lexer.follower().unwrap_or_default();
     let template = |reason: &str| ("template", reason.to_string());
     match lexer.token {
@@ -195,12 +195,12 @@ pub fn no_step(lexer: &Lexer) -> (&'static str, String) {
         Token::Number | Token::Text => "; a literal cannot be a step",
         _ => "",
     };
-    ("syntax", format!("{} where a path should be{instead}", found(lexer)))
+    ("syntax", format!("{} where a path should be{instead}", describe_token(lexer)))
 }
 
 /// A token where the grammar wants an operator, or what closes the expression.
 pub fn unexpected(lexer: &Lexer, wanted: &str) -> (&'static str, String) {
-    let found = found(lexer);
+    let found = describe_token(lexer);
     let instead = match lexer.token {
         Token::Plus | Token::Minus | Token::Star => return arithmetic(&found),
         Token::Compare(_) => {
@@ -227,8 +227,8 @@ pub fn unexpected(lexer: &Lexer, wanted: &str) -> (&'static str, String) {
 }
 
 /// A token where a transformation goes on otherwise, or not at all.
-pub fn stands(lexer: &Lexer, wanted: &str) -> String {
-    format!("{} where {wanted} should be", found(lexer))
+pub fn unexpected_token(lexer: &Lexer, wanted: &str) -> String {
+    format!("{} where {wanted} should be", describe_token(lexer))
 }
 
 fn arithmetic(found: &str) -> (&'static str, String) {
@@ -236,7 +236,7 @@ fn arithmetic(found: &str) -> (&'static str, String) {
 }
 
 /// What stands there, short enough for a message: a word, or one character.
-fn found(lexer: &Lexer) -> String {
+fn describe_token(lexer: &Lexer) -> String {
     let rest = &lexer.text[lexer.start..];
     let word = rest.char_indices().take_while(|(_, c)| c.is_alphanumeric()).take(24).last();
     match word.or(rest.char_indices().next()) {

@@ -11,7 +11,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether these characters come next.
-    pub(super) fn ahead(&self, characters: &str) -> bool {
+    pub(super) fn starts_with(&self, characters: &str) -> bool {
         self.lexer.text.as_bytes()[self.lexer.at..].starts_with(characters.as_bytes())
     }
 
@@ -30,17 +30,17 @@ impl<'a> Parser<'a> {
     }
 
     /// Appends the plain characters up to one that has a meaning of its own.
-    pub(super) fn plain(&mut self, text: &mut String, special: &[u8]) -> Result<(), Refused> {
+    pub(super) fn copy_plain(&mut self, text: &mut String, special: &[u8]) -> Result<(), Refused> {
         let rest = &self.lexer.text[self.lexer.at..];
         let length = rest.bytes().position(|byte| special.contains(&byte)).unwrap_or(rest.len());
-        let run = self.checked(&rest[..length])?;
+        let run = self.check_characters(&rest[..length])?;
         text.push_str(run);
         self.lexer.at += length;
         Ok(())
     }
 
     /// Refuses characters that no XML document may contain; here at their beginning.
-    pub(super) fn checked(&self, run: &'a str) -> Result<&'a str, Refused> {
+    pub(super) fn check_characters(&self, run: &'a str) -> Result<&'a str, Refused> {
         match run.char_indices().find(|&(_, c)| !xml_chars::is_char(c)) {
             Some((offset, c)) => {
                 let reason = format!("the character {c:?} cannot stand in XML");
@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
 
     /// `\r\n` and `\r` are line ends like `\n`.
     pub(super) fn line_end(&mut self) {
-        self.lexer.at += if self.ahead("\r\n") { 2 } else { 1 };
+        self.lexer.at += if self.starts_with("\r\n") { 2 } else { 1 };
     }
 
     /// `&lt;` and the like, `&#10;`, `&#xA;`; here at the ampersand.
@@ -66,8 +66,8 @@ impl<'a> Parser<'a> {
             b"amp" => Some('&'),
             b"quot" => Some('"'),
             b"apos" => Some('\''),
-            [b'#', b'x', digits @ ..] => numbered(digits, 16),
-            [b'#', digits @ ..] => numbered(digits, 10),
+            [b'#', b'x', digits @ ..] => character_by_number(digits, 16),
+            [b'#', digits @ ..] => character_by_number(digits, 10),
             _ => None,
         };
         let Some(character) = character else {
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
 }
 
 /// The character with a number, if it may stand in XML.
-fn numbered(digits: &[u8], radix: u32) -> Option<char> {
+fn character_by_number(digits: &[u8], radix: u32) -> Option<char> {
     if digits.is_empty() || !digits.iter().all(|&digit| char::from(digit).is_digit(radix)) {
         return None;
     }

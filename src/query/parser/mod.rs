@@ -24,7 +24,7 @@ mod scope;
 
 use block::Construction;
 use lexer::{Lexer, Token};
-use path::Way;
+use path::StepAxis;
 use refusal::{Refused, refuse, refuse_limit};
 
 use super::ast::{Expr, Literal, Operator, Path, Query, Test};
@@ -49,7 +49,7 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
         predicates: 0,
         depth: 0,
         nodes: 0,
-        repeated: text.len(),
+        expanded_bytes: text.len(),
         construction: Construction::default(),
     };
     parser.lexer.advance()?;
@@ -74,7 +74,7 @@ struct Parser<'a> {
     depth: usize,
     nodes: usize,
     /// Bytes of the query, plus those that unions and prefixes stand for.
-    repeated: usize,
+    expanded_bytes: usize,
     pub(super) construction: Construction<'a>,
 }
 
@@ -150,23 +150,23 @@ impl<'a> Parser<'a> {
         let right = self.union()?;
         let (paths, operator, literal) = match (left.literal(), right.literal()) {
             (None, Some(literal)) => (left, operator, literal),
-            (Some(literal), None) => (right, mirrored(operator), literal),
+            (Some(literal), None) => (right, mirror(operator), literal),
             (Some(_), Some(_)) => {
                 let reason = "two literals are compared; one side must be a path";
                 return Err(self.refuse(at, "literal-comparison", reason));
             }
-            (None, None) => return Err(self.no_literal(&left, &right, at)),
+            (None, None) => return Err(self.bad_comparison(&left, &right, at)),
         };
         let expr = match paths {
             Operand::Path(path) => Expr::Path(path, Test::Compare(operator, literal)),
             Operand::Union(paths) => {
                 if let Literal::Text(value) = &literal {
-                    self.repeat(value.len() * (paths.len() - 1), at)?;
+                    self.charge_expansion(value.len() * (paths.len() - 1), at)?;
                 }
                 let compare = |path| Expr::Path(path, Test::Compare(operator, literal.clone()));
                 Expr::Or(paths.into_iter().map(compare).collect())
             }
-            condition => return Err(self.no_literal(&condition, &condition, at)),
+            condition => return Err(self.bad_comparison(&condition, &condition, at)),
         };
         Ok(Operand::Boolean(expr))
     }
@@ -179,17 +179,22 @@ impl<'a> Parser<'a> {
             return Ok(first);
         }
         let mut paths = Vec::new();
-        self.join(&mut paths, first, start)?;
+        self.collect_paths(&mut paths, first, start)?;
         while self.lexer.token == Token::Pipe {
             self.lexer.advance()?;
             let start = self.lexer.start;
             let next = self.primary()?;
-            self.join(&mut paths, next, start)?;
+            self.collect_paths(&mut paths, next, start)?;
         }
         Ok(Operand::Union(paths))
     }
 
-    fn join(&self, paths: &mut Vec<Path>, operand: Operand<'a>, start: usize) -> Result<(), Refused> {
+    fn collect_paths(
+        &self,
+        paths: &mut Vec<Path>,
+        operand: Operand<'a>,
+        start: usize,
+    ) -> Result<(), Refused> {
         match operand {
             Operand::Path(path) => paths.push(path),
             Operand::Union(more) => paths.extend(more),
@@ -278,10 +283,10 @@ impl<'a> Parser<'a> {
     pub(super) fn path_after_variable(&mut self, absolute: bool) -> Result<Path, Refused> {
         self.lexer.advance()?;
         let mut path = Path { absolute, steps: Vec::new() };
-        match Way::after(self.lexer.token) {
-            Some(way) => {
+        match StepAxis::from_token(self.lexer.token) {
+            Some(step_axis) => {
                 self.lexer.advance()?;
-                self.steps(&mut path, way)?;
+                self.steps(&mut path, step_axis)?;
             }
             None => self.no_further_step()?,
         }
@@ -301,10 +306,14 @@ impl<'a> Parser<'a> {
             "true" => Expr::And(Vec::new()),
             "false" => Expr::Or(Vec::new()),
             _ => {
-                let path = self.haystack()?;
+                let path = self.searched_path()?;
                 self.expect(Token::Comma, "`,` and a string")?;
-                let needle = self.needle()?;
-                let test = if kind == "contains" { Test::Contains(needle) } else { Test::StartsWith(needle) };
+                let search_string = self.search_string()?;
+                let test = if kind == "contains" {
+                    Test::Contains(search_string)
+                } else {
+                    Test::StartsWith(search_string)
+                };
                 Expr::Path(path, test)
             }
         };
@@ -315,7 +324,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The first argument of `contains()` and `starts-with()`.
-    fn haystack(&mut self) -> Result<Path, Refused> {
+    fn searched_path(&mut self) -> Result<Path, Refused> {
         let start = self.lexer.start;
         match self.or_expr()? {
             Operand::Path(path) => Ok(path),
@@ -328,7 +337,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Their second.
-    fn needle(&mut self) -> Result<String, Refused> {
+    fn search_string(&mut self) -> Result<String, Refused> {
         let start = self.lexer.start;
         match self.or_expr()? {
             Operand::Text(value) => Ok(value.to_string()),
@@ -405,11 +414,11 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
     }
 
-    pub(super) fn repeat(&mut self, bytes: usize, at: usize) -> Result<(), Refused> {
-        self.repeated += bytes;
-        if self.repeated > QUERY_TEXT_LIMIT {
+    pub(super) fn charge_expansion(&mut self, bytes: usize, at: usize) -> Result<(), Refused> {
+        self.expanded_bytes += bytes;
+        if self.expanded_bytes > QUERY_TEXT_LIMIT {
             let what = "the query is too long with its prefixes and unions written out";
-            return Err(self.refuse_limit(at, "text-limit", what, self.repeated, QUERY_TEXT_LIMIT));
+            return Err(self.refuse_limit(at, "text-limit", what, self.expanded_bytes, QUERY_TEXT_LIMIT));
         }
         Ok(())
     }
@@ -433,7 +442,7 @@ impl<'a> Parser<'a> {
 
     /// Refuses a comparison with no literal to compare with.
     #[cold]
-    fn no_literal(&self, left: &Operand, right: &Operand, at: usize) -> Refused {
+    fn bad_comparison(&self, left: &Operand, right: &Operand, at: usize) -> Refused {
         if matches!((left, right), (Operand::Boolean(_), _) | (_, Operand::Boolean(_))) {
             let reason = "a condition cannot be compared; join conditions with `and`, `or`, `not()`";
             return self.refuse(at, "boolean-comparison", reason);
@@ -460,7 +469,7 @@ fn is_node_type(name: &str) -> bool {
 }
 
 /// The operator with its operands exchanged.
-fn mirrored(operator: Operator) -> Operator {
+fn mirror(operator: Operator) -> Operator {
     match operator {
         Operator::Less => Operator::Greater,
         Operator::LessOrEqual => Operator::GreaterOrEqual,

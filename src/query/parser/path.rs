@@ -9,21 +9,21 @@ use crate::query::ast::{Axis, Name, NameTest, Node, Path, Predicate, Step};
 /// How the next step is reached. A `//` waits here for the step it belongs to; `.` leaves it
 /// waiting, for `a//./b` is `a//b`.
 #[derive(Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct StepAxis {
     axis: Axis,
     /// `descendant::a[2]` counts over all descendants, where `//a[2]` counts per parent.
     counts_all: bool,
 }
 
-impl Way {
-    const CHILD: Way = Way { axis: Axis::Child, counts_all: false };
-    const DESCENDANT: Way = Way { axis: Axis::Descendant, counts_all: false };
+impl StepAxis {
+    const CHILD: StepAxis = StepAxis { axis: Axis::Child, counts_all: false };
+    const DESCENDANT: StepAxis = StepAxis { axis: Axis::Descendant, counts_all: false };
 
     /// What `/` and `//` are; None for other tokens.
-    pub(super) fn after(token: Token) -> Option<Way> {
+    pub(super) fn from_token(token: Token) -> Option<StepAxis> {
         match token {
-            Token::Slash => Some(Way::CHILD),
-            Token::DoubleSlash => Some(Way::DESCENDANT),
+            Token::Slash => Some(StepAxis::CHILD),
+            Token::DoubleSlash => Some(StepAxis::DESCENDANT),
             _ => None,
         }
     }
@@ -35,7 +35,7 @@ impl Parser<'_> {
     /// The context of the top level is the document node: there, a relative path is absolute.
     #[inline]
     pub(super) fn path(&mut self) -> Result<Path, Refused> {
-        let leading = Way::after(self.lexer.token);
+        let leading = StepAxis::from_token(self.lexer.token);
         let absolute = leading.is_some() || self.predicates == 0;
         if let (None, 0, Some(variable)) = (leading, self.predicates, self.construction.variable)
             && self.at_step()
@@ -52,31 +52,31 @@ impl Parser<'_> {
                 return Ok(path);
             }
         }
-        self.steps(&mut path, leading.unwrap_or(Way::CHILD))?;
+        self.steps(&mut path, leading.unwrap_or(StepAxis::CHILD))?;
         Ok(path)
     }
 
-    /// The steps from here on, `way` being what leads to the first.
-    pub(super) fn steps(&mut self, path: &mut Path, mut way: Way) -> Result<(), Refused> {
+    /// The steps from here on, `step_axis` being what leads to the first.
+    pub(super) fn steps(&mut self, path: &mut Path, mut step_axis: StepAxis) -> Result<(), Refused> {
         loop {
             self.count()?;
             let start = self.lexer.start;
-            if let Some(node) = self.node(&mut way)? {
+            if let Some(node) = self.node(&mut step_axis)? {
                 if path.steps.last().is_some_and(|last| !matches!(last.node, Node::Element(_))) {
                     let reason = "no step can follow an attribute or `text()`: they have no children";
                     return Err(self.refuse(start, "step-after-leaf", reason));
                 }
-                path.steps.push(Step { axis: way.axis, node, predicates: Vec::new() });
+                path.steps.push(Step { axis: step_axis.axis, node, predicates: Vec::new() });
                 if self.lexer.token == Token::OpenBracket {
                     let last = path.steps.len() - 1;
-                    self.predicates(&mut path.steps[last].predicates, way)?;
+                    self.predicates(&mut path.steps[last].predicates, step_axis)?;
                 }
-                way = Way::CHILD;
+                step_axis = StepAxis::CHILD;
             }
             match self.lexer.token {
                 Token::Slash => {}
-                Token::DoubleSlash => way.axis = Axis::Descendant,
-                _ if way.axis == Axis::Descendant => {
+                Token::DoubleSlash => step_axis.axis = Axis::Descendant,
+                _ if step_axis.axis == Axis::Descendant => {
                     let reason = "`//` must lead to a name, `*`, `@…` or `text()`";
                     return Err(self.refuse(start, "node-test", reason));
                 }
@@ -88,13 +88,13 @@ impl Parser<'_> {
 
     /// `node = "." | "@"? name-test | "text()" | axis "::" …`; None for a step that does not move.
     #[inline]
-    fn node(&mut self, way: &mut Way) -> Result<Option<Node>, Refused> {
+    fn node(&mut self, step_axis: &mut StepAxis) -> Result<Option<Node>, Refused> {
         match self.lexer.token {
             Token::Name => {
                 let (name, start) = (self.lexer.word, self.lexer.start);
                 self.lexer.advance()?;
                 match self.lexer.token {
-                    Token::DoubleColon => self.spelled_out(name, start, way),
+                    Token::DoubleColon => self.named_axis(name, start, step_axis),
                     Token::OpenParen => self.node_type(name, start).map(Some),
                     _ => Ok(Some(Node::Element(no_namespace(name)))),
                 }
@@ -114,17 +114,22 @@ impl Parser<'_> {
     }
 
     /// A step with its axis in words; here at the colons.
-    fn spelled_out(&mut self, axis: &str, start: usize, way: &mut Way) -> Result<Option<Node>, Refused> {
+    fn named_axis(
+        &mut self,
+        axis: &str,
+        start: usize,
+        step_axis: &mut StepAxis,
+    ) -> Result<Option<Node>, Refused> {
         self.lexer.advance()?;
         match axis {
             "child" => self.child().map(Some),
             "attribute" => self.attribute().map(Some),
             "descendant" => {
-                *way = Way { axis: Axis::Descendant, counts_all: true };
+                *step_axis = StepAxis { axis: Axis::Descendant, counts_all: true };
                 self.child().map(Some)
             }
             "descendant-or-self" => {
-                way.axis = Axis::Descendant;
+                step_axis.axis = Axis::Descendant;
                 self.any_node(axis)
             }
             "self" => self.any_node(axis),
@@ -132,11 +137,11 @@ impl Parser<'_> {
         }
     }
 
-    fn predicates(&mut self, predicates: &mut Vec<Predicate>, way: Way) -> Result<(), Refused> {
+    fn predicates(&mut self, predicates: &mut Vec<Predicate>, step_axis: StepAxis) -> Result<(), Refused> {
         while self.lexer.token == Token::OpenBracket {
             let start = self.lexer.start;
             let predicate = self.predicate()?;
-            if way.counts_all && matches!(predicate, Predicate::Position(_)) {
+            if step_axis.counts_all && matches!(predicate, Predicate::Position(_)) {
                 return Err(self.refuse(start, "axis", hints::DESCENDANT_POSITION));
             }
             predicates.push(predicate);
@@ -187,7 +192,7 @@ impl Parser<'_> {
                 let prefix = self.lexer.word;
                 let uri = self.uri(prefix, self.lexer.start)?;
                 let (test, repeated) = (in_namespace(uri, self.lexer.local), uri.len());
-                self.repeat(repeated, self.lexer.start)?;
+                self.charge_expansion(repeated, self.lexer.start)?;
                 test
             }
             Token::Expanded => in_namespace(self.lexer.word, self.lexer.local),

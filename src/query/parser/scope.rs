@@ -14,7 +14,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Whether a declaration would change nothing.
-    pub fn says(&self, prefix: &str, uri: &str) -> bool {
+    pub fn binds(&self, prefix: &str, uri: &str) -> bool {
         self.uri(prefix).map_or(prefix.is_empty() && uri.is_empty(), |bound| bound == uri)
     }
 

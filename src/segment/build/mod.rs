@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::query::QueryId;
 use crate::query::ast::{Literal, NameTest, Query};
-use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, Line, Subject, decompose};
+use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, LinearPath, Subject, decompose};
 use crate::segment::build::alternatives::Alternatives;
 use crate::segment::format::constants::{Constant, Constants};
 use crate::segment::format::trie::{ANY, Labels, NONE, Trie};
@@ -241,7 +241,7 @@ impl Builder {
     }
 
     /// Adds a line or its negation to the alternative that was begun last.
-    fn line(&mut self, line: &Line<'_>, negated: bool, under: Under) {
+    fn line(&mut self, line: &LinearPath<'_>, negated: bool, under: Under) {
         if let Check::Range(operator, constant) = line.check {
             let slot = self.slot(line);
             match Range::new(slot, operator, constant, negated) {
@@ -258,7 +258,7 @@ impl Builder {
     }
 
     /// The condition of a line that is not a range.
-    fn condition(&mut self, line: &Line<'_>) -> u32 {
+    fn condition(&mut self, line: &LinearPath<'_>) -> u32 {
         let node = self.grown[line.node as usize];
         if line.subject == Subject::Element {
             let condition = self.node_condition.at(node);
@@ -308,7 +308,7 @@ impl Builder {
     }
 
     /// The slot that gathers the numbers of a line's subject.
-    fn slot(&mut self, line: &Line<'_>) -> u32 {
+    fn slot(&mut self, line: &LinearPath<'_>) -> u32 {
         let node = self.grown[line.node as usize];
         let entry = self.entry(node, &line.subject);
         let slot = &mut self.entries[entry as usize].slot;
