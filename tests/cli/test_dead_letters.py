@@ -14,7 +14,7 @@ from tamis.model.batch import Batch
 from tamis.sinks.dead_letters import LETTER, DeadLetters, Wanted
 from tamis.sinks.replay import Replays
 from tamis.sources.directory import DirectorySource, Inbox
-from tamis.sources.sealing import envelopes
+from tamis.sources.envelopes import envelopes
 
 TIME = datetime(2020, 1, 31, 12, tzinfo=UTC)
 

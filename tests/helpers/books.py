@@ -17,7 +17,7 @@ from lxml import etree
 
 from tamis.catalog import Catalog
 from tamis.model.subscription import NewSubscription
-from tamis.pipeline.batches import Record
+from tamis.pipeline.batch_log import Record
 from tests.helpers.jobs import Folder, Job
 
 KILLS = int(os.environ.get("TAMIS_KILLS", "10"))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.generations.manifest import Manifest
-from tamis.pipeline.batches import Batches, Record
+from tamis.pipeline.batch_log import Batches, Record
 from tamis.sinks.dead_letters import DeadLetters
 from tamis.sinks.outbox import Outbox
 from tamis.status import Status, StatusError, read_status

@@ -19,8 +19,8 @@ from tamis.model.token import Role
 from tamis.service.errors import ServiceError
 from tamis.service.publishing import NewMessage, Publishing
 from tamis.settings import Settings
-from tamis.sources.cut import Cut
-from tamis.sources.file_kinds import reading
+from tamis.sources.file_formats import reading
+from tamis.sources.raw_message import Cut
 from tests.helpers.served import SOURCES, Served, serving, settings_in
 
 XML = {"Content-Type": "application/xml"}

@@ -19,9 +19,9 @@ from lxml import etree
 
 from tamis import SinkError
 from tamis.model.batch import Batch
-from tamis.sinks.embedding import embedded
 from tamis.sinks.outbox import Outbox
 from tamis.sinks.published import Publication, safe_name
+from tamis.sinks.xml_content import embedded
 from tests.helpers import ROOT
 from tests.helpers.delivery_rows import TIME, batches, deliveries, delivery
 

@@ -10,8 +10,8 @@ import pytest
 
 from tamis import Limits
 from tamis.sources.directory import DirectorySource, Inbox, Offset, SourceError
+from tamis.sources.envelopes import envelopes
 from tamis.sources.ledger import Ledger, LedgerError, Stamp
-from tamis.sources.sealing import envelopes
 from tests.helpers.inbox_files import drop, drop_lines, drop_table, records
 
 

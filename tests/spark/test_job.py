@@ -12,7 +12,7 @@ import pytest
 from tamis.catalog import Catalog
 from tamis.generations.store import Store
 from tamis.model.subscription import NewSubscription
-from tamis.pipeline.batches import Batches
+from tamis.pipeline.batch_log import Batches
 from tests.helpers.jobs import TAMIS, Folder, forget_checkpoints, running, until_running
 from tests.helpers.waiting import until
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from tamis.errors import SinkError
 from tamis.model.batch import Batch
-from tamis.sinks.forms import write_parquet
+from tamis.sinks.formats import write_parquet
 from tamis.sinks.published import Part, Parts, Publication, PublishedDirectory
 
 _COLUMNS: "list[pa.Field[Any]]" = [

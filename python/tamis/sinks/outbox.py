@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from tamis.errors import SinkError
 from tamis.model.batch import Batch
-from tamis.sinks.forms import read_lines, write_lines, write_parquet, write_xml
+from tamis.sinks.formats import read_lines, write_lines, write_parquet, write_xml
 from tamis.sinks.published import Part, Parts, Publication, PublishedDirectory
 
 Form: TypeAlias = Literal["parquet", "jsonl", "xml"]

@@ -18,9 +18,9 @@ from typing import Any, Literal, Self
 from tamis.errors import TamisError
 from tamis.model.matching import Limits
 from tamis.sources.bytestream import StreamError
-from tamis.sources.cut import Cut
-from tamis.sources.file_kinds import Position, Reader, can_be_divided, reading
+from tamis.sources.file_formats import Position, Reader, can_be_divided, reading
 from tamis.sources.ledger import Entry, Ledger, Stamp, sync_folder
+from tamis.sources.raw_message import Cut
 
 OPENING = 4 << 10
 """What opening a file costs, in bytes: many empty files are work too."""

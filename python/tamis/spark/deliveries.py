@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
-from tamis.pipeline.batches import Counts
+from tamis.pipeline.batch_log import Counts
 
 
 def count(sifted: DataFrame) -> Counts:

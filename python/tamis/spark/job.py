@@ -20,17 +20,17 @@ from tamis.errors import CatalogError, StoreError, TamisError
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
 from tamis.model.matching import Generation
-from tamis.pipeline.batches import Batches, all_batches
+from tamis.pipeline.batch_log import Batches, all_batches
 from tamis.settings import Settings, Source
 from tamis.sources.directory import DirectorySource
 from tamis.sources.dtd_file import read_schema
+from tamis.spark.batch_plan import plan_of
 from tamis.spark.connectors.inbox import read_inbox
 from tamis.spark.connectors.kafka import read_kafka
 from tamis.spark.connectors.sinks import burial, sinks, sweep
+from tamis.spark.error_causes import UNKNOWN, clear
 from tamis.spark.pipeline import Pipeline
-from tamis.spark.plan import plan_of
 from tamis.spark.session import session
-from tamis.spark.trouble import UNKNOWN, clear
 from tamis.status import BatchReport, StatusBoard
 from tamis.storage.files import Lock
 

@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame
 from tamis.engine import Schema
 from tamis.model.batch import Batch
 from tamis.model.matching import Generation
-from tamis.pipeline.batches import Batches, Counts, Record
+from tamis.pipeline.batch_log import Batches, Counts, Record
 from tamis.settings import Source
 from tamis.spark.deliveries import count, dead_letters, deliveries
-from tamis.spark.sifting import sift
+from tamis.spark.match_and_transform import sift
 
 Write = Callable[[DataFrame, Batch], None]
 """What a sink does with the rows of a batch."""

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from tamis.sources.directory import DirectorySource, Inbox, Offset, Piece
-from tamis.sources.sealing import envelopes
+from tamis.sources.envelopes import envelopes
 from tamis.spark.envelope import ENVELOPE_TYPE
 
 FORMAT = "tamis-inbox"

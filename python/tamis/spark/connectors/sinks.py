@@ -15,8 +15,8 @@ from tamis.spark.connectors.console import write_console
 from tamis.spark.connectors.dead_letters import bury
 from tamis.spark.connectors.kafka import sink_options, to_kafka
 from tamis.spark.connectors.outbox import write_outbox
+from tamis.spark.error_causes import clear
 from tamis.spark.pipeline import Sink, Write
-from tamis.spark.trouble import clear
 
 _ORDER = (DirectorySink, TopicSink, ConsoleSink)
 """What knows a batch again comes first; what people only look at comes last, and tells of what is done."""

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.model.envelope import ENVELOPE, VERSION
-from tamis.sources.cut import Cut
 from tamis.sources.directory import DirectorySource, Piece, read_piece
-from tamis.sources.file_kinds import can_hold_many
+from tamis.sources.file_formats import can_hold_many
+from tamis.sources.raw_message import Cut
 
 BATCH_BYTES = 8 << 20
 BATCH_ROWS = 10_000

@@ -3,7 +3,7 @@
 import pytest
 
 from tamis.errors import SinkError
-from tamis.spark.trouble import LONGEST, UNKNOWN, clear
+from tamis.spark.error_causes import LONGEST, UNKNOWN, clear
 
 STACK = "\n\tat org.apache.spark.Some.method(Some.scala:1)\n"
 

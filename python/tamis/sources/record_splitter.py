@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Self
 from tamis.engine import read_batch
 from tamis.model.matching import Limits
 from tamis.sources.bytestream import ByteStream
-from tamis.sources.cut import RAW_BYTES, Cut
 from tamis.sources.markup import (
     END_TAG,
     START_TAG,
@@ -25,7 +24,8 @@ from tamis.sources.markup import (
     opener,
     with_declarations,
 )
-from tamis.sources.window import Window
+from tamis.sources.raw_message import RAW_BYTES, Cut
+from tamis.sources.sliding_buffer import Window
 
 STATE_BYTES = 64 << 10
 """So much may be known of the elements around a record. It is written down with every offset."""

@@ -13,8 +13,8 @@ from lxml import etree
 
 from tamis import Limits, read_batch
 from tamis.sources.bytestream import ByteStream
-from tamis.sources.cut import Cut
-from tamis.sources.records import RecordCutter, State
+from tamis.sources.raw_message import Cut
+from tamis.sources.record_splitter import RecordCutter, State
 from tests.helpers.random_documents import document, serialise
 
 
@@ -267,7 +267,7 @@ import resource, sys
 from pathlib import Path
 from tamis import Limits
 from tamis.sources.bytestream import ByteStream
-from tamis.sources.records import RecordCutter
+from tamis.sources.record_splitter import RecordCutter
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), used + (64 << 20)))
 with ByteStream(Path(sys.argv[1])) as stream:

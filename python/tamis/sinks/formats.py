@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tamis.sinks.embedding import embedded
 from tamis.sinks.published import Parts, Rows
+from tamis.sinks.xml_content import embedded
 
 BASE64 = "base64"
 """How a payload is `packed` that is no text, or not what can stand inside a document."""

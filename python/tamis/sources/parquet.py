@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.sources.cut import Cut
+from tamis.sources.raw_message import Cut
 
 _ROWS = 256
 """Rows that are unpacked at a time: messages can be large."""

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from tamis.model.matching import Limits
 from tamis.sources.bytestream import ByteStream, StreamError
-from tamis.sources.cut import RAW_BYTES, Cut
-from tamis.sources.lines import JsonLines
-from tamis.sources.records import RecordCutter, State
-from tamis.sources.table import ParquetRows
+from tamis.sources.json_lines import JsonLines
+from tamis.sources.parquet import ParquetRows
+from tamis.sources.raw_message import RAW_BYTES, Cut
+from tamis.sources.record_splitter import RecordCutter, State
 
 Position = dict[str, Any]
 """Where reading a file stands: through JSON and back. `number` is how many cuts were made."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tamis.model.matching import Limits
 from tamis.sources.bytestream import ByteStream, StreamError
-from tamis.sources.cut import RAW_BYTES, Cut
+from tamis.sources.raw_message import RAW_BYTES, Cut
 
 _CHUNK = 1 << 18
 

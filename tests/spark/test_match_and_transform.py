@@ -18,11 +18,11 @@ from tamis.generations.store import Store
 from tamis.model.envelope import ENVELOPE, VERSION
 from tamis.model.matching import Generation, Limits
 from tamis.model.subscription import NewSubscription
-from tamis.pipeline.batches import Counts
+from tamis.pipeline.batch_log import Counts
 from tamis.spark import match_subscriptions
 from tamis.spark.deliveries import count, dead_letters, deliveries
 from tamis.spark.envelope import ENVELOPE_TYPE
-from tamis.spark.sifting import sift
+from tamis.spark.match_and_transform import sift
 
 TIME = datetime(2026, 1, 31, 12, 30, 0, 250_000, tzinfo=UTC)
 

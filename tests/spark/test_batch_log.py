@@ -7,7 +7,7 @@ import pytest
 from tamis.errors import StoreError
 from tamis.model.batch import Batch
 from tamis.pipeline import batches as module
-from tamis.pipeline.batches import Batches, Counts
+from tamis.pipeline.batch_log import Batches, Counts
 
 
 def never() -> int:
