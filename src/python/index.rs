@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::LargeListArray;
+use arrow_schema::DataType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyTuple;
-use pyo3_arrow::input::AnyRecordBatch;
-use pyo3_arrow::{PyArray, PyRecordBatch};
 
+use super::arrow::{Exported, import_array};
 use super::convert::{GivenLimits, GivenNamespaces};
 use super::error::{Refusals, raise_index, raise_query, raise_read};
 use super::matches::{Rows, expand};
@@ -92,10 +92,9 @@ impl Index {
     fn load(
         &self,
         py: Python<'_>,
-        table: AnyRecordBatch,
+        subscriptions: Subscriptions,
         namespaces: GivenNamespaces,
-    ) -> PyResult<PyRecordBatch> {
-        let subscriptions = Subscriptions::new(table)?;
+    ) -> PyResult<Exported> {
         let refused = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
         let mut refusals = Refusals::new("row");
         refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
@@ -155,13 +154,7 @@ impl Index {
 
     /// One row per message: the numbers of the matching queries in this generation, how many
     /// candidates there were, or the error.
-    fn match_batch(
-        &self,
-        py: Python<'_>,
-        messages: Messages,
-        tenant: &str,
-        limits: GivenLimits,
-    ) -> PyRecordBatch {
+    fn match_batch(&self, py: Python<'_>, messages: Messages, tenant: &str, limits: GivenLimits) -> Exported {
         let generation = self.state().newest();
         let mut good = Vec::with_capacity(messages.len());
         let batch = py.detach(|| {
@@ -190,7 +183,7 @@ impl Index {
         tenant: &str,
         limits: GivenLimits,
         limit: usize,
-    ) -> (PyRecordBatch, PyRecordBatch) {
+    ) -> (Exported, Exported) {
         let mut nodes = selection::Nodes::default();
         let walk = |verifier: &mut Verifier<'_>, twig| verifier.nodes(twig);
         let push = |number, walked: &Walked<'_, _>| nodes.push(number, walked, limit);
@@ -206,7 +199,7 @@ impl Index {
         tenant: &str,
         limits: GivenLimits,
         limit: usize,
-    ) -> (PyRecordBatch, PyRecordBatch) {
+    ) -> (Exported, Exported) {
         let mut bindings = selection::Bindings::default();
         let walk = |verifier: &mut Verifier<'_>, twig| verifier.tuples(twig, limit);
         let push = |number, walked: &Walked<'_, _>| bindings.push(number, walked);
@@ -223,7 +216,7 @@ impl Index {
         tenant: &str,
         limits: GivenLimits,
         schema: Option<Bound<'_, Schema>>,
-    ) -> (PyRecordBatch, PyRecordBatch, PyRecordBatch) {
+    ) -> (Exported, Exported, Exported) {
         let generation = self.state().newest();
         let schema = schema.map(|schema| schema.get().0.clone());
         let (matches, made, outputs) = py.detach(|| {
@@ -323,7 +316,7 @@ impl Index {
     }
 
     /// For each list of query numbers of a generation, the targets they lead to, ascending.
-    fn targets(&self, py: Python<'_>, queries: PyArray, generation: u64) -> PyResult<PyArray> {
+    fn targets(&self, py: Python<'_>, queries: Bound<'_, PyAny>, generation: u64) -> PyResult<Exported> {
         let found = self.state().generations.iter().find(|one| one.number == generation).cloned();
         let Some(generation) = found else {
             let reason = format!(
@@ -331,11 +324,15 @@ impl Index {
             );
             return Err(raise_index(py, &IndexError { code: "old-generation", reason }));
         };
-        let (array, _) = queries.into_inner();
-        let Some(lists) = array.as_any().downcast_ref::<LargeListArray>() else {
-            return Err(PyValueError::new_err("queries are the lists that match_batch gave"));
-        };
-        Ok(PyArray::from_array_ref(py.detach(|| expand(&generation, lists))))
+        let lists = import_array(&queries, |given| match &given {
+            DataType::LargeList(item) if *item.data_type() == DataType::UInt32 => Ok(given),
+            other => {
+                let reason = format!("queries are the lists that match_batch returns, not {other}");
+                Err(PyValueError::new_err(reason))
+            }
+        })?;
+        let lists = LargeListArray::from(lists);
+        Ok(py.detach(|| expand(&generation, &lists)).into())
     }
 }
 
@@ -386,7 +383,7 @@ impl Index {
         limits: &Limits,
         walk: impl Fn(&mut Verifier<'_>, u32) -> T + Send,
         mut push: impl FnMut(usize, &Walked<'_, T>) + Send,
-    ) -> (u64, PyRecordBatch) {
+    ) -> (u64, Exported) {
         let generation = self.state().newest();
         let errors = py.detach(|| {
             let mut errors = Refusals::new("message");

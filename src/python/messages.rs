@@ -1,12 +1,12 @@
 //! Messages as Python hands them over: an Arrow array, or a stream of them, of bytes or strings.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, make_array};
 use arrow_schema::DataType;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3_arrow::input::AnyArray;
 
+use super::arrow::import;
 use crate::error::{Position, ReadError};
 
 /// Some messages, in Arrow's memory.
@@ -18,15 +18,7 @@ impl<'py> FromPyObject<'_, 'py> for Messages {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Messages> {
-        let (chunks, field) = given.extract::<AnyArray>()?.into_chunked_array()?.into_inner();
-        match field.data_type() {
-            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {}
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {}
-            other => {
-                return Err(PyTypeError::new_err(format!("messages are bytes or strings, not {other}")));
-            }
-        }
-        Ok(Messages { chunks })
+        Ok(Messages { chunks: import(&given, as_bytes)?.into_iter().map(make_array).collect() })
     }
 }
 
@@ -61,14 +53,21 @@ impl Messages {
     }
 }
 
+/// Strings are read as bytes: reading a message checks its encoding.
+fn as_bytes(given: DataType) -> PyResult<DataType> {
+    match given {
+        DataType::Binary | DataType::Utf8 => Ok(DataType::Binary),
+        DataType::LargeBinary | DataType::LargeUtf8 => Ok(DataType::LargeBinary),
+        DataType::BinaryView | DataType::Utf8View => Ok(DataType::BinaryView),
+        other => Err(PyTypeError::new_err(format!("messages are bytes or strings, not {other}"))),
+    }
+}
+
 fn bytes(chunk: &ArrayRef, row: usize) -> &[u8] {
     match chunk.data_type() {
         DataType::Binary => chunk.as_binary::<i32>().value(row),
         DataType::LargeBinary => chunk.as_binary::<i64>().value(row),
-        DataType::BinaryView => chunk.as_binary_view().value(row),
-        DataType::Utf8 => chunk.as_string::<i32>().value(row).as_bytes(),
-        DataType::LargeUtf8 => chunk.as_string::<i64>().value(row).as_bytes(),
-        _ => chunk.as_string_view().value(row).as_bytes(),
+        _ => chunk.as_binary_view().value(row),
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! What crosses is plain (strings, numbers, Arrow); `tamis.engine` makes the public types of it.
 
+mod arrow;
 mod convert;
 mod decompose;
 mod dtd;
@@ -23,8 +24,8 @@ use pyo3::pymodule;
 #[pymodule]
 mod _kernel {
     use pyo3::prelude::*;
-    use pyo3_arrow::PyRecordBatch;
 
+    use super::arrow::Exported;
     use super::convert::{GivenLimits, GivenNamespaces};
     use super::error::raise_query;
     #[pymodule_export]
@@ -48,7 +49,7 @@ mod _kernel {
         py: Python<'_>,
         messages: Messages,
         limits: GivenLimits,
-    ) -> PyResult<(PyRecordBatch, PyRecordBatch, PyRecordBatch, PyRecordBatch)> {
+    ) -> PyResult<(Exported, Exported, Exported, Exported)> {
         let tables = py.detach(|| nodes::read_batch(&messages, &limits.0));
         Ok((tables.nodes.into(), tables.attributes.into(), tables.tag_paths.into(), tables.errors.into()))
     }
@@ -61,13 +62,9 @@ mod _kernel {
 
     /// Queries taken apart: the tables of `tamis.Decomposition`.
     #[pyfunction(name = "decompose")]
-    fn decompose_queries(
-        py: Python<'_>,
-        queries: Vec<String>,
-        namespaces: GivenNamespaces,
-    ) -> Vec<PyRecordBatch> {
+    fn decompose_queries(py: Python<'_>, queries: Vec<String>, namespaces: GivenNamespaces) -> Vec<Exported> {
         let tables = py.detach(|| decompose::tables(&queries, &namespaces.0));
-        tables.into_iter().map(PyRecordBatch::new).collect()
+        tables.into_iter().map(Exported::from).collect()
     }
 
     /// For each message, the places of the queries that the slow evaluator finds true.

@@ -2,47 +2,50 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, DataType};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3_arrow::input::AnyRecordBatch;
+
+use super::arrow::Columns;
 
 /// Rows (target, tenant, query text), in Arrow's memory.
 pub struct Subscriptions {
-    batches: Vec<Columns>,
+    batches: Vec<Batch>,
 }
 
-struct Columns {
+struct Batch {
     target: ArrayRef,
     query: ArrayRef,
     tenant: Option<ArrayRef>,
 }
 
-impl Subscriptions {
-    pub fn new(table: AnyRecordBatch) -> PyResult<Subscriptions> {
-        let batches = table.into_reader()?.collect::<Result<Vec<RecordBatch>, ArrowError>>();
-        let batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Subscriptions { batches: batches.iter().map(columns).collect::<PyResult<_>>()? })
-    }
+impl<'py> FromPyObject<'_, 'py> for Subscriptions {
+    type Error = PyErr;
 
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Subscriptions> {
+        let batches = Columns::import(&given)?;
+        Ok(Subscriptions { batches: batches.iter().map(checked).collect::<PyResult<_>>()? })
+    }
+}
+
+impl Subscriptions {
     pub fn iter(&self) -> impl Iterator<Item = (u64, &str, &str)> + Clone {
-        self.batches.iter().flat_map(|columns| {
-            let targets = columns.target.as_primitive::<UInt64Type>();
+        self.batches.iter().flat_map(|batch| {
+            let targets = batch.target.as_primitive::<UInt64Type>();
             (0..targets.len()).map(move |row| {
-                let tenant = columns.tenant.as_ref().map_or("", |tenants| text(tenants, row));
-                (targets.value(row), tenant, text(&columns.query, row))
+                let tenant = batch.tenant.as_ref().map_or("", |tenants| text(tenants, row));
+                (targets.value(row), tenant, text(&batch.query, row))
             })
         })
     }
 }
 
-fn columns(batch: &RecordBatch) -> PyResult<Columns> {
-    let column = |name: &str| batch.column_by_name(name).cloned();
+fn checked(columns: &Columns) -> PyResult<Batch> {
     let missing = |name: &str| PyValueError::new_err(format!("the table has no column `{name}`"));
-    let target = column("target").ok_or_else(|| missing("target"))?;
-    let query = column("query").ok_or_else(|| missing("query"))?;
-    let tenant = column("tenant");
+    let target = columns.column("target")?.ok_or_else(|| missing("target"))?;
+    let query = columns.column("query")?.ok_or_else(|| missing("query"))?;
+    let tenant = columns.column("tenant")?;
     if *target.data_type() != DataType::UInt64 || target.null_count() > 0 {
         return Err(PyTypeError::new_err("targets are uint64 without nulls"));
     }
@@ -51,7 +54,7 @@ fn columns(batch: &RecordBatch) -> PyResult<Columns> {
             return Err(PyTypeError::new_err("queries and tenants are strings"));
         }
     }
-    Ok(Columns { target, query, tenant })
+    Ok(Batch { target, query, tenant })
 }
 
 /// A string; a null is an empty one, which no query is.
