@@ -6,7 +6,7 @@ import pytest
 
 from tamis.errors import StoreError
 from tamis.model.batch import Batch
-from tamis.pipeline import batches as module
+from tamis.pipeline import batch_log as module
 from tamis.pipeline.batch_log import Batches, Counts
 
 
