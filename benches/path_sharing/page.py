@@ -29,7 +29,7 @@ def _page(figures: Mapping[str, Any]) -> Iterator[str]:
     yield from _profile("bibliography", figures["6.7"]["5000"], seed.BIBLIOGRAPHY_PROFILE)
     yield from _profile("book", figures["6.10"]["10000"], seed.BOOK_PROFILE)
     yield ""
-    yield "The seed's figures stand in brackets."
+    yield "The dissertation's figures are in brackets."
     yield ""
     yield "| book, queries | plans that differ | PathSharing-FWR, ms | the network, ms | results a document |"
     yield "|---|---|---|---|---|"

@@ -22,7 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SAMPLE = 100
-"""So many messages an index sees before its queries are loaded, for its statistics: as in operation."""
+"""Messages matched before the queries are loaded: the sample for selectivity. A running job has none."""
 
 COMPILED = 200_000
 """Of more queries than this, so many are compiled with lxml and the time is scaled."""
