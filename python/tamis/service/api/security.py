@@ -59,7 +59,7 @@ class Gate:
                 token = await self._token(_secret(Headers(scope=scope)))
                 scope.setdefault("state", {})["caller"] = Caller(token)
                 self._slow_down(token)
-                receive = self._measured(scope, receive, token.body or self._settings.body)
+                receive, send = self._limited(scope, receive, send, token.body or self._settings.body)
             except TamisError as error:
                 await response(error)(scope, receive, send)
                 return
@@ -81,32 +81,46 @@ class Gate:
             reason = f"{rate} requests a second are allowed with this token"
             raise ServiceError("rate-limit", reason, limit=rate, retry_after=max(1, round(wait)))
 
-    def _measured(self, scope: Scope, receive: Receive, limit: int) -> Receive:
-        """A body that ends with an error where it is too long, or takes too long."""
-        told = Headers(scope=scope).get("content-length", "")
-        if told.isdecimal() and int(told) > limit:
-            raise _too_long(int(told), limit)
-        seconds = self._settings.timeout
-        end = time.monotonic() + seconds
-        size, complete = 0, False
+    def _limited(self, scope: Scope, receive: Receive, send: Send, limit: int) -> tuple[Receive, Send]:
+        """Limit the size of a request's body and the time that the client may take to send it.
 
-        async def measured() -> Message:
-            nonlocal size, complete
-            if complete:
-                # What comes now is that the client went away, however late.
+        Only waiting for the client counts, so that a busy service refuses nobody for its own slowness. Once
+        the response has started, no limit applies: it is too late for an error response, and what is still
+        received is only listened to for a disconnect.
+        """
+        announced = Headers(scope=scope).get("content-length", "")
+        if announced.isdecimal() and int(announced) > limit:
+            raise _too_long(int(announced), limit)
+        remaining = self._settings.timeout
+        size, complete, responding = 0, False, False
+
+        async def limited_receive() -> Message:
+            nonlocal remaining, size, complete
+            if complete or responding:
                 return await receive()
+            started = time.monotonic()
             try:
-                message = await asyncio.wait_for(receive(), end - time.monotonic())
+                async with asyncio.timeout(remaining):
+                    message = await receive()
             except TimeoutError:
-                reason = f"the request took more than {seconds:.0f} s to arrive"
+                # The response may have started during the wait.
+                if responding:
+                    return await receive()
+                reason = f"the request took more than {self._settings.timeout:.0f} s to arrive"
                 raise raised(ServiceError("slow-request", reason)) from None
+            remaining -= time.monotonic() - started
             size += len(message.get("body", b""))
             complete = not message.get("more_body", False)
-            if size > limit:
+            if size > limit and not responding:
                 raise raised(_too_long(size, limit))
             return message
 
-        return measured
+        async def noting_send(message: Message) -> None:
+            nonlocal responding
+            responding = True
+            await send(message)
+
+        return limited_receive, noting_send
 
 
 def secret_of(request: Request) -> str:
