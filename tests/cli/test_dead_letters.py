@@ -14,7 +14,7 @@ from tamis.model.batch import Batch
 from tamis.sinks.dead_letters import LETTER, DeadLetters, Wanted
 from tamis.sinks.replay import Replays
 from tamis.sources.directory import DirectorySource, Inbox
-from tamis.sources.envelopes import envelopes
+from tamis.sources.envelopes import read_envelopes
 
 TIME = datetime(2020, 1, 31, 12, tzinfo=UTC)
 
@@ -157,13 +157,13 @@ def entered() -> dict[str, bytes]:
     """What the inbox gives, as a job would read it."""
     source = DirectorySource("inbox", "", Path("inbox").absolute(), after="keep")
     inbox = Inbox(source, 1)
-    start = inbox.first()
-    end = inbox.look(start)
+    start = inbox.first_offset()
+    end = inbox.list_files(start)
     stop = inbox.advance_fully(start, end)
     rows = [
         row
-        for pieces in inbox.pieces(start, stop)
-        for batch in envelopes(source, pieces)
+        for slices in inbox.slices(start, stop)
+        for batch in read_envelopes(source, slices)
         for row in batch.to_pylist()
     ]
     inbox.close()

@@ -19,8 +19,8 @@ from tamis.model.token import Role
 from tamis.service.errors import ServiceError
 from tamis.service.publishing import NewMessage, Publishing
 from tamis.settings import Settings
-from tamis.sources.file_formats import reading
-from tamis.sources.raw_message import Cut
+from tamis.sources.file_formats import open_reader
+from tamis.sources.raw_message import RawMessage
 from tests.helpers.served import SOURCES, Served, serving, settings_in
 
 XML = {"Content-Type": "application/xml"}
@@ -33,15 +33,15 @@ def served(tmp_path: Path, catalog_url: str) -> Iterator[Served]:
         yield served
 
 
-def stored(folder: Path, inbox: str = "inbox") -> dict[str, Cut]:
+def stored(folder: Path, inbox: str = "inbox") -> dict[str, RawMessage]:
     """The messages of an inbox, as the job reads them; none is there twice."""
-    cuts = []
+    messages = []
     for path in sorted((folder / inbox).iterdir()):
         if not path.name.startswith("."):
-            with reading(path, None, Limits(), None) as reader:
-                cuts += list(reader.cuts())
-    assert len({cut.id for cut in cuts}) == len(cuts)
-    return {str(cut.id): cut for cut in cuts}
+            with open_reader(path, None, Limits(), None) as reader:
+                messages += list(reader.messages())
+    assert len({message.id for message in messages}) == len(messages)
+    return {str(message.id): message for message in messages}
 
 
 def accepted(answer: httpx.Response) -> list[tuple[str, bool]]:

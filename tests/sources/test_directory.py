@@ -10,8 +10,8 @@ import pytest
 
 from tamis import Limits
 from tamis.sources.directory import DirectorySource, Inbox, Offset, SourceError
-from tamis.sources.envelopes import envelopes
-from tamis.sources.ledger import Ledger, LedgerError, Stamp
+from tamis.sources.envelopes import read_envelopes
+from tamis.sources.ledger import FileIdentity, Ledger, LedgerError
 from tests.helpers.inbox_files import drop, drop_lines, drop_table, records
 
 
@@ -25,11 +25,11 @@ def batches(
 ) -> tuple[list[list[dict[str, Any]]], Offset]:
     """All that waits in an inbox, batch by batch, as a query would read it; and where it ends."""
     inbox = Inbox(source, tasks=2)
-    here = start or inbox.first()
+    here = start or inbox.first_offset()
     given = []
-    while (end := inbox.advance(here, inbox.look(here))) != here:
-        tasks = inbox.pieces(Offset.from_json(here.to_json()), Offset.from_json(end.to_json()))
-        rows = [row for task in tasks for batch in envelopes(source, task) for row in batch.to_pylist()]
+    while (end := inbox.advance(here, inbox.list_files(here))) != here:
+        tasks = inbox.slices(Offset.from_json(here.to_json()), Offset.from_json(end.to_json()))
+        rows = [row for task in tasks for batch in read_envelopes(source, task) for row in batch.to_pylist()]
         given.append(rows)
         here = end
     inbox.close()
@@ -168,12 +168,12 @@ def test_a_large_file_is_spread_over_batches(
 
     # Whoever starts in the middle, in another process, plans the same.
     inbox = Inbox(source, tasks=2)
-    first = inbox.advance(Offset(0), inbox.look(Offset(0)))
-    second = inbox.advance(first, inbox.look(first))
-    again = Inbox(source, tasks=3).pieces(first, second)
-    replayed = [row for task in again for batch in envelopes(source, task) for row in batch.to_pylist()]
+    first = inbox.advance(Offset(0), inbox.list_files(Offset(0)))
+    second = inbox.advance(first, inbox.list_files(first))
+    again = Inbox(source, tasks=3).slices(first, second)
+    replayed = [row for task in again for batch in read_envelopes(source, task) for row in batch.to_pylist()]
     assert sorted(row["id"] for row in replayed) == sorted(row["id"] for row in given[1])
-    assert inbox.pieces(first, first) == []
+    assert inbox.slices(first, first) == []
     inbox.close()
 
 
@@ -187,7 +187,7 @@ def test_a_batch_takes_so_many_files_and_bytes(source: DirectorySource) -> None:
     # At least one, however large.
     assert [len(batch) for batch in batches(replace(source, max_bytes=1))[0]] == [1] * 10
     inbox = Inbox(replace(source, max_files=4), tasks=2)
-    assert inbox.advance_fully(Offset(0), inbox.look(Offset(0))) == Offset(10)
+    assert inbox.advance_fully(Offset(0), inbox.list_files(Offset(0))) == Offset(10)
 
 
 def test_pieces_are_shared_evenly(source: DirectorySource) -> None:
@@ -197,9 +197,9 @@ def test_pieces_are_shared_evenly(source: DirectorySource) -> None:
     for number in range(200):
         drop(source.path, f"{number}.xml", b"<all><rec/></all>")
     inbox = Inbox(source, tasks=2)
-    end = inbox.advance(Offset(0), inbox.look(Offset(0)))
+    end = inbox.advance(Offset(0), inbox.list_files(Offset(0)))
     assert end == Offset(201)
-    one, other = (sum(piece.size for piece in task) for task in inbox.pieces(Offset(0), end))
+    one, other = (sum(slice_.size for slice_ in task) for task in inbox.slices(Offset(0), end))
     assert abs(one - other) < 1 << 20
 
 
@@ -217,11 +217,11 @@ def test_a_file_that_vanishes_or_is_replaced(source: DirectorySource) -> None:
     drop(source.path, "b.xml", b"<b/>")
     drop(source.path, "c.xml", b"<c/>")
     inbox = Inbox(source, tasks=1)
-    end = inbox.advance(Offset(0), inbox.look(Offset(0)))
+    end = inbox.advance(Offset(0), inbox.list_files(Offset(0)))
     (source.path / "a.xml").unlink()
     drop(source.path, "b.xml", b"<b>new</b>")
-    (task,) = inbox.pieces(Offset(0), end)
-    given = {row["id"]: row for batch in envelopes(source, task) for row in batch.to_pylist()}
+    (task,) = inbox.slices(Offset(0), end)
+    given = {row["id"]: row for batch in read_envelopes(source, task) for row in batch.to_pylist()}
     assert {name: row["code"] for name, row in given.items()} == {
         "a.xml": "vanished",
         "b.xml": "vanished",
@@ -237,12 +237,12 @@ def test_a_file_vanishes_before_it_is_planned(source: DirectorySource) -> None:
     drop(source.path, "a.xml", b"<rec/>")
     drop(source.path, "b.xml", b"<rec/>")
     inbox = Inbox(source, tasks=1)
-    seen = inbox.look(Offset(0))
+    seen = inbox.list_files(Offset(0))
     (source.path / "a.xml").unlink()
     end = inbox.advance(Offset(0), seen)
     assert end == Offset(2)
-    (task,) = inbox.pieces(Offset(0), end)
-    given = [row for batch in envelopes(source, task) for row in batch.to_pylist()]
+    (task,) = inbox.slices(Offset(0), end)
+    given = [row for batch in read_envelopes(source, task) for row in batch.to_pylist()]
     assert sorted((row["id"], row["code"]) for row in given) == [("a.xml#1", "vanished"), ("b.xml#1", None)]
 
 
@@ -250,7 +250,7 @@ def test_an_inbox_that_is_taken_away(source: DirectorySource) -> None:
     inbox = Inbox(source, tasks=1)
     source.path.rmdir()
     with pytest.raises(SourceError, match="cannot be listed"):
-        inbox.look(Offset(0))
+        inbox.list_files(Offset(0))
 
 
 @pytest.mark.parametrize("after", ["move", "delete", "keep"])
@@ -259,21 +259,21 @@ def test_what_becomes_of_files(source: DirectorySource, after: Any) -> None:
     drop(source.path, "a.xml", b"<a/>")
     drop(source.path, "b.xml", b"<b/>")
     inbox = Inbox(source, tasks=1)
-    seen = inbox.look(Offset(0))
+    seen = inbox.list_files(Offset(0))
     inbox.commit(Offset(1))
     inbox.commit(Offset(1))
     left = sorted(path.name for path in source.path.iterdir())
     assert left == (["a.xml", "b.xml"] if after == "keep" else ["b.xml"])
     assert [path.name for path in source.done.glob("*")] == (["a.xml"] if after == "move" else [])
     # Nothing comes back, now or in another process; a new query begins with what is left.
-    assert inbox.look(Offset(0)) == seen
+    assert inbox.list_files(Offset(0)) == seen
     again = Inbox(source, tasks=1)
-    assert again.look(Offset(0)) == seen
-    assert again.first() == Offset(1)
+    assert again.list_files(Offset(0)) == seen
+    assert again.first_offset() == Offset(1)
     # A batch that another query still has to read finds a file where it was moved.
     if after == "move":
-        (task,) = again.pieces(Offset(0), Offset(1))
-        assert [batch.column("xml").to_pylist() for batch in envelopes(source, task)] == [[b"<a/>"]]
+        (task,) = again.slices(Offset(0), Offset(1))
+        assert [batch.column("xml").to_pylist() for batch in read_envelopes(source, task)] == [[b"<a/>"]]
         # Moved back it is wanted again.
         (source.done / "a.xml").rename(source.path / "a.xml")
         given, _ = batches(source, seen)
@@ -292,8 +292,8 @@ def test_a_ledger_that_is_older_than_the_checkpoint(source: DirectorySource, aft
     drop_records(source.path, "b.xml", 2)
     drop_records(source.path, "c.xml", 5)
     inbox = Inbox(source, tasks=1)
-    half = inbox.advance(first, inbox.look(first))
-    end = inbox.advance(half, inbox.look(half))
+    half = inbox.advance(first, inbox.list_files(first))
+    end = inbox.advance(half, inbox.list_files(half))
     inbox.close()
     assert (half.file, half.number, end) == (2, 2, Offset(3))
     newer = source.ledger.read_bytes()
@@ -305,11 +305,11 @@ def test_a_ledger_that_is_older_than_the_checkpoint(source: DirectorySource, aft
         with pytest.raises(
             LedgerError, match=r"bad-ledger: .*older than the checkpoint: it knows 1 files, and 3"
         ):
-            inbox.look(start)
+            inbox.list_files(start)
     # A batch that was left half done is planned before anything is looked for.
     for begun in ((first, half), (half, end)):
         with pytest.raises(LedgerError, match="restore both from one moment, or remove"):
-            inbox.pieces(*begun)
+            inbox.slices(*begun)
     assert source.ledger.read_bytes() == older
     assert sorted(path.name for path in source.path.iterdir()) == ["a.xml", "b.xml", "c.xml", "d.xml"]
     assert not source.done.exists()
@@ -321,10 +321,10 @@ def test_a_ledger_that_is_older_than_the_checkpoint(source: DirectorySource, aft
 
 def test_the_ledger_survives_a_crash_anywhere(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    stamps = [Stamp(f"{number}.xml", number, 0, number) for number in range(6)]
+    identities = [FileIdentity(f"{number}.xml", number, 0, number) for number in range(6)]
     ledger = Ledger(path)
-    ledger.enter(stamps[:3], 1)
-    ledger.close([0], gone=True)
+    ledger.add_files(identities[:3], 1)
+    ledger.finish([0], removed=True)
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
     for size in range(len(whole) + 1):
@@ -332,18 +332,18 @@ def test_the_ledger_survives_a_crash_anywhere(tmp_path: Path) -> None:
         complete = sum(len(b"".join(lines[: n + 1])) <= size for n in range(len(lines)))
         again = Ledger(path)
         assert again.next == min(complete, 3)
-        again.enter(stamps, 2)
+        again.add_files(identities, 2)
         # What was lost with the crash gets the same numbers: no offset had used them.
-        assert [again.entry(number).stamp for number in range(3)] == stamps[:3]
+        assert [again.entry(number).identity for number in range(3)] == identities[:3]
         assert Ledger(path).next == again.next
 
 
 def test_two_processes_share_a_ledger(tmp_path: Path) -> None:
     one, other = Ledger(tmp_path / "ledger"), Ledger(tmp_path / "ledger")
-    one.enter([Stamp("a", 1, 1, 1)], 1)
-    other.enter([Stamp("b", 1, 1, 2), Stamp("a", 1, 1, 1)], 1)
-    one.enter([Stamp("b", 1, 1, 2), Stamp("c", 1, 1, 3)], 1)
-    assert [one.entry(number).stamp.name for number in range(one.next)] == ["a", "b", "c"]
+    one.add_files([FileIdentity("a", 1, 1, 1)], 1)
+    other.add_files([FileIdentity("b", 1, 1, 2), FileIdentity("a", 1, 1, 1)], 1)
+    one.add_files([FileIdentity("b", 1, 1, 2), FileIdentity("c", 1, 1, 3)], 1)
+    assert [one.entry(number).identity.name for number in range(one.next)] == ["a", "b", "c"]
     assert one.next == 3
     with pytest.raises(LedgerError, match="no file 9"):
         one.entry(9)

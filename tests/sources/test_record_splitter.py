@@ -13,17 +13,17 @@ from lxml import etree
 
 from tamis import Limits, read_batch
 from tamis.sources.bytestream import ByteStream
-from tamis.sources.raw_message import Cut
-from tamis.sources.record_splitter import RecordCutter, State
+from tamis.sources.raw_message import RawMessage
+from tamis.sources.record_splitter import RecordSplitter, State
 from tests.helpers.random_documents import document, serialise
 
 
 def cuts(
     path: Path, content: bytes, element: str, *, limits: Limits | None = None, chunk: int = 1 << 18
-) -> list[Cut]:
+) -> list[RawMessage]:
     path.write_bytes(content)
     with ByteStream(path) as stream:
-        return list(RecordCutter(stream, element, limits or Limits(), chunk=chunk).cuts())
+        return list(RecordSplitter(stream, element, limits or Limits(), chunk=chunk).messages())
 
 
 def canonical(xml: bytes) -> bytes:
@@ -34,12 +34,12 @@ def canonical(xml: bytes) -> bytes:
         return xml
 
 
-def messages(given: list[Cut]) -> list[bytes]:
+def messages(given: list[RawMessage]) -> list[bytes]:
     """The good cuts in canonical form: what the reader of messages would not refuse."""
     return [canonical(cut.xml) for cut in given if cut.code is None and not refused(cut)]
 
 
-def refused(cut: Cut) -> bool:
+def refused(cut: RawMessage) -> bool:
     return read_batch([cut.xml]).errors.num_rows > 0
 
 
@@ -156,13 +156,13 @@ def test_cutting_goes_on_at_any_state(seed: int, tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
 
     with ByteStream(path) as stream:
-        expected = list(RecordCutter(stream, "p:rec", Limits()).cuts())
-    given: list[Cut] = []
+        expected = list(RecordSplitter(stream, "p:rec", Limits()).messages())
+    given: list[RawMessage] = []
     state = State()
     while True:
         with ByteStream(path, state.offset) as stream:
-            cutter = RecordCutter(stream, "p:rec", Limits(), state)
-            cut = next(cutter.cuts(), None)
+            cutter = RecordSplitter(stream, "p:rec", Limits(), state)
+            cut = next(cutter.messages(), None)
             if cut is None:
                 break
             given.append(cut)
@@ -267,11 +267,11 @@ import resource, sys
 from pathlib import Path
 from tamis import Limits
 from tamis.sources.bytestream import ByteStream
-from tamis.sources.record_splitter import RecordCutter
+from tamis.sources.record_splitter import RecordSplitter
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), used + (64 << 20)))
 with ByteStream(Path(sys.argv[1])) as stream:
-    codes = [cut.code for cut in RecordCutter(stream, "rec", Limits()).cuts()]
+    codes = [cut.code for cut in RecordSplitter(stream, "rec", Limits()).messages()]
 print(len(codes), sum(code is not None for code in codes))
 """
 

@@ -87,7 +87,7 @@ def test_killed_between_ledger_and_offsets(
 ) -> None:
     """Files have their numbers, but no offset speaks of them yet."""
     drop(source.path, "a.xml", records(range(3)))
-    Inbox(source, tasks=1).look(Offset(0))
+    Inbox(source, tasks=1).list_files(Offset(0))
     drop(source.path, "b.xml", records(range(2)))
     with source.ledger.open("ab") as ledger:
         ledger.write(b'[1, "b.x')

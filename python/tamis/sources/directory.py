@@ -1,8 +1,8 @@
-"""An inbox directory as a source: what is new, what a batch takes of it, what becomes of files.
+"""An inbox directory as a source: list new files, plan batches, read slices of files, remove finished files.
 
-Files enter by rename. They are listed by the driver and numbered in a ledger; an offset is the number of a
-file and a position in it, and stands for all that comes before. Where a batch may end is found by reading
-ahead on the driver; what is in it is read by the workers.
+Publishers put files into the inbox by rename. The driver lists them and numbers them in a ledger. An offset
+is the number of a file and a position in it; it covers everything before. The driver scans ahead to find
+where a batch ends; the workers read its messages.
 """
 
 import os
@@ -18,21 +18,21 @@ from typing import Any, Literal, Self
 from tamis.errors import TamisError
 from tamis.model.matching import Limits
 from tamis.sources.bytestream import StreamError
-from tamis.sources.file_formats import Position, Reader, can_be_divided, reading
-from tamis.sources.ledger import Entry, Ledger, Stamp, sync_folder
-from tamis.sources.raw_message import Cut
+from tamis.sources.file_formats import Position, Reader, is_seekable, open_reader
+from tamis.sources.ledger import Entry, FileIdentity, Ledger, sync_folder
+from tamis.sources.raw_message import RawMessage
 
-OPENING = 4 << 10
+OPEN_COST = 4 << 10
 """What opening a file costs, in bytes: many empty files are work too."""
 
 
 class SourceError(TamisError):
-    """Settings of a source that cannot be."""
+    """Invalid settings of a source, or an inbox that cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectorySource:
-    """An inbox. All paths are such that driver and workers see the same files."""
+    """An inbox. Driver and workers see the same files under its paths."""
 
     name: str
     tenant: str
@@ -41,17 +41,17 @@ class DirectorySource:
     schema: str | None = None
     """The DTD that its messages conform to."""
     record: str | None = None
-    """The element that XML files are cut at: `item`, `p:item` as written, or `{uri}item`."""
+    """The element to split XML files at: `item`, `p:item` as written, or `{uri}item`."""
     after: Literal["move", "delete", "keep"] = "move"
-    """What becomes of a file when the batch that ends it is committed."""
+    """What happens to a file when the batch that finishes it is committed."""
     max_files: int = 10_000
     max_bytes: int = 128 << 20
     max_records: int = 100_000
-    """What one batch takes at most; a large file is spread over several."""
+    """The most that one batch may read; a large file is spread over several batches."""
 
     def __post_init__(self) -> None:
         if self.record is not None and not re.fullmatch(r"(\{[^{}]*\})?[^\s<>/{}]+", self.record):
-            reason = f"{self.record!r} names no element: write `item`, `p:item` or `{{uri}}item`"
+            reason = f"{self.record!r} is not an element name: write `item`, `p:item` or `{{uri}}item`"
             raise SourceError("bad-record", f"source {self.name}: {reason}")
         if self.after not in ("move", "delete", "keep"):
             reason = f"after is move, delete or keep, not {self.after!r}"
@@ -61,13 +61,13 @@ class DirectorySource:
                 raise SourceError("bad-cap", f"source {self.name}: {cap} must be at least 1")
 
     @property
-    def place(self) -> str:
-        """For errors."""
+    def location(self) -> str:
+        """Names it in error messages."""
         return str(self.path)
 
     @property
     def done(self) -> Path:
-        """Where files go that are done with."""
+        """Where finished files are moved."""
         return self.path.with_name(f"{self.path.name}.done")
 
     @property
@@ -84,19 +84,19 @@ class DirectorySource:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """All files below a number, and one file up to a position."""
+    """All files below a number, and one more file up to a position."""
 
     file: int
     position: Position | None = None
 
     @property
     def number(self) -> int | None:
-        """The last cut of the file that is among it."""
+        """The number of the last message before the position."""
         return None if self.position is None else self.position["number"]
 
     @property
     def files(self) -> int:
-        """How many files it has something of."""
+        """How many files it covers, at least in part."""
         return self.file + (self.position is not None)
 
     def to_json(self) -> dict[str, Any]:
@@ -108,8 +108,8 @@ class Offset:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a file that one task reads: from a position on, to the cut with a number."""
+class FileSlice:
+    """A part of a file that one task reads: from a position to the message with a number."""
 
     entry: Entry
     start: Position | None
@@ -122,132 +122,132 @@ class Inbox:
     """The driver's view of an inbox."""
 
     def __init__(self, source: DirectorySource, tasks: int) -> None:
-        """`tasks` is how many tasks a batch is divided over."""
+        """`tasks` is the number of tasks in a batch."""
         self._source = source
         self._tasks = tasks
         source.path.mkdir(parents=True, exist_ok=True)
         self._ledger = Ledger(source.ledger)
-        self._walk: _Walk | None = None
-        nowhere = Offset(-1)
-        self._planned: tuple[Offset, Offset, list[Piece]] = (nowhere, nowhere, [])
+        self._scan: _FileScan | None = None
+        none = Offset(-1)
+        self._planned: tuple[Offset, Offset, list[FileSlice]] = (none, none, [])
 
-    def first(self) -> Offset:
-        """Where a new query starts: at the first file that no other has finished."""
-        return Offset(self._ledger.first())
+    def first_offset(self) -> Offset:
+        """Where a new checkpoint starts: at the first unfinished file."""
+        return Offset(self._ledger.first_unfinished())
 
-    def look(self, start: Offset) -> Offset:
-        """List the inbox, number what is new, oldest first; the offset behind all of it.
+    def list_files(self, start: Offset) -> Offset:
+        """List the inbox and number its new files, oldest first; the offset after all of them.
 
-        `start` is where the next batch begins: a ledger that does not reach so far gives no numbers.
+        `start` is where the next batch starts: a ledger that is older than that raises.
         """
-        self._ledger.require(start.files)
+        self._ledger.require_count(start.files)
         try:
-            stamps = _listing(self._source.path)
+            identities = _list_files(self._source.path)
         except OSError as error:
             reason = f"source {self._source.name}: the inbox {self._source.path} cannot be listed"
             raise SourceError("no-inbox", f"{reason}: {error.strerror}") from error
-        self._ledger.enter(stamps, time.time_ns() // 1000)
-        return self.seen()
+        self._ledger.add_files(identities, time.time_ns() // 1000)
+        return self.latest_offset()
 
-    def seen(self) -> Offset:
-        """The offset behind all that has a number."""
+    def latest_offset(self) -> Offset:
+        """The offset after all numbered files."""
         return Offset(self._ledger.next)
 
     def advance(self, start: Offset, end: Offset) -> Offset:
-        """Where a batch from `start` ends: not behind `end`, and when it has taken what it may."""
+        """Where a batch from `start` ends: at the limits of a batch, or at `end`."""
         source = self._source
         return self._plan(start, end, source.max_files, source.max_bytes, source.max_records)
 
     def advance_fully(self, start: Offset, end: Offset) -> Offset:
-        """Where a batch from `start` ends that takes all there is."""
+        """Where a batch from `start` without limits ends."""
         return self._plan(start, end, sys.maxsize, sys.maxsize, sys.maxsize)
 
     def _plan(self, start: Offset, end: Offset, files: int, size: int, records: int) -> Offset:
-        """Walk over files until so much is taken, dividing large ones into pieces on the way."""
+        """Scan files until a limit is reached, dividing large ones into slices on the way."""
         share = max(self._source.max_bytes // (2 * self._tasks), 1 << 20)
-        pieces: list[Piece] = []
-        here = start
-        while here.file < end.file and files > 0 and size > 0 and records > 0:
-            walk = self._walk_on(here)
+        slices: list[FileSlice] = []
+        current = start
+        while current.file < end.file and files > 0 and size > 0 and records > 0:
+            scan = self._scan_from(current)
             files -= 1
-            begin, taken = here.position, OPENING
-            while size > 0 and records > 0 and (amount := walk.step()) is not None:
+            begin, scanned = current.position, OPEN_COST
+            while size > 0 and records > 0 and (amount := scan.next_size()) is not None:
                 size -= amount
                 records -= 1
-                taken += amount
-                if taken >= share and walk.can_be_divided:
-                    pieces.append(Piece(walk.entry, begin, walk.position["number"], taken))
-                    begin, taken = walk.position, 0
-            size -= OPENING
-            here = Offset(here.file + 1) if walk.is_at_end() else Offset(here.file, walk.position)
-            if taken:
-                pieces.append(Piece(walk.entry, begin, here.number, taken))
-        self._planned = (start, here, pieces)
-        return here
+                scanned += amount
+                if scanned >= share and scan.is_seekable:
+                    slices.append(FileSlice(scan.entry, begin, scan.position["number"], scanned))
+                    begin, scanned = scan.position, 0
+            size -= OPEN_COST
+            current = Offset(current.file + 1) if scan.is_at_end() else Offset(current.file, scan.position)
+            if scanned:
+                slices.append(FileSlice(scan.entry, begin, current.number, scanned))
+        self._planned = (start, current, slices)
+        return current
 
-    def _walk_on(self, here: Offset) -> "_Walk":
-        """A walk from an offset: the last one if it stands there, so that a large file is read once."""
-        walk = self._walk
-        if walk is None or (walk.entry.number, walk.position) != (here.file, here.position):
+    def _scan_from(self, offset: Offset) -> "_FileScan":
+        """A scan from an offset: the last one if it is there, so that a large file is read only once."""
+        scan = self._scan
+        if scan is None or (scan.entry.number, scan.position) != (offset.file, offset.position):
             self.close()
-            walk = self._walk = _Walk(self._source, self._ledger.entry(here.file), here.position)
-        return walk
+            scan = self._scan = _FileScan(self._source, self._ledger.entry(offset.file), offset.position)
+        return scan
 
     def close(self) -> None:
-        """Close what is open."""
-        if self._walk is not None:
-            self._walk.close()
-            self._walk = None
+        """Close the open file, if any."""
+        if self._scan is not None:
+            self._scan.close()
+            self._scan = None
 
-    def pieces(self, start: Offset, end: Offset) -> list[list[Piece]]:
-        """What each task of a batch reads: about as many bytes as the others."""
+    def slices(self, start: Offset, end: Offset) -> list[list[FileSlice]]:
+        """The slices that each task of a batch reads; tasks get about the same number of bytes."""
         if start == end:
             return []
-        planned_start, planned_end, pieces = self._planned
+        planned_start, planned_end, slices = self._planned
         if (planned_start, planned_end) != (start, end):
-            pieces = self._replan(start, end)
-        tasks: list[list[Piece]] = [[] for _ in range(min(self._tasks, len(pieces)))]
+            slices = self._replan(start, end)
+        tasks: list[list[FileSlice]] = [[] for _ in range(min(self._tasks, len(slices)))]
         loads = [0] * len(tasks)
-        for piece in sorted(pieces, key=lambda piece: -piece.size):
+        for slice_ in sorted(slices, key=lambda slice_: -slice_.size):
             least = loads.index(min(loads))
-            tasks[least].append(piece)
-            loads[least] += piece.size
+            tasks[least].append(slice_)
+            loads[least] += slice_.size
         return tasks
 
-    def _replan(self, start: Offset, end: Offset) -> list[Piece]:
-        """The pieces of a batch that was planned before this process started: one a file."""
-        self._ledger.require(end.files)
-        pieces = []
+    def _replan(self, start: Offset, end: Offset) -> list[FileSlice]:
+        """The slices of a batch that another process planned: one per file."""
+        self._ledger.require_count(end.files)
+        slices = []
         for number in range(start.file, end.files):
             entry = self._ledger.entry(number)
             position = start.position if number == start.file else None
             until = end.number if number == end.file else None
-            pieces.append(Piece(entry, position, until, entry.stamp.size + OPENING))
-        return pieces
+            slices.append(FileSlice(entry, position, until, entry.identity.size + OPEN_COST))
+        return slices
 
     def commit(self, end: Offset) -> None:
-        """Be done with the files below an offset."""
-        entries = self._ledger.waiting(end.file)
+        """Finish the files below an offset: move or delete them, then mark them in the ledger."""
+        entries = self._ledger.unfinished(end.file)
         if not entries:
             return
-        gone = [entry.number for entry in entries if self._put_away(entry)]
-        # First the files, then the ledger: after a crash a file that is not marked is put away again, but one
-        # that is marked and still there would be new.
+        removed = [entry.number for entry in entries if self._remove(entry)]
+        # First the files, then the ledger: after a crash, an unmarked file is removed again, but a marked one
+        # that is still there would count as new.
         for folder in (self._source.path, self._source.done):
             if folder.is_dir():
                 sync_folder(folder)
-        self._ledger.close(gone, gone=True)
-        self._ledger.close((entry.number for entry in entries), gone=False)
+        self._ledger.finish(removed, removed=True)
+        self._ledger.finish((entry.number for entry in entries), removed=False)
 
-    def _put_away(self, entry: Entry) -> bool:
-        """Move or delete a file; whether it is gone from the inbox."""
+    def _remove(self, entry: Entry) -> bool:
+        """Move or delete a file, as configured; whether it is gone from the inbox."""
         source = self._source
-        path = source.path / entry.stamp.name
+        path = source.path / entry.identity.name
         if source.after == "keep":
             return False
         try:
-            if Stamp.of(entry.stamp.name, path.stat()) != entry.stamp:
-                # Another file has taken its name.
+            if FileIdentity.of(entry.identity.name, path.stat()) != entry.identity:
+                # Another file has its name now.
                 return True
             if source.after == "move":
                 source.done.mkdir(exist_ok=True)
@@ -257,96 +257,98 @@ class Inbox:
         except FileNotFoundError:
             return True
         except OSError:
-            # It stays, and stays known.
+            # It stays in the inbox and in the ledger.
             return False
         return True
 
 
-class _Walk:
-    """A reader on its way through a file, on the driver: only sizes and positions are wanted."""
+class _FileScan:
+    """A scan of a file on the driver, for the sizes and positions of its messages."""
 
     def __init__(self, source: DirectorySource, entry: Entry, position: Position | None) -> None:
         self.entry = entry
-        self.can_be_divided = can_be_divided(entry.stamp.name, source.record)
-        self._ahead: int | None = None
-        self._behind: Position | None = position
+        self.is_seekable = is_seekable(entry.identity.name, source.record)
+        self._next_size: int | None = None
+        self._position: Position | None = position
         self._stack = ExitStack()
         self._reader: Reader | None = None
         self._sizes: Iterator[int] = iter((0,))
         try:
-            path = locate(source, entry)
-            self._reader = self._stack.enter_context(reading(path, source.record, source.limits, position))
+            path = locate_file(source, entry)
+            self._reader = self._stack.enter_context(
+                open_reader(path, source.record, source.limits, position)
+            )
             self._sizes = self._reader.sizes()
         except StreamError:
-            # One cut, which will say so when a task fails to open it too.
+            # It counts as one message; the task that fails to open it gives the reason.
             pass
 
     @property
     def position(self) -> Position:
-        """Behind the last step."""
-        if self._ahead is None and self._reader is not None:
+        """After the last message that `next_size` gave."""
+        if self._next_size is None and self._reader is not None:
             return self._reader.position
-        return self._behind or {"number": 0}
+        return self._position or {"number": 0}
 
-    def step(self) -> int | None:
-        """The size of the next cut; none at the end of the file."""
-        ahead, self._ahead = self._ahead, None
-        return next(self._sizes, None) if ahead is None else ahead
+    def next_size(self) -> int | None:
+        """The size of the next message; None at the end of the file."""
+        size, self._next_size = self._next_size, None
+        return next(self._sizes, None) if size is None else size
 
     def is_at_end(self) -> bool:
-        """Whether no cut follows."""
-        if self._ahead is None:
-            behind = self.position
-            self._ahead = next(self._sizes, None)
-            self._behind = behind
-        return self._ahead is None
+        """Whether there are no more messages."""
+        if self._next_size is None:
+            position = self.position
+            self._next_size = next(self._sizes, None)
+            self._position = position
+        return self._next_size is None
 
     def close(self) -> None:
         self._stack.close()
 
 
-def locate(source: DirectorySource, entry: Entry) -> Path:
-    """Where a file is now; `StreamError` if it is neither in the inbox nor among those done with."""
-    for path in (source.path / entry.stamp.name, source.done / _done_name(entry)):
+def locate_file(source: DirectorySource, entry: Entry) -> Path:
+    """The path of a file, in the inbox or among the finished files; `StreamError` if it is in neither."""
+    for path in (source.path / entry.identity.name, source.done / _done_name(entry)):
         try:
-            if Stamp.of(entry.stamp.name, path.stat()) == entry.stamp:
+            if FileIdentity.of(entry.identity.name, path.stat()) == entry.identity:
                 return path
         except OSError:
             continue
-    raise StreamError("vanished", f"{entry.stamp.name} was removed or replaced before it was read")
+    raise StreamError("vanished", f"{entry.identity.name} was removed or replaced before it was read")
 
 
-def read_piece(source: DirectorySource, piece: Piece) -> Iterator[Cut]:
-    """What a piece holds. A file that cannot be read is a cut that says so."""
+def read_slice(source: DirectorySource, slice_: FileSlice) -> Iterator[RawMessage]:
+    """The messages of a slice. A file that cannot be read gives one region with the reason."""
     try:
-        path = locate(source, piece.entry)
-        with reading(path, source.record, source.limits, piece.start) as reader:
-            for cut in reader.cuts():
-                yield cut
-                if cut.number == piece.until:
+        path = locate_file(source, slice_.entry)
+        with open_reader(path, source.record, source.limits, slice_.start) as reader:
+            for message in reader.messages():
+                yield message
+                if message.number == slice_.until:
                     return
     except StreamError as error:
-        number = 1 + (piece.start["number"] if piece.start else 0)
-        yield Cut(number, 0, b"", error.code, error.reason)
+        number = 1 + (slice_.start["number"] if slice_.start else 0)
+        yield RawMessage(number, 0, b"", error.code, error.reason)
 
 
-def _listing(path: Path) -> list[Stamp]:
+def _list_files(path: Path) -> list[FileIdentity]:
     """The files of an inbox, oldest first."""
-    stamps = []
+    identities = []
     with os.scandir(path) as files:
         for file in files:
-            if not _is_entering(file.name) and file.is_file():
+            if not _is_incomplete(file.name) and file.is_file():
                 with suppress(FileNotFoundError):
-                    stamps.append(Stamp.of(file.name, file.stat()))
-    return sorted(stamps, key=lambda stamp: (stamp.mtime_ns, stamp.name))
+                    identities.append(FileIdentity.of(file.name, file.stat()))
+    return sorted(identities, key=lambda identity: (identity.mtime_ns, identity.name))
 
 
-def _is_entering(name: str) -> bool:
-    """Whether a name says that its file is not yet there."""
+def _is_incomplete(name: str) -> bool:
+    """Whether a name marks a file that is still being written."""
     return name.startswith((".", "_")) or name.endswith((".tmp", ".part"))
 
 
 def _done_name(entry: Entry) -> str:
-    """Names repeat over time; what is done with must not be overwritten."""
-    repeats = entry.id.endswith(f"~{entry.number}")
-    return f"{entry.stamp.name}~{entry.number}" if repeats else entry.stamp.name
+    """The name of a finished file: it must not overwrite an earlier one of the same name."""
+    is_repeated = entry.id.endswith(f"~{entry.number}")
+    return f"{entry.identity.name}~{entry.number}" if is_repeated else entry.identity.name

@@ -1,4 +1,4 @@
-"""DTDs in files."""
+"""Read DTDs from files."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from tamis.model.dtd import Dtd
 
 
 def read_dtd_file(path: Path) -> Dtd:
-    """A DTD file; its external parameter entities are files named relative to it."""
+    """Read a DTD file; its external parameter entities are files, by paths relative to it."""
 
     def resolve(system: str) -> bytes | None:
         file = path.parent / system
@@ -17,5 +17,5 @@ def read_dtd_file(path: Path) -> Dtd:
 
 
 def read_schema(path: str | Path | None) -> Schema | None:
-    """The schema of a DTD file, if there is one."""
+    """The schema of a DTD file; None if no file is given."""
     return None if path is None else Schema(read_dtd_file(Path(path)))

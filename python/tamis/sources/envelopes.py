@@ -1,4 +1,4 @@
-"""Cuts → envelopes: rows that travel, in Arrow batches of bounded size."""
+"""Messages of files → envelopes, as Arrow batches of bounded size."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -6,22 +6,22 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.model.envelope import ENVELOPE, VERSION
-from tamis.sources.directory import DirectorySource, Piece, read_piece
+from tamis.sources.directory import DirectorySource, FileSlice, read_slice
 from tamis.sources.file_formats import can_hold_many
-from tamis.sources.raw_message import Cut
+from tamis.sources.raw_message import RawMessage
 
 BATCH_BYTES = 8 << 20
 BATCH_ROWS = 10_000
 
 
-def envelopes(source: DirectorySource, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
-    """The messages of pieces of files, and the regions that are none, in their envelopes."""
+def read_envelopes(source: DirectorySource, slices: Iterable[FileSlice]) -> Iterator[pa.RecordBatch]:
+    """One envelope for each message of some slices of files, and for each region that is no message."""
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for piece in pieces:
-        for cut in read_piece(source, piece):
-            rows.append(_row(source, piece, cut))
-            size += len(cut.xml)
+    for slice_ in slices:
+        for message in read_slice(source, slice_):
+            rows.append(_row(source, slice_, message))
+            size += len(message.xml)
             if size >= BATCH_BYTES or len(rows) >= BATCH_ROWS:
                 yield _batch(rows)
                 rows, size = [], 0
@@ -29,14 +29,14 @@ def envelopes(source: DirectorySource, pieces: Iterable[Piece]) -> Iterator[pa.R
         yield _batch(rows)
 
 
-def _row(source: DirectorySource, piece: Piece, cut: Cut) -> tuple[Any, ...]:
-    entry = piece.entry
-    place = f"#{cut.number}" if can_hold_many(entry.stamp.name, source.record) else ""
-    made = f"{entry.id}{place}"
-    where = f"{made} at {cut.offset}" if place else made
+def _row(source: DirectorySource, slice_: FileSlice, message: RawMessage) -> tuple[Any, ...]:
+    entry = slice_.entry
+    suffix = f"#{message.number}" if can_hold_many(entry.identity.name, source.record) else ""
+    default_id = f"{entry.id}{suffix}"
+    offset = f"{default_id} at {message.offset}" if suffix else default_id
     return (
-        VERSION, source.tenant, source.name, cut.id or made, where, None, 0, cut.encoding, source.schema,
-        entry.received, cut.xml, cut.code, cut.reason,
+        VERSION, source.tenant, source.name, message.id or default_id, offset, None, 0, message.encoding,
+        source.schema, entry.received, message.xml, message.code, message.reason,
     )  # fmt: skip
 
 

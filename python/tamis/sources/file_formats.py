@@ -1,4 +1,4 @@
-"""The kinds of files that hold messages, told by their names; each has a reader of one form."""
+"""The file formats that hold messages, by file name. Every format has a reader with the same interface."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,29 +9,29 @@ from tamis.model.matching import Limits
 from tamis.sources.bytestream import ByteStream, StreamError
 from tamis.sources.json_lines import JsonLines
 from tamis.sources.parquet import ParquetRows
-from tamis.sources.raw_message import RAW_BYTES, Cut
-from tamis.sources.record_splitter import RecordCutter, State
+from tamis.sources.raw_message import RAW_BYTES, RawMessage
+from tamis.sources.record_splitter import RecordSplitter, State
 
 Position = dict[str, Any]
-"""Where reading a file stands: through JSON and back. `number` is how many cuts were made."""
+"""How far a file was read, as JSON; `number` is how many messages were read."""
 
 
 class Reader(Protocol):
-    """Reads a file from a position on."""
+    """Reads a file, starting at a position."""
 
     @property
     def position(self) -> Position:
-        """Where a new reader would go on."""
+        """Where a new reader would continue."""
 
-    def cuts(self) -> Iterator[Cut]:
-        """What the file holds."""
+    def messages(self) -> Iterator[RawMessage]:
+        """The messages of the file."""
 
     def sizes(self) -> Iterator[int]:
-        """About how many bytes each of the cuts has, without making them."""
+        """About how many bytes each message has; cheaper than `messages`."""
 
 
 class WholeFile:
-    """A file that is one message."""
+    """A file that holds one message."""
 
     def __init__(self, path: Path, limits: Limits, position: Position | None = None) -> None:
         self._path = path
@@ -50,66 +50,66 @@ class WholeFile:
             except OSError:
                 yield 0
 
-    def cuts(self) -> Iterator[Cut]:
+    def messages(self) -> Iterator[RawMessage]:
         if self._number == 0:
             self._number = 1
-            yield self._cut()
+            yield self._message()
 
-    def _cut(self) -> Cut:
+    def _message(self) -> RawMessage:
         data = bytearray()
         try:
             with ByteStream(self._path) as stream:
-                while len(data) <= self._limit and (piece := stream.read(self._limit + 1 - len(data))):
-                    data += piece
+                while len(data) <= self._limit and (chunk := stream.read(self._limit + 1 - len(data))):
+                    data += chunk
         except StreamError as error:
-            return Cut(1, 0, bytes(data[:RAW_BYTES]), error.code, error.reason)
+            return RawMessage(1, 0, bytes(data[:RAW_BYTES]), error.code, error.reason)
         if len(data) > self._limit:
             reason = f"the message has more than {self._limit} bytes"
-            return Cut(1, 0, bytes(data[:RAW_BYTES]), "document-limit", reason)
-        return Cut(1, 0, bytes(data))
+            return RawMessage(1, 0, bytes(data[:RAW_BYTES]), "document-limit", reason)
+        return RawMessage(1, 0, bytes(data))
 
 
-class _Unknown:
-    """A file of no kind that is known: one cut that says so."""
+class _UnknownFormat:
+    """A file with an unknown suffix: one dead letter that says so."""
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
         self.position: Position = {"number": 0}
 
     def sizes(self) -> Iterator[int]:
-        return (len(cut.xml) for cut in self.cuts())
+        return (len(message.xml) for message in self.messages())
 
-    def cuts(self) -> Iterator[Cut]:
+    def messages(self) -> Iterator[RawMessage]:
         if self.position["number"] == 0:
             self.position = {"number": 1}
             reason = f"{self._name} is none of .xml, .xml.gz, .jsonl, .jsonl.gz and .parquet"
-            yield Cut(1, 0, b"", "unknown-kind", reason)
+            yield RawMessage(1, 0, b"", "unknown-kind", reason)
 
 
 def can_hold_many(name: str, record: str | None) -> bool:
-    """Whether such a file may hold more than one message."""
+    """Whether a file with this name may hold more than one message."""
     plain = name.removesuffix(".gz")
     return plain.endswith((".jsonl", ".parquet")) or (plain.endswith(".xml") and record is not None)
 
 
-def can_be_divided(name: str, record: str | None) -> bool:
-    """Whether a reader gets to the middle of such a file without reading what comes before."""
+def is_seekable(name: str, record: str | None) -> bool:
+    """Whether a reader can start in the middle of such a file without reading everything before."""
     return not name.endswith(".gz") and can_hold_many(name, record)
 
 
 @contextmanager
-def reading(
+def open_reader(
     path: Path, record: str | None, limits: Limits, position: Position | None = None
 ) -> Iterator[Reader]:
-    """The reader of a file by its name; `StreamError` if the file cannot be opened.
+    """Open the reader for a file, chosen by its name; `StreamError` if the file cannot be opened.
 
-    `record` is the element that XML files are cut at; without it they are messages as they are.
+    XML files are split at the element `record`; without one, a file is one message.
     """
     name = path.name.removesuffix(".gz")
     if name.endswith(".jsonl") or (name.endswith(".xml") and record is not None):
         with ByteStream(path, position["offset"] if position else 0) as stream:
             if record is not None and name.endswith(".xml"):
-                yield RecordCutter(stream, record, limits, State.from_json(position) if position else None)
+                yield RecordSplitter(stream, record, limits, State.from_json(position) if position else None)
             else:
                 yield JsonLines(stream, limits, position)
     elif name.endswith(".xml"):
@@ -117,4 +117,4 @@ def reading(
     elif path.name.endswith(".parquet"):
         yield ParquetRows(path, position)
     else:
-        yield _Unknown(path)
+        yield _UnknownFormat(path)

@@ -7,23 +7,23 @@ from typing import Any
 
 from tamis.model.matching import Limits
 from tamis.sources.bytestream import ByteStream, StreamError
-from tamis.sources.raw_message import RAW_BYTES, Cut
+from tamis.sources.raw_message import RAW_BYTES, RawMessage
 
 _CHUNK = 1 << 18
 
-# At once: a packed file may be millions of them.
+# Skipped in one step: a compressed file may have millions of them.
 _BLANK_LINES = re.compile(rb"[ \t\r\n]*\n")
 
 
 class JsonLines:
-    """The messages of a file of JSON lines. `position` is where a new reader would go on."""
+    """The messages of a JSON lines file. `position` is where a new reader would continue."""
 
     def __init__(self, stream: ByteStream, limits: Limits, position: dict[str, Any] | None = None) -> None:
         """`stream` is open at the position's offset."""
         self._stream = stream
         self._offset: int = position["offset"] if position else 0
         self._number: int = position["number"] if position else 0
-        # JSON may write a character in six; and the id is there too.
+        # JSON may escape a character as six; RAW_BYTES leave room for the id.
         self._longest = 6 * limits.document + RAW_BYTES
 
     @property
@@ -33,11 +33,11 @@ class JsonLines:
     def sizes(self) -> Iterator[int]:
         return (len(line.xml) for line in self._lines())
 
-    def cuts(self) -> Iterator[Cut]:
+    def messages(self) -> Iterator[RawMessage]:
         return (line if line.code else _message(line) for line in self._lines())
 
-    def _lines(self) -> Iterator[Cut]:
-        """Each line that is not blank, or its beginning if it is too long."""
+    def _lines(self) -> Iterator[RawMessage]:
+        """Each line that is not blank, or its first bytes if it is too long."""
         data, skipped, searched = bytearray(), 0, 0
         while True:
             if not searched and (blank := _BLANK_LINES.match(data)):
@@ -46,26 +46,26 @@ class JsonLines:
             end = data.find(b"\n", searched)
             if end < 0:
                 if len(data) + skipped > self._longest:
-                    # Only the beginning is kept of what cannot be a message.
+                    # Too long for a message: keep only its first bytes.
                     skipped += max(0, len(data) - RAW_BYTES)
                     del data[RAW_BYTES:]
                 searched = len(data)
                 try:
-                    piece = self._stream.read(_CHUNK)
+                    chunk = self._stream.read(_CHUNK)
                 except StreamError as error:
-                    yield self._cut(data, skipped, error.code, error.reason)
+                    yield self._region(data, skipped, error.code, error.reason)
                     return
-                if piece:
-                    data += piece
+                if chunk:
+                    data += chunk
                     continue
             line = data if end < 0 else data[: end + 1]
             if line.strip():
                 size = len(line) + skipped
                 if size > self._longest:
                     reason = f"the line has {size} bytes, {self._longest} are allowed"
-                    yield self._cut(line, skipped, "line-limit", reason)
+                    yield self._region(line, skipped, "line-limit", reason)
                 else:
-                    yield self._cut(line, 0, None, None)
+                    yield self._region(line, 0, None, None)
             else:
                 self._offset += len(line)
             if end < 0:
@@ -73,28 +73,34 @@ class JsonLines:
             del data[: end + 1]
             skipped = searched = 0
 
-    def _cut(self, line: bytearray, skipped: int, code: str | None, reason: str | None) -> Cut:
+    def _region(self, line: bytearray, skipped: int, code: str | None, reason: str | None) -> RawMessage:
         self._number += 1
-        cut = Cut(self._number, self._offset, bytes(line[:RAW_BYTES] if code else line), code, reason)
+        region = RawMessage(
+            self._number, self._offset, bytes(line[:RAW_BYTES] if code else line), code, reason
+        )
         self._offset += len(line) + skipped
-        return cut
+        return region
 
 
-def _message(line: Cut) -> Cut:
-    """The message that a line holds."""
-    raw = line.xml[:RAW_BYTES]
+def _message(line: RawMessage) -> RawMessage:
+    """Parse a line."""
     try:
         value = json.loads(line.xml)
     except (ValueError, RecursionError) as error:
-        return Cut(line.number, line.offset, raw, "bad-json", f"the line is no JSON: {error}")
+        return _refused(line, "bad-json", f"the line is not JSON: {error}")
     xml = value.get("xml") if isinstance(value, dict) else None
     if not isinstance(xml, str):
-        return Cut(line.number, line.offset, raw, "no-xml", 'the line is no object with a string "xml"')
+        return _refused(line, "no-xml", 'the line is not an object with a string "xml"')
     given = value.get("id")
     if given is not None and not isinstance(given, str | int):
-        return Cut(line.number, line.offset, raw, "bad-id", '"id" is neither a string nor a number')
+        return _refused(line, "bad-id", '"id" is neither a string nor a number')
     try:
         utf8 = xml.encode()
     except UnicodeEncodeError as error:
-        return Cut(line.number, line.offset, raw, "bad-json", f"half a character in the line: {error.reason}")
-    return Cut(line.number, line.offset, utf8, id=None if given is None else str(given), encoding="UTF-8")
+        return _refused(line, "bad-json", f"the line has half of a surrogate pair: {error.reason}")
+    message_id = None if given is None else str(given)
+    return RawMessage(line.number, line.offset, utf8, id=message_id, encoding="UTF-8")
+
+
+def _refused(line: RawMessage, code: str, reason: str) -> RawMessage:
+    return RawMessage(line.number, line.offset, line.xml[:RAW_BYTES], code, reason)

@@ -1,4 +1,4 @@
-"""Kafka as a source of messages and as a place for deliveries: what is configured, and what headers mean."""
+"""The settings of Kafka as a source of messages and as a sink of deliveries; the headers of both."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from tamis.errors import TamisError
 from tamis.model.matching import Limits
 
 ID_HEADER = "tamis-id"
-"""A publisher may give the message id in it."""
+"""The header in which a publisher may give the message id."""
 
 DELIVERY_HEADERS = {
     "tamis-delivery": "id",
@@ -18,23 +18,23 @@ DELIVERY_HEADERS = {
     "tamis-subscription": "subscription",
     "tamis-revision": "revision",
 }
-"""The headers of a delivery, and the columns they come from."""
+"""The headers of a delivery, and the columns with their values."""
 
 _TOPIC_CHARACTERS = "._-"
-"""What a topic's name may have beside letters and digits."""
+"""Characters that a topic's name may have besides letters and digits."""
 
 
-SILENCE_MS = 20_000
-"""So long may Kafka not answer before it is called unreachable; its clients' own defaults are minutes."""
+TIMEOUT_MS = 20_000
+"""How long Kafka may not answer before it counts as unreachable; its clients' own defaults are minutes."""
 
 
 class KafkaError(TamisError):
-    """Settings for Kafka that cannot be."""
+    """Invalid settings for Kafka."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSource:
-    """Topics that messages come from."""
+    """Topics to read messages from."""
 
     name: str
     tenant: str
@@ -44,37 +44,37 @@ class KafkaSource:
     schema: str | None = None
     """The DTD that its messages conform to."""
     starting: str = "earliest"
-    """Where a new query begins: `earliest`, `latest`, or offsets by topic and partition as JSON."""
+    """Where a new checkpoint starts: `earliest`, `latest`, or offsets by topic and partition as JSON."""
     max_offsets: int = 100_000
-    """How many messages a batch takes at most."""
+    """The most messages a batch may have."""
     client: Mapping[str, str] = field(default_factory=dict)
-    """Settings of Kafka's client, for security and the like."""
+    """More settings of the Kafka client, such as those for TLS and authentication."""
 
     @property
-    def place(self) -> str:
-        """For errors."""
+    def location(self) -> str:
+        """Names it in error messages."""
         return f"Kafka at {self.servers}"
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSink:
-    """Topics that deliveries go to."""
+    """Topics to write deliveries to."""
 
     servers: str
     topic: str = "deliveries-{tenant}"
-    """The topic's name, where `{tenant}` and `{subscriber}` stand for those of a delivery."""
+    """The topic's name; `{tenant}` and `{subscriber}` are replaced by those of a delivery."""
     client: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def place(self) -> str:
-        """For errors."""
+    def location(self) -> str:
+        """Names it in error messages."""
         return f"Kafka at {self.servers}"
 
     def __post_init__(self) -> None:
         for literal, column in self.parts():
             if column not in (None, "tenant", "subscriber"):
                 reason = (
-                    f"a topic may have {{tenant}} and {{subscriber}}, but no {{{column}}}: {self.topic!r}"
+                    f"a topic may contain {{tenant}} and {{subscriber}}, but not {{{column}}}: {self.topic!r}"
                 )
                 raise KafkaError("bad-topic", reason)
             if not re.fullmatch(r"[A-Za-z0-9._-]*", literal):
@@ -82,17 +82,17 @@ class KafkaSink:
                 raise KafkaError("bad-topic", reason)
 
     def parts(self) -> list[tuple[str, str | None]]:
-        """The pattern: text, and the column that follows it."""
+        """The pattern as pairs: literal text, and the column that follows it."""
         try:
             return [(literal, column) for literal, column, _, _ in Formatter().parse(self.topic)]
         except ValueError as error:
-            raise KafkaError("bad-topic", f"the topic {self.topic!r} is no pattern: {error}") from error
+            raise KafkaError("bad-topic", f"the topic {self.topic!r} is no valid pattern: {error}") from error
 
     def plain_names(self) -> str:
-        """The names that stand in a topic as they are, as a regular expression; others are hashed.
+        """A regular expression for the names that are used in a topic unchanged; other names are hashed.
 
-        No two names may lead to one topic: tenants would read each other's deliveries. So a name is plain
-        only if it has no character of the pattern's own text, and does not look like a hash.
+        Two names must never give the same topic: tenants would read each other's deliveries. So a name is
+        plain only if it shares no character with the pattern's literal text and does not look like a hash.
         """
         text = "".join(literal for literal, _ in self.parts())
         others = "".join(c for c in _TOPIC_CHARACTERS if c not in text).replace("-", r"\-")

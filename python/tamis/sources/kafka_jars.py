@@ -1,6 +1,6 @@
 """Java libraries from Maven Central: Spark's Kafka connector, and a Kafka broker to try and test with.
 
-Maven resolves them once; then they lie in a cache folder, named by what was asked for.
+Maven resolves them once, into a cache folder named by a hash of the POM.
 """
 
 import hashlib
@@ -17,25 +17,25 @@ _POMS = Path(__file__).with_name("poms")
 
 
 class JarsError(TamisError):
-    """Libraries that cannot be fetched."""
+    """Libraries that cannot be downloaded."""
 
 
 def connector_jars() -> list[Path]:
-    """What Spark needs to speak with Kafka: for its setting `spark.jars`."""
-    return _resolved("spark")
+    """Spark's Kafka connector, for its setting `spark.jars`."""
+    return _cached("spark")
 
 
 def broker_jars() -> list[Path]:
     """A Kafka broker."""
-    return _resolved("broker")
+    return _cached("broker")
 
 
-def _resolved(name: str) -> list[Path]:
+def _cached(name: str) -> list[Path]:
     pom = _POMS / f"{name}.xml"
-    wanted = hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
-    folder = _cache() / f"{name}-{wanted}"
+    digest = hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
+    folder = _cache() / f"{name}-{digest}"
     if not folder.is_dir():
-        # One process at a time: Maven keeps what it fetches in a folder that all of them share.
+        # One process at a time: all of them share Maven's own cache.
         lock = Lock(_cache() / "lock")
         lock.acquire()
         try:
@@ -52,7 +52,7 @@ def _cache() -> Path:
 
 
 def _fetch(pom: Path, folder: Path) -> None:
-    """Fetch all that a POM asks for. The folder appears whole or not at all."""
+    """Download the dependencies of a POM. The folder appears complete or not at all."""
     maven = program("mvn", "maven")
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
         # Maven writes beside the POM it is given.
@@ -61,13 +61,14 @@ def _fetch(pom: Path, folder: Path) -> None:
         options = ["-DincludeScope=runtime", f"-DoutputDirectory={work}/jars"]
         run = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
         if run.returncode:
-            reason = f"Maven could not fetch what {pom.name} asks for:\n{(run.stdout + run.stderr).strip()}"
+            output = (run.stdout + run.stderr).strip()
+            reason = f"Maven could not download the dependencies of {pom.name}:\n{output}"
             raise JarsError("no-jars", reason)
         Path(work, "jars").rename(folder)
 
 
 def program(name: str, package: str) -> str:
-    """The path of a program; `JarsError` with what to install if it is not there."""
+    """The path of a program; `JarsError` names the package to install if it is missing."""
     path = shutil.which(name)
     if path is None:
         reason = f"`{name}` is not on the PATH: install it (Debian: `apt-get install {package}`)"

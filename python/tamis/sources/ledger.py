@@ -1,9 +1,11 @@
-"""The ledger of an inbox: which file has which number. Offsets speak of numbers, so it outlives them.
+"""The ledger of an inbox: a log that gives each file a number. Offsets in checkpoints refer to these numbers.
 
-A file is known by name, size, time and inode: the same name with new content is a new file. One line is
-appended per file that is seen, and one when it is done with; nothing is ever changed. Several processes may
-write: each takes the lock, reads what others wrote, and then appends. In memory, a file that is done with
-costs its name.
+A file is identified by name, size, time and inode: the same name with new content is a new file. The log is
+append-only: one line when a file is first seen, one when it is finished. Several processes may write: each
+takes the lock, reads the lines of the others, and then appends. In memory, a finished file costs its name.
+
+    [0, "a.xml", 120, 1700000000000000000, 77, 1700000000000000, "a.xml"]     file 0 was seen
+    [0, true]                                                                 it is finished and removed
 """
 
 import fcntl
@@ -18,11 +20,11 @@ from tamis.errors import TamisError
 
 
 class LedgerError(TamisError):
-    """A ledger that cannot be read, is older than the checkpoint, or does not know a file."""
+    """A ledger that cannot be read, is older than the checkpoint, or lacks a file."""
 
 
-class Stamp(NamedTuple):
-    """What tells a file from others, and from its own former content."""
+class FileIdentity(NamedTuple):
+    """Distinguishes a file from others and from its own former content."""
 
     name: str
     size: int
@@ -30,7 +32,7 @@ class Stamp(NamedTuple):
     inode: int
 
     @classmethod
-    def of(cls, name: str, status: os.stat_result) -> "Stamp":
+    def of(cls, name: str, status: os.stat_result) -> "FileIdentity":
         return cls(name, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
@@ -38,71 +40,71 @@ class Entry(NamedTuple):
     """A file in the ledger."""
 
     number: int
-    stamp: Stamp
+    identity: FileIdentity
     received: int
     """When it was first seen: microseconds since 1970."""
     id: str
-    """Its name, made unique where a name repeats: what the ids of its messages begin with."""
+    """Its name, made unique if the name occurred before: the prefix of its messages' ids."""
 
 
 class Ledger:
-    """The ledger in a file, which is made if it is not there."""
+    """The ledger in a file, which is created if it is missing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read = 0
-        self._waiting: dict[int, Entry] = {}
-        self._known: set[Stamp] = set()
+        self._unfinished: dict[int, Entry] = {}
+        self._known: set[FileIdentity] = set()
         self._ids: set[str] = set()
         self.next = 0
         """The number that the next new file gets."""
         with self._locked():
             pass
 
-    def require(self, count: int) -> None:
-        """Refuse to go on if so many files have had numbers, and the ledger does not know of all."""
+    def require_count(self, count: int) -> None:
+        """Raise if the ledger has fewer than `count` files, as an old copy of it has."""
         if self.next < count:
-            # Their numbers would be given again, to files that no batch has, as it begins behind them.
+            # It would give the missing numbers to new files, which no batch would read.
             reason = f"it knows {self.next} files, and {count} were numbered"
             remedy = "restore both from one moment, or remove the source's checkpoint"
             raise LedgerError("bad-ledger", f"{self._path} is older than the checkpoint: {reason}; {remedy}")
 
-    def enter(self, stamps: Iterable[Stamp], received: int) -> None:
-        """Give the files that are not yet known their numbers. They are on disk when this returns."""
-        fresh = [stamp for stamp in stamps if stamp not in self._known]
-        if not fresh:
+    def add_files(self, identities: Iterable[FileIdentity], received: int) -> None:
+        """Number the files that are new. The numbers are on disk when this returns."""
+        new = [identity for identity in identities if identity not in self._known]
+        if not new:
             return
         with self._locked() as file:
-            # Another process may have been quicker.
+            # Another process may have added some of them.
             entries = []
-            for number, stamp in enumerate((s for s in fresh if s not in self._known), self.next):
-                entries.append(Entry(number, stamp, received, self._unique(stamp.name, number)))
-            self._append(file, [[entry.number, *entry.stamp, received, entry.id] for entry in entries])
+            for number, identity in enumerate((s for s in new if s not in self._known), self.next):
+                entries.append(Entry(number, identity, received, self._unique(identity.name, number)))
+            self._append(file, [[entry.number, *entry.identity, received, entry.id] for entry in entries])
             for entry in entries:
                 self._add(entry)
 
-    def close(self, numbers: Iterable[int], *, gone: bool) -> None:
-        """Be done with files. If they are gone, the same file may come back as a new one."""
+    def finish(self, numbers: Iterable[int], *, removed: bool) -> None:
+        """Mark files as finished. If they were removed, the same file may come back as a new one."""
         with self._locked() as file:
-            waiting = [number for number in numbers if number in self._waiting]
-            self._append(file, [[number, gone] for number in waiting])
-            for number in waiting:
-                self._done(number, gone=gone)
+            unfinished = [number for number in numbers if number in self._unfinished]
+            self._append(file, [[number, removed] for number in unfinished])
+            for number in unfinished:
+                self._mark_finished(number, removed=removed)
 
-    def first(self) -> int:
-        """The first file that is not done with, or the next to come."""
-        return min(self._waiting, default=self.next)
+    def first_unfinished(self) -> int:
+        """The number of the first unfinished file, or else of the next new one."""
+        return min(self._unfinished, default=self.next)
 
-    def waiting(self, before: int) -> list[Entry]:
-        """The files below a number that are not done with, by what all processes have written."""
+    def unfinished(self, before: int) -> list[Entry]:
+        """The unfinished files below a number, after reading the lines of all processes."""
         with self._locked():
             pass
-        return [entry for number, entry in sorted(self._waiting.items()) if number < before]
+        return [entry for number, entry in sorted(self._unfinished.items()) if number < before]
 
     def entry(self, number: int) -> Entry:
-        """A file by number. Those that are done with are looked up on disk."""
-        if number in self._waiting:
-            return self._waiting[number]
+        """A file by number. Finished files are looked up on disk."""
+        if number in self._unfinished:
+            return self._unfinished[number]
         with self._path.open("rb") as file:
             for line in file:
                 if line.startswith(b'[%d, "' % number):
@@ -113,7 +115,7 @@ class Ledger:
 
     @contextmanager
     def _locked(self) -> Iterator[IO[bytes]]:
-        """The open file, locked, with all that others have written read, and half a last line cut off."""
+        """The open file, locked, after reading new lines; an incomplete last line is truncated."""
         try:
             with self._path.open("a+b") as file:
                 if self._read == 0:
@@ -122,10 +124,10 @@ class Ledger:
                 file.seek(self._read)
                 for line in file:
                     if not line.endswith(b"\n"):
-                        # Whoever wrote it died before it counted.
+                        # Its writer crashed before the line took effect.
                         file.truncate(self._read)
                         break
-                    self._take(json.loads(line))
+                    self._apply(json.loads(line))
                     self._read += len(line)
                 yield file
         except (OSError, ValueError) as error:
@@ -138,33 +140,33 @@ class Ledger:
         os.fsync(file.fileno())
         self._read += len(data)
 
-    def _take(self, line: list[Any]) -> None:
+    def _apply(self, line: list[Any]) -> None:
         if len(line) == 2:
-            self._done(line[0], gone=line[1])
+            self._mark_finished(line[0], removed=line[1])
         else:
             self._add(_entry(line))
 
     def _add(self, entry: Entry) -> None:
-        self._waiting[entry.number] = entry
-        self._known.add(entry.stamp)
+        self._unfinished[entry.number] = entry
+        self._known.add(entry.identity)
         self._ids.add(entry.id)
         self.next = entry.number + 1
 
-    def _done(self, number: int, *, gone: bool) -> None:
-        entry = self._waiting.pop(number, None)
-        if entry and gone:
-            self._known.discard(entry.stamp)
+    def _mark_finished(self, number: int, *, removed: bool) -> None:
+        entry = self._unfinished.pop(number, None)
+        if entry and removed:
+            self._known.discard(entry.identity)
 
     def _unique(self, name: str, number: int) -> str:
-        """The name, with the number where it repeats."""
-        given = os.fsencode(name).decode("utf-8", "backslashreplace")
-        while given in self._ids:
-            given += f"~{number}"
-        return given
+        """The name; if it occurred before, with the number appended."""
+        unique = os.fsencode(name).decode("utf-8", "backslashreplace")
+        while unique in self._ids:
+            unique += f"~{number}"
+        return unique
 
 
 def sync_folder(path: Path) -> None:
-    """Make sure that what was made, moved or deleted in a folder is so on disk."""
+    """Flush the entries of a folder to disk: files created, renamed and deleted."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -173,5 +175,5 @@ def sync_folder(path: Path) -> None:
 
 
 def _entry(line: list[Any]) -> Entry:
-    number, name, size, mtime_ns, inode, received, given = line
-    return Entry(number, Stamp(name, size, mtime_ns, inode), received, given)
+    number, name, size, mtime_ns, inode, received, file_id = line
+    return Entry(number, FileIdentity(name, size, mtime_ns, inode), received, file_id)

@@ -1,6 +1,6 @@
-"""The lexical forms of XML that cutting a file needs: tags, declarations of namespaces, a DOCTYPE's end.
+"""Regular expressions for XML markup: tags, namespace declarations, the end of a DOCTYPE.
 
-Every pattern is possessive: it gives back nothing, so that no input makes it slow.
+All quantifiers are possessive: there is no backtracking, so no input makes a search slow.
 """
 
 import re
@@ -8,14 +8,14 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 Declarations: TypeAlias = dict[str, str]
-"""Prefix, or '' for the default namespace → URI as written, in its quotes."""
+"""Prefix ('' for the default namespace) → URI as written, with its quotes."""
 
 NAME: Final = rb"""[A-Za-z_:\x80-\xff][^\s<>/"'=&!?]*+"""
 
 START_TAG: Final = re.compile(
     rb"<(" + NAME + rb""")(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+(?:"[^"<]*+|'[^'<]*+)?+"""
 )
-"""A start tag up to its `>`: what stands where a match ends tells whether it is whole, cut off or wrong."""
+"""A start tag up to its `>`. The next byte tells whether the tag is complete, cut off or malformed."""
 
 END_TAG: Final = re.compile(rb"</(" + NAME + rb")\s*+")
 
@@ -30,12 +30,12 @@ _OPENERS = (b"<!--", b"<![CDATA[", b"<!DOCTYPE", b"<?", b"</", b"<")
 
 
 def opener(data: bytearray, at: int) -> bytes:
-    """What kind of markup starts at a `<`."""
+    """The kind of markup that starts at a `<`."""
     return next(kind for kind in _OPENERS if data.startswith(kind, at))
 
 
 def doctype_end(data: bytearray, at: int) -> int | None:
-    """Where a DOCTYPE ends, if all of it is there."""
+    """Where a DOCTYPE ends; None if it is incomplete."""
     match = _DOCTYPE.match(data, at)
     return match.end() if match else None
 
@@ -51,16 +51,16 @@ def declarations(tag: bytes) -> Declarations:
 
 
 def with_declarations(record: bytes, name: bytes, scope: Declarations) -> bytes:
-    """An element with the declarations of a scope in its start tag, but for those it makes itself."""
+    """An element with the declarations of a scope added to its start tag."""
     carried = "".join(
         f" xmlns:{prefix}={uri}" if prefix else f" xmlns={uri}" for prefix, uri in scope.items()
     )
-    place = 1 + len(name)
-    return b"".join((record[:place], carried.encode(), record[place:]))
+    end = 1 + len(name)
+    return b"".join((record[:end], carried.encode(), record[end:]))
 
 
 class RecordName:
-    """Which elements are records: a name as written (`item`, `p:item`), or `{uri}local`."""
+    """The name of record elements: as written (`item`, `p:item`), or `{uri}local`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -71,10 +71,10 @@ class RecordName:
         self._local = local.encode()
         prefix = rb"(?:[^\s<>/:!?]++:)?" if self.uri is not None else b""
         self.start = re.compile(rb"<" + prefix + re.escape(self._local) + rb"(?=[\s/>])")
-        """Where a record may start; with a URI, the prefix decides."""
+        """Where a record may start; with a URI, the prefix must be resolved too."""
 
-    def names(self, name: bytes, scope: Declarations) -> bool:
-        """Whether an element of this name is a record where these declarations hold."""
+    def matches(self, name: bytes, scope: Declarations) -> bool:
+        """Whether an element of this name is a record, given the declarations in scope."""
         if self.uri is None:
             return name == self._local
         prefix, _, local = name.rpartition(b":")
@@ -84,6 +84,6 @@ class RecordName:
 
     @staticmethod
     @lru_cache(64)
-    def inside(name: bytes) -> re.Pattern[bytes]:
-        """What matters inside a record: tags of its own name, and what may hide a tag."""
+    def nested_markup(name: bytes) -> re.Pattern[bytes]:
+        """What must be looked at inside a record: tags of the same name, and markup that may hide a tag."""
         return re.compile(rb"<(?:(/?)" + re.escape(name) + rb"(?=[\s/>])|!--|!\[CDATA\[|\?)")

@@ -1,4 +1,4 @@
-"""Parquet: one message a row, in a column `xml`, with its id in a column `id` if there is one."""
+"""Parquet files: one message a row, in a column `xml`; a column `id` is optional."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,14 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.sources.raw_message import Cut
+from tamis.sources.raw_message import RawMessage
 
 _ROWS = 256
-"""Rows that are unpacked at a time: messages can be large."""
+"""Rows that are decoded at a time: messages can be large."""
 
 
 class ParquetRows:
-    """The messages of a Parquet file. `position` is where a new reader would go on."""
+    """The messages of a Parquet file. `position` is where a new reader would continue."""
 
     def __init__(self, path: Path, position: dict[str, Any] | None = None) -> None:
         self._path = path
@@ -25,7 +25,7 @@ class ParquetRows:
         return {"number": self._number}
 
     def sizes(self) -> Iterator[int]:
-        """About how large each message is: what its row group has, shared evenly."""
+        """The average size of the messages of each row group."""
         try:
             with pq.ParquetFile(self._path) as file:
                 groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
@@ -33,7 +33,7 @@ class ParquetRows:
         except (OSError, pa.ArrowException):
             shares = []
         if not sum(rows for rows, _ in shares):
-            # One cut that says what is wrong.
+            # `messages` gives one region that says what is wrong.
             shares = [(1, 0)]
         before = 0
         for rows, size in shares:
@@ -42,7 +42,7 @@ class ParquetRows:
                 yield size // rows
             before += rows
 
-    def cuts(self) -> Iterator[Cut]:
+    def messages(self) -> Iterator[RawMessage]:
         try:
             with pq.ParquetFile(self._path) as file:
                 columns = file.schema_arrow
@@ -55,7 +55,7 @@ class ParquetRows:
         except (OSError, pa.ArrowException) as error:
             yield self._error("bad-parquet", f"{self._path.name} cannot be read as Parquet: {error}")
 
-    def _rows(self, file: pq.ParquetFile) -> Iterator[Cut]:
+    def _rows(self, file: pq.ParquetFile) -> Iterator[RawMessage]:
         metadata = file.metadata
         names = ["id", "xml"] if "id" in file.schema_arrow.names else ["xml"]
         encoding = None if pa.types.is_binary(_plain(file.schema_arrow.field("xml").type)) else "UTF-8"
@@ -70,7 +70,7 @@ class ParquetRows:
                     yield from self._messages(batch.slice(fresh), encoding)
             before += rows
 
-    def _messages(self, batch: pa.RecordBatch, encoding: str | None) -> Iterator[Cut]:
+    def _messages(self, batch: pa.RecordBatch, encoding: str | None) -> Iterator[RawMessage]:
         ids = batch.column("id").to_pylist() if "id" in batch.schema.names else [None] * batch.num_rows
         for given, xml in zip(ids, batch.column("xml"), strict=True):
             value = xml.as_py()
@@ -80,11 +80,11 @@ class ParquetRows:
             self._number += 1
             data = value if isinstance(value, bytes) else value.encode()
             name = None if given is None else str(given)
-            yield Cut(self._number, self._number - 1, data, id=name, encoding=encoding)
+            yield RawMessage(self._number, self._number - 1, data, id=name, encoding=encoding)
 
-    def _error(self, code: str, reason: str) -> Cut:
+    def _error(self, code: str, reason: str) -> RawMessage:
         self._number += 1
-        return Cut(self._number, self._number - 1, b"", code, reason)
+        return RawMessage(self._number, self._number - 1, b"", code, reason)
 
 
 def _plain(kind: "pa.DataType") -> "pa.DataType":

@@ -1,26 +1,26 @@
-"""What the readers of files give: messages, and regions that no message could be made of."""
+"""The result of reading a file: messages, and regions of it that are no message."""
 
 from dataclasses import dataclass
 
 RAW_BYTES = 64 << 10
-"""So much of a region that is no message is kept for people to look at."""
+"""At most this much of a region that is no message is kept for its dead letter."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """One message of a file, or one region that is none: then `code` and `reason` are set.
+class RawMessage:
+    """One message of a file, or one region that is no message: then `code` and `reason` are set.
 
-    Cuts of a file are numbered from 1 in file order, both kinds in one sequence, so that a number
-    names the same cut whenever the file is read again.
+    The messages and regions of a file are numbered from 1 in file order, in one sequence. A number means the
+    same message whenever the file is read again.
     """
 
     number: int
     offset: int
-    """Where it starts: bytes into the unpacked file, or rows for tables."""
+    """Where it starts: in bytes of the decompressed file, or in rows of a table."""
     xml: bytes
     code: str | None = None
     reason: str | None = None
     id: str | None = None
-    """The message id, where the file gives one."""
+    """The message id, if the file gives one."""
     encoding: str | None = None
-    """What `xml` is encoded in, where that is known; otherwise the message says."""
+    """The encoding of `xml`, if the file format fixes it; otherwise the XML declaration tells."""

@@ -1,9 +1,13 @@
-"""Cutting a big file at a record element: each record becomes a message, in bounded memory.
+"""Split a large XML file at its record elements: each record becomes a message, in bounded memory.
 
-The cut is lexical. Between records every tag is looked at, since what surrounds a record declares the
-namespaces that it uses; inside a record only what can end it. Whether a record is well-formed is left to the
-reader of messages, with one exception: a record that seems to contain another record may be one whose end was
-damaged, so the reader is asked at once, and if it refuses, reading resumes at the record inside.
+    <batch xmlns:p="u"><item>1</item><item>2</item></batch>     record = "item"
+    → <item xmlns:p="u">1</item>, <item xmlns:p="u">2</item>
+
+The splitter scans markup and does not parse: one pass, linear time. Between records it looks at every tag,
+because the elements around a record declare its namespaces. Inside a record it looks only for the end tag.
+It leaves well-formedness to the XML reader, with one exception: a record that seems to contain another record
+may have lost its end tag. Such a record is read at once; if it is malformed, splitting resumes at the inner
+record.
 """
 
 import re
@@ -24,30 +28,30 @@ from tamis.sources.markup import (
     opener,
     with_declarations,
 )
-from tamis.sources.raw_message import RAW_BYTES, Cut
-from tamis.sources.sliding_buffer import Window
+from tamis.sources.raw_message import RAW_BYTES, RawMessage
+from tamis.sources.sliding_buffer import SlidingBuffer
 
 STATE_BYTES = 64 << 10
-"""So much may be known of the elements around a record. It is written down with every offset."""
+"""The most bytes that the state of the elements around a record may have: every offset stores it."""
 
 _TERMINATORS = {b"<!--": b"--", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the cutting of a file stands, after the cut with this number. It goes through JSON."""
+    """How far a file is split: the state after the message with this number. Stored as JSON."""
 
     offset: int = 0
-    """Bytes of the unpacked file that are done with."""
+    """Bytes of the decompressed file that are consumed."""
     number: int = 0
     encoding: str = ""
-    """Empty at the beginning of the file, which tells it."""
+    """Empty at the beginning of the file: then it is detected."""
     open: list[tuple[str, Declarations]] = field(default_factory=list)
-    """The elements around this place, outermost first."""
+    """The open elements at the offset, outermost first."""
     depth: int | None = None
-    """How many elements stood around the last record."""
+    """How many elements were open around the last record."""
     broken: tuple[int, int] | None = None
-    """Inside a record that could not be cut: how many elements stood around it, and the fewest since."""
+    """Set inside a damaged record: how many elements were open around it, and the fewest open since."""
 
     def to_json(self) -> dict[str, Any]:
         around = [[name, dict(declared)] for name, declared in self.open]
@@ -61,7 +65,7 @@ class State:
 
 
 def _weight(element: tuple[str, Declarations]) -> int:
-    """How many bytes an open element takes in a state."""
+    """How many bytes an open element takes in the state."""
     name, declared = element
     return len(name) + sum(len(prefix) + len(uri) for prefix, uri in declared.items())
 
@@ -72,8 +76,8 @@ class _Tag(NamedTuple):
     empty: bool
 
 
-class _Broken(Exception):  # noqa: N818 - not an error of the program
-    """No record can be made of what starts here."""
+class _DamagedRecord(Exception):  # noqa: N818 - not an error of the program
+    """The record that starts here is damaged."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(code, reason)
@@ -81,8 +85,8 @@ class _Broken(Exception):  # noqa: N818 - not an error of the program
         self.reason = reason
 
 
-class RecordCutter:
-    """The cuts of a file, one after the other. `state` is where a new cutter would go on."""
+class RecordSplitter:
+    """The records of a file as messages. `state` is where a new splitter would continue."""
 
     def __init__(
         self,
@@ -92,7 +96,7 @@ class RecordCutter:
         state: State | None = None,
         chunk: int = 1 << 18,
     ) -> None:
-        """`stream` is open at the state's offset; `chunk` is how much is read at once."""
+        """`stream` is open at the state's offset; `chunk` is how many bytes are read at once."""
         self._record = RecordName(element)
         self._limits = limits
         self._state = state or State()
@@ -102,8 +106,8 @@ class RecordCutter:
         self._depth = self._state.depth
         self._broken = self._state.broken
         self._scope: Declarations | None = None
-        self._stray: Cut | None = None
-        self._window = Window(stream, self._state.offset, self._state.encoding, chunk)
+        self._stray: RawMessage | None = None
+        self._buffer = SlidingBuffer(stream, self._state.offset, self._state.encoding, chunk)
 
     @property
     def state(self) -> State:
@@ -114,112 +118,112 @@ class RecordCutter:
         return self._state.to_json()
 
     def sizes(self) -> Iterator[int]:
-        return (len(cut.xml) for cut in self.cuts())
+        return (len(message.xml) for message in self.messages())
 
-    def cuts(self) -> Iterator[Cut]:
-        cut = self._next()
-        while cut is not None:
+    def messages(self) -> Iterator[RawMessage]:
+        message = self._next()
+        while message is not None:
             self._state = State(
-                self._window.offset,
-                cut.number,
-                self._window.encoding,
+                self._buffer.offset,
+                message.number,
+                self._buffer.encoding,
                 list(self._open),
                 self._depth,
                 self._broken,
             )
-            yield cut
-            cut = self._next()
+            yield message
+            message = self._next()
 
-    def _next(self) -> Cut | None:
-        """The next cut, or none at the end of the file."""
-        window = self._window
+    def _next(self) -> RawMessage | None:
+        """The next message or malformed region; None at the end of the file."""
+        buffer = self._buffer
         while True:
-            at = window.data.find(b"<")
+            at = buffer.data.find(b"<")
             if at < 0:
-                self._pass_text(len(window.data))
-                if not window.more():
+                self._pass_text(len(buffer.data))
+                if not buffer.grow():
                     return self._last()
                 continue
             self._pass_text(at)
-            tag = self._whole_tag(0)
-            is_record = tag is not None and self._record.names(tag.name, self._scope_with(tag))
-            # With a URI a malformed tag names nothing.
-            is_damaged = tag is None and self._record.uri is None and self._record.start.match(window.data)
+            tag = self._start_tag(0)
+            is_record = tag is not None and self._record.matches(tag.name, self._scope_with(tag))
+            # With a URI, the name of a malformed tag cannot be resolved.
+            is_damaged = tag is None and self._record.uri is None and self._record.start.match(buffer.data)
             if (is_record or is_damaged) and self._stray:
-                return self._set_aside()
+                return self._emit_stray()
             if tag is not None and is_record:
-                return self._cut_record(tag)
+                return self._read_record(tag)
             if is_damaged:
-                return self._give_up(
+                return self._emit_damaged(
                     len(self._record.text) + 1, "bad-tag", "the record's start tag is malformed"
                 )
             end, code, reason = self._step(tag)
-            self._take(end, code, reason)
+            self._skip(end, code, reason)
             if code is None and self._stray:
-                return self._set_aside()
+                return self._emit_stray()
 
-    def _last(self) -> Cut | None:
-        """What is to be said at the end of the file."""
+    def _last(self) -> RawMessage | None:
+        """At the end of the file: report what is incomplete."""
         if self._stray:
-            return self._set_aside()
-        if self._window.failure:
-            failure, self._window.failure = self._window.failure, None
+            return self._emit_stray()
+        if self._buffer.failure:
+            failure, self._buffer.failure = self._buffer.failure, None
             self._open, self._broken = [], None
-            return Cut(self._next_number(), self._window.offset, b"", failure.code, failure.reason)
+            return RawMessage(self._next_number(), self._buffer.offset, b"", failure.code, failure.reason)
         if self._open and not self._broken:
             name = self._open[-1][0]
             self._open = []
             reason = f"the file ends before </{name}>"
-            return Cut(self._next_number(), self._window.offset, b"", "truncated-file", reason)
+            return RawMessage(self._next_number(), self._buffer.offset, b"", "truncated-file", reason)
         if self._number == 0:
             reason = f"the file has no element {self._record.text}"
-            return Cut(self._next_number(), 0, b"", "no-record", reason)
+            return RawMessage(self._next_number(), 0, b"", "no-record", reason)
         return None
 
     def _pass_text(self, at: int) -> None:
-        """Pass over the text before a tag; outside all elements there must be none."""
-        data = self._window.data
+        """Skip the text before a tag; outside the root element there must be none."""
+        data = self._buffer.data
         if not self._stray:
             blank = at if self._open else at - len(data[:at].lstrip())
-            self._window.drop(blank)
+            self._buffer.discard(blank)
             at -= blank
         if at:
-            self._take(at, "stray-text", "text outside all elements")
+            self._skip(at, "stray-text", "text outside the root element")
 
     def _step(self, tag: _Tag | None) -> tuple[int, str | None, str]:
-        """What to pass over at a `<` that starts no record: up to where, and what is wrong with it."""
-        window = self._window
-        window.want(len(b"<![CDATA["))
-        kind = opener(window.data, 0)
-        bad = (1, "bad-markup", "this is no markup")
+        """Where the markup ends that starts here and is no record, and what is wrong with it, if anything."""
+        buffer = self._buffer
+        buffer.ensure(len(b"<![CDATA["))
+        kind = opener(buffer.data, 0)
+        bad = (1, "bad-markup", "this is not valid markup")
         if kind == b"<":
             return bad if tag is None else self._enter(tag)
         if kind == b"</":
             return self._leave() or bad
         if kind == b"<!DOCTYPE":
-            end = doctype_end(window.data, 0)
-            while end is None and len(window.data) <= self._limits.document and window.more():
-                end = doctype_end(window.data, 0)
+            end = doctype_end(buffer.data, 0)
+            while end is None and len(buffer.data) <= self._limits.document and buffer.grow():
+                end = doctype_end(buffer.data, 0)
         else:
-            end = self._hidden_end(kind, 0, self._limits.document)
+            end = self._terminated_end(kind, 0, self._limits.document)
         if (
             (self._broken or self._stray)
             and end is not None
-            and self._record.start.search(window.data, 1, end)
+            and self._record.start.search(buffer.data, 1, end)
         ):
-            # It may be what is broken here. It must not hide the next record.
+            # Its start may be the damage. It must not hide the next record.
             return bad
         return bad if end is None else (end, None, "")
 
     def _enter(self, tag: _Tag) -> tuple[int, str | None, str]:
-        """Go into an element that is no record, or past it if it is empty."""
+        """Enter an element that is no record; skip it if it is empty."""
         if tag.empty:
             return tag.end, None, ""
         if len(self._open) >= self._limits.depth:
             reason = f"{len(self._open)} elements are open, {self._limits.depth} are allowed"
             return tag.end, "depth-limit", reason
         name = tag.name.decode(errors="replace")
-        element = (name, declarations(bytes(self._window.data[: tag.end])))
+        element = (name, declarations(bytes(self._buffer.data[: tag.end])))
         if self._open_bytes + _weight(element) > STATE_BYTES:
             reason = f"the tags around records have more than {STATE_BYTES} bytes"
             return tag.end, "namespaces-limit", reason
@@ -229,7 +233,7 @@ class RecordCutter:
         return tag.end, None, ""
 
     def _leave(self) -> tuple[int, str | None, str] | None:
-        """Go out of an element; none if this is no end tag."""
+        """Leave an element; None if this is no end tag."""
         tag = self._end_tag(0)
         if tag is None:
             return None
@@ -237,14 +241,14 @@ class RecordCutter:
         names = [element for element, _ in self._open]
         code, reason = None, ""
         if name in names:
-            place = len(names) - 1 - names[::-1].index(name)
-            if place != len(names) - 1 and not self._broken:
+            depth = len(names) - 1 - names[::-1].index(name)
+            if depth != len(names) - 1 and not self._broken:
                 code, reason = "bad-nesting", f"</{name}> comes before </{names[-1]}>"
-            self._close_to(place)
+            self._close_to(depth)
         elif not self._broken:
             code, reason = "bad-nesting", f"</{name}> closes nothing"
-            # It may close a record whose start tag was damaged and taken for something around records.
-            if self._depth is not None and self._record.names(tag.name, self._in_scope()):
+            # It may end a record whose damaged start tag looked like an element around records.
+            if self._depth is not None and self._record.matches(tag.name, self._in_scope()):
                 self._close_to(self._depth)
         return tag.end, code, reason
 
@@ -256,20 +260,20 @@ class RecordCutter:
             self._broken = (self._broken[0], min(self._broken[1], len(self._open)))
 
     def _close_broken(self) -> None:
-        """Come out of a broken record: what was opened in it does not surround the next one."""
+        """Leave a damaged record: elements opened in it are not open around the next one."""
         if self._broken:
             around, fewest = self._broken
             if fewest >= around:
                 self._close_to(around)
             self._broken = None
 
-    def _cut_record(self, tag: _Tag) -> Cut:
-        """The record that starts here."""
+    def _read_record(self, tag: _Tag) -> RawMessage:
+        """Read the record that starts here."""
         self._close_broken()
-        window = self._window
+        buffer = self._buffer
         try:
             end, is_doubtful = (tag.end, False) if tag.empty else self._record_end(tag)
-            xml = bytes(memoryview(window.data)[:end])
+            xml = bytes(memoryview(buffer.data)[:end])
             scope = self._in_scope()
             if scope:
                 own = declarations(xml[: tag.end])
@@ -277,130 +281,132 @@ class RecordCutter:
                 xml = with_declarations(xml, tag.name, carried)
             if is_doubtful:
                 self._check(xml)
-        except _Broken as broken:
-            return self._give_up(tag.end, broken.code, broken.reason)
+        except _DamagedRecord as damage:
+            return self._emit_damaged(tag.end, damage.code, damage.reason)
         self._depth = len(self._open)
-        cut = Cut(self._next_number(), window.offset, xml)
-        window.drop(end)
-        return cut
+        message = RawMessage(self._next_number(), buffer.offset, xml)
+        buffer.discard(end)
+        return message
 
     def _record_end(self, tag: _Tag) -> tuple[int, bool]:
-        """Where the record ends whose start tag this is, and whether it seems to contain another."""
-        window, limit = self._window, self._limits.document
-        inside = self._record.inside(tag.name)
+        """Where the record with this start tag ends, and whether it seems to contain another record."""
+        buffer, limit = self._buffer, self._limits.document
+        inside = self._record.nested_markup(tag.name)
         at, depth, is_doubtful = tag.end, 1, False
         while True:
-            match = inside.search(window.data, at)
-            if (len(window.data) if match is None else match.end()) > limit:
-                raise _Broken("document-limit", f"the record has more than {limit} bytes")
+            match = inside.search(buffer.data, at)
+            if (len(buffer.data) if match is None else match.end()) > limit:
+                raise _DamagedRecord("document-limit", f"the record has more than {limit} bytes")
             if match is None:
-                # A tag may be cut off by the window's end.
-                at = max(at, len(window.data) - len(tag.name) - 10)
-                if not window.more():
-                    raise _Broken(
+                # The end of the buffer may cut a tag in two.
+                at = max(at, len(buffer.data) - len(tag.name) - 10)
+                if not buffer.grow():
+                    raise _DamagedRecord(
                         "truncated-record", f"the file ends before </{tag.name.decode(errors='replace')}>"
                     )
                 continue
             at = match.end()
             if match[1] is None:
-                kind = opener(window.data, match.start())
-                end = self._hidden_end(kind, match.start(), limit)
+                kind = opener(buffer.data, match.start())
+                end = self._terminated_end(kind, match.start(), limit)
                 if end is None:
-                    raise _Broken("bad-markup", f"no end was found of a {kind.decode()} inside the record")
+                    raise _DamagedRecord(
+                        "bad-markup", f"a {kind.decode()} inside the record is not terminated"
+                    )
                 at = end
-                is_doubtful |= self._record.start.search(window.data, match.start(), end) is not None
+                is_doubtful |= self._record.start.search(buffer.data, match.start(), end) is not None
             elif match[1]:
                 outer = self._end_tag(match.start())
                 if outer is not None:
                     depth, at = depth - 1, outer.end
                     if depth == 0:
-                        # By URI, a record inside may have another prefix.
+                        # With a URI, a nested record may have another prefix.
                         by_uri = self._record.uri is not None
-                        is_doubtful |= by_uri and self._record.start.search(window.data, 1, at) is not None
+                        is_doubtful |= by_uri and self._record.start.search(buffer.data, 1, at) is not None
                         return at, is_doubtful
             else:
                 is_doubtful = True
-                inner = self._whole_tag(match.start())
+                inner = self._start_tag(match.start())
                 if inner is None:
-                    raise _Broken("bad-tag", "a start tag inside the record is malformed")
+                    raise _DamagedRecord("bad-tag", "a start tag inside the record is malformed")
                 depth, at = depth + (not inner.empty), inner.end
                 if depth > self._limits.depth:
-                    raise _Broken(
+                    raise _DamagedRecord(
                         "depth-limit", f"{depth} records are open, {self._limits.depth} are allowed"
                     )
 
     def _end_tag(self, at: int) -> _Tag | None:
-        """The end tag at a place; none if there is none, or no end to it."""
-        return self._finished(END_TAG, at)
+        """The end tag at an index; None if there is none or it is incomplete."""
+        return self._tag(END_TAG, at)
 
-    def _whole_tag(self, at: int) -> _Tag | None:
-        """The start tag at a place; none if there is none, or no end to it."""
-        self._window.want(at + 2)
-        return self._finished(START_TAG, at)
+    def _start_tag(self, at: int) -> _Tag | None:
+        """The start tag at an index; None if there is none or it is incomplete."""
+        self._buffer.ensure(at + 2)
+        return self._tag(START_TAG, at)
 
-    def _finished(self, pattern: re.Pattern[bytes], at: int) -> _Tag | None:
-        """The tag at a place, with the `>` that a pattern leaves to be found."""
-        window, limit = self._window, at + self._limits.document
-        match = pattern.match(window.data, at)
-        while match and match.end() == len(window.data) <= limit and window.more():
-            match = pattern.match(window.data, at)
-        if match is None or match.end() > limit or window.data[match.end() : match.end() + 1] != b">":
+    def _tag(self, pattern: re.Pattern[bytes], at: int) -> _Tag | None:
+        """The tag that a pattern matches at an index, with the `>` after the match."""
+        buffer, limit = self._buffer, at + self._limits.document
+        match = pattern.match(buffer.data, at)
+        while match and match.end() == len(buffer.data) <= limit and buffer.grow():
+            match = pattern.match(buffer.data, at)
+        if match is None or match.end() > limit or buffer.data[match.end() : match.end() + 1] != b">":
             return None
-        return _Tag(match[1], match.end() + 1, window.data[match.end() - 1] == ord("/"))
+        return _Tag(match[1], match.end() + 1, buffer.data[match.end() - 1] == ord("/"))
 
-    def _hidden_end(self, kind: bytes, at: int, limit: int) -> int | None:
-        """Where a comment, CDATA section or instruction ends, within a limit; none if it does not."""
+    def _terminated_end(self, kind: bytes, at: int, limit: int) -> int | None:
+        """Where a comment, CDATA section or processing instruction ends; None if not within the limit."""
         if kind not in _TERMINATORS:
             return None
         terminator = _TERMINATORS[kind]
-        end = self._window.find(terminator, at + len(kind), limit)
+        end = self._buffer.find(terminator, at + len(kind), limit)
         if end is None:
             return None
         if kind == b"<!--":
-            # `--` inside a comment is malformed, and more likely the next comment's.
-            self._window.want(end + 3)
-            return end + 3 if self._window.data.startswith(b"-->", end) else None
+            # `--` inside a comment is malformed; more likely it belongs to the next comment.
+            self._buffer.ensure(end + 3)
+            return end + 3 if self._buffer.data.startswith(b"-->", end) else None
         return end + len(terminator)
 
     def _check(self, xml: bytes) -> None:
-        """Ask the reader of messages."""
+        """Read the message, and raise if it is malformed."""
         for error in read_batch([xml], self._limits).errors.to_pylist():
-            raise _Broken(error["code"], error["reason"])
+            raise _DamagedRecord(error["code"], error["reason"])
 
-    def _give_up(self, end: int, code: str, reason: str) -> Cut:
-        """Set a record aside that cannot be cut, and go on behind its start tag."""
-        window = self._window
-        window.want(RAW_BYTES)
-        inner = self._record.start.search(window.data, 1, RAW_BYTES)
-        region = bytes(window.data[: inner.start() if inner else RAW_BYTES])
+    def _emit_damaged(self, end: int, code: str, reason: str) -> RawMessage:
+        """Report a damaged record, and continue after its start tag."""
+        buffer = self._buffer
+        buffer.ensure(RAW_BYTES)
+        inner = self._record.start.search(buffer.data, 1, RAW_BYTES)
+        region = bytes(buffer.data[: inner.start() if inner else RAW_BYTES])
         self._close_broken()
         self._broken = (len(self._open), len(self._open))
-        cut = Cut(self._next_number(), window.offset, region, code, reason)
-        window.drop(end)
-        return cut
+        message = RawMessage(self._next_number(), buffer.offset, region, code, reason)
+        buffer.discard(end)
+        return message
 
-    def _take(self, end: int, code: str | None, reason: str) -> None:
-        """Pass over bytes; if something is wrong with them they belong to a region that is set aside."""
-        window = self._window
+    def _skip(self, end: int, code: str | None, reason: str) -> None:
+        """Skip bytes; malformed ones are collected as one stray region."""
+        buffer = self._buffer
         if code is not None and not self._broken:
-            head = bytes(window.data[: min(end, RAW_BYTES)])
+            head = bytes(buffer.data[: min(end, RAW_BYTES)])
             if self._stray is None:
-                self._stray = Cut(0, window.offset, head, code, reason)
+                self._stray = RawMessage(0, buffer.offset, head, code, reason)
             elif len(self._stray.xml) < RAW_BYTES:
                 self._stray = replace(self._stray, xml=(self._stray.xml + head)[:RAW_BYTES])
-        window.drop(end)
+        buffer.discard(end)
 
-    def _set_aside(self) -> Cut:
+    def _emit_stray(self) -> RawMessage:
         assert self._stray is not None
-        cut, self._stray = self._stray, None
-        return replace(cut, number=self._next_number())
+        stray, self._stray = self._stray, None
+        return replace(stray, number=self._next_number())
 
     def _next_number(self) -> int:
         self._number += 1
         return self._number
 
     def _in_scope(self) -> Declarations:
-        """The declarations that hold here."""
+        """The namespace declarations in scope."""
         if self._scope is None:
             self._scope = {}
             for _, declared in self._open:
@@ -408,7 +414,7 @@ class RecordCutter:
         return self._scope
 
     def _scope_with(self, tag: _Tag) -> Declarations:
-        """The declarations that hold for an element that starts here; only names by URI need them."""
+        """The declarations in scope for an element that starts here; only needed for names with a URI."""
         if self._record.uri is None:
             return {}
-        return self._in_scope() | declarations(bytes(self._window.data[: tag.end]))
+        return self._in_scope() | declarations(bytes(self._buffer.data[: tag.end]))

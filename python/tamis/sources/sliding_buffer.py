@@ -1,4 +1,4 @@
-"""A window that moves over a file: the bytes not yet done with, as UTF-8."""
+"""A buffer that slides over a file: the bytes that are not consumed yet, as UTF-8."""
 
 from tamis.sources.bytestream import ByteStream, StreamError
 from tamis.sources.transcode import HEAD_BYTES, Transcoder, encoding_of
@@ -6,10 +6,10 @@ from tamis.sources.transcode import HEAD_BYTES, Transcoder, encoding_of
 _LARGE = 1 << 20
 
 
-class Window:
-    """`data` starts at the file's byte `offset`, and grows when more is asked for.
+class SlidingBuffer:
+    """`data` starts at the file's byte `offset` and grows on demand.
 
-    A file that breaks off ends there, and `failure` says why.
+    A file that cannot be read further ends there, and `failure` holds the reason.
     """
 
     def __init__(self, stream: ByteStream, offset: int, encoding: str, chunk: int) -> None:
@@ -19,22 +19,22 @@ class Window:
         self._stream = stream
         self._chunk = chunk
         self._ended = False
-        self._dropped = 0
-        # Terminator → (no such thing from here, up to here), in bytes of UTF-8 since the window was made.
+        self._discarded = 0
+        # Terminator → the range in which it does not occur, in bytes of UTF-8 since the buffer was created.
         self._absent: dict[bytes, tuple[int, int]] = {}
         self._transcoder = Transcoder(encoding or "utf-8")
         if not encoding:
-            self._begin()
+            self._detect_encoding()
 
     @property
     def encoding(self) -> str:
         return self._transcoder.encoding
 
-    def _begin(self) -> None:
-        """Tell the encoding by the beginning of the file."""
+    def _detect_encoding(self) -> None:
+        """Detect the encoding from the first bytes of the file."""
         head = b""
-        while len(head) < HEAD_BYTES and (piece := self._read()):
-            head += piece
+        while len(head) < HEAD_BYTES and (chunk := self._read()):
+            head += chunk
         try:
             encoding, mark = encoding_of(head)
         except StreamError as error:
@@ -47,50 +47,51 @@ class Window:
 
     def _read(self) -> bytes:
         try:
-            # A large window grows by more at once: what did not end in it is searched again from its start.
+            # A large buffer grows in larger steps: unterminated markup is searched again from its start.
             size = self._chunk if len(self.data) < _LARGE else len(self.data) // 2
             return b"" if self._ended else self._stream.read(size)
         except StreamError as error:
             self.failure = error
             return b""
 
-    def more(self) -> bool:
-        """Make the window grow; false at the end of the file."""
+    def grow(self) -> bool:
+        """Read more of the file; false at its end."""
         if self._ended:
             return False
-        piece = self._read()
-        self._ended = not piece
-        self.data += self._transcoder.utf8(piece)
+        chunk = self._read()
+        self._ended = not chunk
+        self.data += self._transcoder.utf8(chunk)
         return True
 
-    def want(self, size: int) -> None:
-        """Make the window so large, if the file has as much."""
-        while len(self.data) < size and self.more():
+    def ensure(self, size: int) -> None:
+        """Grow to `size` bytes, if the file has as many."""
+        while len(self.data) < size and self.grow():
             pass
 
-    def drop(self, count: int) -> None:
-        """Be done with the first bytes."""
+    def discard(self, count: int) -> None:
+        """Consume the first `count` bytes."""
         if count:
-            self.offset += self._transcoder.width(self.data, count)
-            self._dropped += count
+            self.offset += self._transcoder.source_length(self.data, count)
+            self._discarded += count
             del self.data[:count]
 
     def find(self, what: bytes, start: int, limit: int) -> int | None:
-        """Where something occurs next, but not behind a limit; none if it does not.
+        """Where `what` occurs at or after `start` and not after `limit`; None if it does not.
 
-        What was searched in vain is not searched again: many openings without an end cost no more than one.
+        A range that was searched without success is not searched again, so many unterminated comments
+        cost no more than one.
         """
         since, until = self._absent.get(what, (0, 0))
-        here = start + self._dropped
+        here = start + self._discarded
         if not since <= here <= until:
             since, until = here, here
-        at = until - self._dropped if until > here else start
+        at = until - self._discarded if until > here else start
         while (found := self.data.find(what, at)) < 0 and len(self.data) <= limit:
             at = max(at, len(self.data) - len(what) + 1)
-            if not self.more():
+            if not self.grow():
                 break
         if 0 <= found <= limit:
             return found
         searched = found if found >= 0 else len(self.data) - len(what) + 1
-        self._absent[what] = (since, max(until, self._dropped + searched))
+        self._absent[what] = (since, max(until, self._discarded + searched))
         return None

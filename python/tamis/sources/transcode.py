@@ -1,4 +1,4 @@
-"""Any encoding → UTF-8, piece by piece, and back to how many bytes a piece was."""
+"""Convert any supported encoding to UTF-8 in chunks, and map UTF-8 lengths back to bytes of the file."""
 
 import codecs
 import re
@@ -6,27 +6,27 @@ import re
 from tamis.sources.bytestream import StreamError
 
 HEAD_BYTES = 1 << 10
-"""The beginning of a file that its encoding is told by."""
+"""The encoding is detected from this many bytes at the beginning of a file."""
 
-# What cannot be decoded becomes a character that is no XML: the reader of messages will refuse it. It
-# stands for one unit, so that the number of bytes can be told from the text.
+# Bytes that cannot be decoded become a character that XML does not allow, so the XML reader refuses the
+# message. It stands for one code unit, so that the text still tells the number of bytes.
 _ILLEGAL = "\uffff"
 
 _DECLARED = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)["']""")
 
 
-def _stand_in(error: UnicodeError) -> tuple[str | bytes, int]:
+def _substitute(error: UnicodeError) -> tuple[str | bytes, int]:
     if isinstance(error, UnicodeDecodeError):
         return _ILLEGAL, error.end
     assert isinstance(error, UnicodeEncodeError)
     return b"?" * (error.end - error.start), error.end
 
 
-codecs.register_error("tamis-stand-in", _stand_in)
+codecs.register_error("tamis-substitute", _substitute)
 
 
 def encoding_of(head: bytes) -> tuple[str, int]:
-    """The encoding of a file by its first `HEAD_BYTES`, and how many bytes its byte order mark has."""
+    """The encoding of a file by its first `HEAD_BYTES`, and the length of its byte order mark."""
     if head.startswith((b"\x00\x00\xfe\xff", b"\xff\xfe\x00\x00", b"\x00\x00\x00<", b"<\x00\x00\x00")):
         raise StreamError("unsupported-encoding", "UTF-32 is not supported; send UTF-8")
     for mark, encoding in (
@@ -41,11 +41,11 @@ def encoding_of(head: bytes) -> tuple[str, int]:
     if head.startswith(b"\x00<"):
         return "utf-16-be", 0
     declared = _DECLARED.match(head)
-    return (_known(declared[1].decode()) if declared else "utf-8"), 0
+    return (_codec_name(declared[1].decode()) if declared else "utf-8"), 0
 
 
-def _known(name: str) -> str:
-    """The codec of a declared encoding, if it is one byte a character and ASCII where ASCII is."""
+def _codec_name(name: str) -> str:
+    """The codec of a declared encoding; it must have one byte a character and agree with ASCII below 128."""
     if name.upper() in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
         return "utf-8"
     every = bytes(range(256))
@@ -61,17 +61,19 @@ def _known(name: str) -> str:
 
 
 class Transcoder:
-    """A decoder with a memory of what is left of a piece. UTF-8 passes as it is, right or wrong."""
+    """An incremental decoder. UTF-8 passes through unchecked: the XML reader checks it."""
 
     def __init__(self, encoding: str) -> None:
         self.encoding = encoding
-        self._plain = encoding == "utf-8"
-        self._decoder = codecs.getincrementaldecoder(encoding)("tamis-stand-in")
+        self._is_utf8 = encoding == "utf-8"
+        self._decoder = codecs.getincrementaldecoder(encoding)("tamis-substitute")
 
     def utf8(self, raw: bytes) -> bytes:
-        """A piece in UTF-8; an empty one is the end."""
-        return raw if self._plain else self._decoder.decode(raw, final=not raw).encode()
+        """A chunk in UTF-8; an empty chunk is the end of the file."""
+        return raw if self._is_utf8 else self._decoder.decode(raw, final=not raw).encode()
 
-    def width(self, utf8: bytearray, count: int) -> int:
-        """How many bytes of the file the first bytes of UTF-8 stand for."""
-        return count if self._plain else len(utf8[:count].decode().encode(self.encoding, "tamis-stand-in"))
+    def source_length(self, utf8: bytearray, count: int) -> int:
+        """How many bytes of the file the first `count` bytes of UTF-8 came from."""
+        return (
+            count if self._is_utf8 else len(utf8[:count].decode().encode(self.encoding, "tamis-substitute"))
+        )

@@ -234,7 +234,7 @@ class Job:
 
     def _cause(self, stream: _Stream, error: Exception) -> TamisError:
         """What made a source's query fail, in one line."""
-        cause = clear(error, stream.source.place)
+        cause = clear(error, stream.source.location)
         if cause.code == UNKNOWN:
             log.error("source %s: %s", stream.source.name, error)
         return cause

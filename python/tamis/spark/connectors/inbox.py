@@ -15,8 +15,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from tamis.sources.directory import DirectorySource, Inbox, Offset, Piece
-from tamis.sources.envelopes import envelopes
+from tamis.sources.directory import DirectorySource, FileSlice, Inbox, Offset
+from tamis.sources.envelopes import read_envelopes
 from tamis.spark.envelope import ENVELOPE_TYPE
 
 FORMAT = "tamis-inbox"
@@ -46,9 +46,9 @@ class InboxDataSource(DataSource):
 
 
 class _Task(InputPartition):
-    def __init__(self, pieces: list[Piece]) -> None:
-        super().__init__(pieces)
-        self.pieces = pieces
+    def __init__(self, slices: list[FileSlice]) -> None:
+        super().__init__(slices)
+        self.slices = slices
 
 
 class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -74,7 +74,7 @@ class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._opened
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return self._inbox.first().to_json()
+        return self._inbox.first_offset().to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxBytes(self._source.max_bytes)
@@ -85,7 +85,7 @@ class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         here = Offset.from_json(start)
-        end = self._last or self._inbox.look(here)
+        end = self._last or self._inbox.list_files(here)
         if self._only_now:
             self._last = end
         if isinstance(limit, ReadAllAvailable):
@@ -94,15 +94,15 @@ class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         # Spark asks right after `latestOffset`, which has looked.
-        return self._inbox.seen().to_json()
+        return self._inbox.latest_offset().to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        tasks = self._inbox.pieces(Offset.from_json(start), Offset.from_json(end))
-        return [_Task(pieces) for pieces in tasks]
+        tasks = self._inbox.slices(Offset.from_json(start), Offset.from_json(end))
+        return [_Task(slices) for slices in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Task)
-        return envelopes(self._source, partition.pieces)
+        return read_envelopes(self._source, partition.slices)
 
     def commit(self, end: dict[str, Any]) -> None:
         self._inbox.commit(Offset.from_json(end))

@@ -6,12 +6,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.model.envelope import VERSION
-from tamis.sources.kafka import DELIVERY_HEADERS, ID_HEADER, SILENCE_MS, KafkaSink, KafkaSource
+from tamis.sources.kafka import DELIVERY_HEADERS, ID_HEADER, TIMEOUT_MS, KafkaSink, KafkaSource
 from tamis.spark.envelope import ENVELOPE_TYPE
 
-_READER = {"default.api.timeout.ms": str(SILENCE_MS), "request.timeout.ms": str(SILENCE_MS * 3 // 4)}
-_WRITER = {"max.block.ms": str(SILENCE_MS), "delivery.timeout.ms": str(SILENCE_MS)} | {
-    "request.timeout.ms": str(SILENCE_MS * 3 // 4)
+_READER = {"default.api.timeout.ms": str(TIMEOUT_MS), "request.timeout.ms": str(TIMEOUT_MS * 3 // 4)}
+_WRITER = {"max.block.ms": str(TIMEOUT_MS), "delivery.timeout.ms": str(TIMEOUT_MS)} | {
+    "request.timeout.ms": str(TIMEOUT_MS * 3 // 4)
 }
 """What clients are told unless the settings say otherwise."""
 

@@ -63,7 +63,7 @@ def _to_topics(sink: KafkaSink, rows: DataFrame, batch: Batch) -> None:
         to_kafka(rows, sink).write.format("kafka").options(**sink_options(sink)).save()
     except Exception as error:
         # Spark has no type for what Java says of Kafka.
-        raise clear(error, sink.place) from error
+        raise clear(error, sink.location) from error
 
 
 def _to_console(limit: int, rows: DataFrame, batch: Batch) -> None:
