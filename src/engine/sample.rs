@@ -7,6 +7,7 @@ use crate::matching::automaton::names::Names;
 use crate::matching::findings::{Findings, Ranks};
 use crate::segment::build::frequency::Measured;
 use crate::segment::format::columns::View;
+use crate::util::hash::GOLDEN;
 
 /// Messages that are kept.
 const MESSAGES: usize = 128;
@@ -26,7 +27,7 @@ pub struct Sample {
 
 impl Sample {
     pub fn new() -> Sample {
-        Sample { messages: Vec::new(), seen: 0, random: 0x9E37_79B9_7F4A_7C15 }
+        Sample { messages: Vec::new(), seen: 0, random: GOLDEN }
     }
 
     /// Offers a message.

@@ -1,9 +1,9 @@
-//! Asking for memory before it is needed.
+//! Memory prefetching.
 
-/// Asks the processor to bring an item near, if it exists: what a message needs lies all over the
-/// caches, and is known some time before it is read.
+/// Prefetches `items[at]` into the processor's caches, if it exists. Callers know some time before they read
+/// which items they need, and these lie far apart: without a prefetch the processor waits for each.
 #[inline(always)]
-pub fn bring<T>(items: &[T], at: usize) {
+pub fn prefetch<T>(items: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     if let Some(item) = items.get(at) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -5,17 +5,16 @@
 //! *loops*, which only ever grow on the way down). The cache holds what the automaton said and can
 //! be dropped at any time; see `nfa` for the same without it.
 
-mod sets;
 mod states;
 mod values;
 
 use rustc_hash::FxHashMap;
 
-use sets::Marks;
 use values::{Class, Met, Probe, Subject};
 
 use crate::document::Document;
 use crate::ids::ElementId;
+use crate::matching::automaton::masks::{MaskList, MaskPool, Scratch};
 use crate::matching::automaton::names::Names;
 use crate::matching::candidates::blocks::{Block, Blocks};
 use crate::matching::findings::{Findings, Ranks};
@@ -23,7 +22,8 @@ use crate::matching::values::probe_cache::Recent;
 use crate::matching::values::value_cache::Known;
 use crate::segment::format::columns::View;
 use crate::segment::format::trie::NONE;
-use crate::util::bitset::{Mask, MaskList, MaskPool, Scratch};
+use crate::util::bitset::Mask;
+use crate::util::epoch_set::EpochSet;
 
 /// The cache has no room for what the message needs.
 #[derive(Debug)]
@@ -96,8 +96,8 @@ pub struct Dfa {
     blocks: Blocks,
     /// The stretches of blocks, by tag; that of tag 0 is empty.
     tagged: Vec<Block>,
-    /// Per tag: the document its block was last wanted for.
-    given: Vec<u32>,
+    /// The tags whose block the document wants.
+    given: EpochSet,
 
     /// The blocks of rows that a document needs.
     wanted: Vec<Block>,
@@ -116,12 +116,11 @@ pub struct Dfa {
     /// Scratch: what a document's elements reached; nodes being gathered; marks on trie nodes.
     path: Vec<Reached>,
     nodes: Vec<u32>,
-    marks: Marks,
+    marks: EpochSet,
     conditions: Scratch,
     anchors: Scratch,
-    /// Per accept set: the document it was last met in, and whether twice; see `visit`.
-    visits: Vec<u32>,
-    document: u32,
+    /// The accept sets that the document's elements have, flagged if several elements have it.
+    visits: EpochSet,
     clears: u64,
 }
 
@@ -149,7 +148,7 @@ impl Dfa {
             masks: MaskPool::default(),
             blocks: Blocks::default(),
             tagged: vec![Block::default()],
-            given: vec![0],
+            given: EpochSet::new(1),
             wanted: Vec::new(),
             known: Known::default(),
             met: Vec::new(),
@@ -160,11 +159,10 @@ impl Dfa {
             tags: Vec::new(),
             path: Vec::new(),
             nodes: Vec::new(),
-            marks: Marks::new(view.node_label.len()),
+            marks: EpochSet::new(view.node_label.len()),
             conditions: Scratch::new(view.conditions()),
             anchors: Scratch::new(view.anchors()),
-            visits: Vec::new(),
-            document: 0,
+            visits: EpochSet::default(),
             clears: 0,
         }
     }
@@ -221,8 +219,8 @@ impl Dfa {
         self.masks.clear();
         self.blocks.clear();
         self.tagged.truncate(1);
-        self.given.truncate(1);
-        self.visits.clear();
+        self.given.resize(1);
+        self.visits.resize(0);
     }
 
     /// Matches a document from the root of a tenant. `Err(Full)` leaves partial findings.
@@ -237,12 +235,8 @@ impl Dfa {
         findings: &mut Findings,
         capacity: usize,
     ) -> Result<(), Full> {
-        self.document = self.document.wrapping_add(2);
-        if self.document == 0 {
-            self.visits.fill(0);
-            self.given.fill(0);
-            self.document = 2;
-        }
+        self.visits.clear();
+        self.given.clear();
         let start = self.start(view, root);
         self.path.clear();
         self.wanted.clear();
@@ -272,22 +266,22 @@ impl Dfa {
     /// changes only which anchors are unique, a third changes nothing.
     #[inline]
     fn visit(&mut self, accept: u32, findings: &mut Findings) {
-        let visit = &mut self.visits[accept as usize];
+        let (visit, id) = (self.visits.flag(accept), accept);
         let accept = &self.accepts[accept as usize];
-        if *visit < self.document {
-            *visit = self.document;
+        if visit.is_none() {
+            self.visits.insert(id);
             let (tag, stretch) = self.masks.head(accept.conditions);
             findings.conditions.or(self.masks.stretch(stretch));
             if tag != 0 {
                 let block = self.tagged[tag as usize];
-                self.blocks.bring(block);
+                self.blocks.prefetch(block);
                 self.wanted.push(block);
             }
             if !accept.anchors.is_empty() {
                 findings.once.count(&mut findings.twice, self.masks.get(accept.anchors));
             }
-        } else if *visit == self.document {
-            *visit = self.document + 1;
+        } else if visit == Some(false) {
+            self.visits.insert_flagged(id);
             findings.twice.or(self.masks.get(accept.anchors));
         }
     }

@@ -6,7 +6,7 @@
 
 use crate::segment::format::columns::View;
 use crate::util::bitset::ones;
-use crate::util::prefetch::bring;
+use crate::util::prefetch::prefetch;
 
 pub type Narrow = [u32; 4];
 /// Two positives and two anchors. Only blocks have these: most wide rows need no more.
@@ -54,10 +54,10 @@ impl Blocks {
 
     /// Announces that the rows of a block will be asked for.
     #[inline]
-    pub fn bring(&self, block: Block) {
-        bring(&self.narrow, block.narrow.0 as usize);
-        bring(&self.middle, block.middle.0 as usize);
-        bring(&self.wide, block.wide.0 as usize);
+    pub fn prefetch(&self, block: Block) {
+        prefetch(&self.narrow, block.narrow.0 as usize);
+        prefetch(&self.middle, block.middle.0 as usize);
+        prefetch(&self.wide, block.wide.0 as usize);
     }
 
     fn ends(&self) -> [u32; 3] {

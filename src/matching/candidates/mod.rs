@@ -15,7 +15,7 @@ use crate::segment::format::columns::View;
 use crate::segment::rows::groups::{MOST_ROWS, MULTI, VERIFY};
 use crate::segment::rows::shape::MOST_SIMPLE;
 use crate::util::bitset::{low_bits, ones};
-use crate::util::prefetch::bring;
+use crate::util::prefetch::prefetch;
 
 /// How much work a message was. Costs that grow with it are visible here first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -237,7 +237,7 @@ impl<J: Judge> Collector<'_, J> {
         let view = self.view;
         self.unsettled.extend(self.places[..put_off].iter().map(|&at| {
             let row = Unsettled::of::<N, W>(&pool[at as usize]);
-            bring(view.shape, row.query as usize - view.first_single());
+            prefetch(view.shape, row.query as usize - view.first_single());
             row
         }));
     }

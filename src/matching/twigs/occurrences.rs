@@ -5,6 +5,7 @@ use crate::ids::ElementId;
 use crate::matching::automaton::dfa::Dfa;
 use crate::segment::format::trie::NONE;
 use crate::util::bitset::{Bits, Mask, ones};
+use crate::util::epoch_set::EpochSet;
 
 /// More places than this are not noted, and some more in a large document: it bounds time and memory.
 const MOST_PLACES: usize = 1 << 18;
@@ -28,17 +29,10 @@ pub struct Places {
     /// Words in which something expected was found, yet to be linked; the first so many are.
     hits: Vec<Hit>,
     hit: usize,
-    /// Per accept set: the hits of the last element that had it, if it bears the present mark.
-    seen: Vec<Seen>,
-    mark: u32,
+    /// The accept sets of the elements so far, and per accept set the hits of the last such element.
+    seen: EpochSet,
+    hits_of: Vec<(u32, u32)>,
     most: usize,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Seen {
-    mark: u32,
-    start: u32,
-    end: u32,
 }
 
 /// Expected bits of a word that were found at an element.
@@ -60,8 +54,8 @@ impl Places {
             links: Vec::new(),
             hits: Vec::new(),
             hit: 0,
-            seen: Vec::new(),
-            mark: 0,
+            seen: EpochSet::default(),
+            hits_of: Vec::new(),
             most: MOST_PLACES,
         }
     }
@@ -99,24 +93,25 @@ impl Places {
     pub fn fill_by_accept<'a>(&mut self, found: Found<'a>, of: impl Fn(ElementId) -> &'a [Mask]) -> bool {
         let Document { elements, attributes, texts, .. } = found.document;
         self.most = MOST_PLACES + PLACES_PER_NODE * (elements.len() + attributes.len() + texts.len());
-        self.forget_seen();
-        self.seen.resize(self.seen.len().max(found.dfa.accepts()), Seen::default());
+        self.seen.clear();
+        self.seen.resize(found.dfa.accepts());
+        self.hits_of.resize(found.dfa.accepts(), (0, 0));
         for element in (0..found.document.elements.len()).rev().map(ElementId::from) {
-            let accept = found.dfa.accept_of(element) as usize;
-            let Seen { mark, start, end } = self.seen[accept];
+            let accept = found.dfa.accept_of(element);
             let first = self.hit;
-            if mark == self.mark {
+            if !self.seen.insert(accept) {
+                let (start, end) = self.hits_of[accept as usize];
                 self.make_room((end - start) as usize);
                 self.hits.copy_within(start as usize..end as usize, first);
                 self.hit += (end - start) as usize;
                 self.hits[first..self.hit].iter_mut().for_each(|hit| hit.element = element.0);
             } else {
                 self.add(element, of(element));
-                self.seen[accept] = Seen { mark: self.mark, start: first as u32, end: self.hit as u32 };
+                self.hits_of[accept as usize] = (first as u32, self.hit as u32);
             }
             if self.hit > MOST_HITS {
                 self.link();
-                self.forget_seen();
+                self.seen.clear();
                 if self.links.len() > self.most {
                     return false;
                 }
@@ -124,14 +119,6 @@ impl Places {
         }
         self.link();
         true
-    }
-
-    fn forget_seen(&mut self) {
-        self.mark = self.mark.wrapping_add(1);
-        if self.mark == 0 {
-            self.seen.fill(Seen::default());
-            self.mark = 1;
-        }
     }
 
     /// Notes other places; false when there are too many.

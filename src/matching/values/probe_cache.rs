@@ -1,8 +1,9 @@
 //! What probes said of short values, remembered: streams repeat them far more often than they bring
 //! new ones. A cache before the cache: it knows no classes, only the values themselves.
 
-use crate::util::bitset::MaskList;
-use crate::util::prefetch::bring;
+use crate::matching::automaton::masks::MaskList;
+use crate::util::hash::mix;
+use crate::util::prefetch::prefetch;
 
 /// The longest value that fits a word beside its length.
 const SHORT: usize = 7;
@@ -87,8 +88,8 @@ impl Default for Recent {
 impl Recent {
     /// Announces that a value will be asked for.
     #[inline]
-    pub(crate) fn bring(&self, probe: u32, value: Short) {
-        bring(&self.buckets, self.place(probe, value));
+    pub(crate) fn prefetch(&self, probe: u32, value: Short) {
+        prefetch(&self.buckets, self.place(probe, value));
     }
 
     /// What a probe said of a value, if that is where it belongs; else `UNKNOWN`.
@@ -138,9 +139,7 @@ impl Recent {
 
     #[inline(always)]
     fn place(&self, probe: u32, value: Short) -> usize {
-        let mixed = (value.0 ^ (probe as u64).wrapping_mul(0xBF58_476D_1CE4_E5B9))
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> 32) as usize & (self.buckets.len() - 1)
+        (mix(mix(0, probe as u64), value.0) >> 32) as usize & (self.buckets.len() - 1)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -156,7 +155,7 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::util::bitset::{MaskPool, Scratch};
+    use crate::matching::automaton::masks::{MaskPool, Scratch};
 
     #[test]
     fn short_values_come_back_as_they_were() {

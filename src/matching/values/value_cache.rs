@@ -4,6 +4,7 @@ use super::probe_cache::Short;
 use crate::query::number::number;
 use crate::segment::format::columns::View;
 use crate::segment::format::trie::NONE;
+use crate::util::hash::mix;
 
 /// A value as a segment sees it.
 #[derive(Clone, Copy)]
@@ -58,9 +59,7 @@ impl Packed {
 
     #[inline]
     fn slot(self) -> usize {
-        let mixed =
-            (self.low ^ self.high.rotate_left(29) ^ self.len << 57).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> (64 - SLOTS.trailing_zeros())) as usize
+        (mix(self.high, self.low ^ self.len << 57) >> (64 - SLOTS.trailing_zeros())) as usize
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::query::ast::Axis;
 use crate::segment::format::columns::View;
 use crate::segment::format::trie::{ANY, NONE};
-use crate::util::prefetch::bring;
+use crate::util::prefetch::prefetch;
 
 /// The labels a name has: its own, and that of its namespace. `NONE` where no query mentions it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,18 +81,18 @@ impl View<'_> {
 
     /// Announces that the children of a node will be asked for.
     #[inline]
-    pub fn bring_children(&self, node: u32) {
-        bring(self.node_children, node as usize);
-        bring(self.node_descendants, node as usize);
+    pub fn prefetch_children(&self, node: u32) {
+        prefetch(self.node_children, node as usize);
+        prefetch(self.node_descendants, node as usize);
     }
 
     /// Announces that what is found at a node will be asked for.
     #[inline]
-    pub fn bring_found(&self, node: u32) {
-        bring(self.node_condition, node as usize);
-        bring(self.node_anchor, node as usize);
-        bring(self.node_label, node as usize);
-        bring(self.node_entries, node as usize);
+    pub fn prefetch_found(&self, node: u32) {
+        prefetch(self.node_condition, node as usize);
+        prefetch(self.node_anchor, node as usize);
+        prefetch(self.node_label, node as usize);
+        prefetch(self.node_entries, node as usize);
     }
 
     /// The entries of a node.

@@ -5,7 +5,8 @@ use rustc_hash::FxHashMap;
 use crate::query::number::number;
 use crate::segment::format::columns::{Columns, View};
 use crate::segment::format::trie::NONE;
-use crate::util::prefetch::bring;
+use crate::util::hash::{GOLDEN, folded_multiply};
+use crate::util::prefetch::prefetch;
 
 /// A constant while a segment is built: texts and numbers are numbered apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -228,9 +229,9 @@ impl View<'_> {
 
     /// Announces that these tests will be asked for.
     #[inline]
-    pub fn bring_equal(&self, label: u32, subject: u32, constant: u32) {
+    pub fn prefetch_equal(&self, label: u32, subject: u32, constant: u32) {
         let at = hash_key(self.hash_seed[0], [label, subject, constant]) as usize;
-        bring(self.equal_table, at & self.equal_table.len().wrapping_sub(1));
+        prefetch(self.equal_table, at & self.equal_table.len().wrapping_sub(1));
     }
 
     /// The condition "the subject of a node's entry equals the constant", or `NONE`.
@@ -242,19 +243,11 @@ impl View<'_> {
     }
 }
 
-const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
-
-#[inline(always)]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = a as u128 * b as u128;
-    product as u64 ^ (product >> 64) as u64
-}
-
 /// A hash that stays the same from machine to machine: it is part of the file format. The seed
 /// depends on the constants themselves, so that collisions cannot be prepared.
 #[inline]
 pub fn hash_word(seed: u64, word: u64) -> u64 {
-    fold(word ^ seed, MULTIPLIER ^ seed.rotate_left(32))
+    folded_multiply(word ^ seed, GOLDEN ^ seed.rotate_left(32))
 }
 
 #[inline]
@@ -268,11 +261,11 @@ pub fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
     let mut chunks = bytes.chunks_exact(8);
     for chunk in &mut chunks {
         let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
-        state = fold(state ^ word, MULTIPLIER);
+        state = folded_multiply(state ^ word, GOLDEN);
     }
     let mut last = 0;
     for &byte in chunks.remainder() {
         last = last << 8 | byte as u64;
     }
-    fold(state ^ last, MULTIPLIER ^ seed.rotate_left(32))
+    folded_multiply(state ^ last, GOLDEN ^ seed.rotate_left(32))
 }

@@ -1,15 +1,15 @@
 //! What the automaton says, taken into the cache: states, and what is found at elements in them.
 
-use super::sets::{hash_set, partition, same_set};
 use super::values::of_entry;
 use super::{Accept, Dfa, Full, NOT_REACHED, Reached, State, Stretch, slice};
 use crate::document::Element;
+use crate::matching::automaton::masks::MaskList;
 use crate::matching::automaton::names::Names;
+use crate::matching::automaton::node_sets::{hash_set, partition, same_set};
 use crate::segment::build::SUBJECT_POSITION_ANY;
 use crate::segment::format::automaton::NameLabels;
 use crate::segment::format::columns::View;
 use crate::segment::format::trie::NONE;
-use crate::util::bitset::MaskList;
 
 /// Nodes of a set lie all over the segment: it is asked for them so many ahead.
 const AHEAD: usize = 8;
@@ -81,7 +81,7 @@ impl Dfa {
         let Accept { nodes, inner, .. } = self.accepts[accept as usize];
         let inner = slice(&self.sets, Stretch { len: inner, ..nodes });
         for (at, &node) in inner.iter().enumerate() {
-            inner.get(at + AHEAD).into_iter().for_each(|&later| view.bring_children(later));
+            inner.get(at + AHEAD).into_iter().for_each(|&later| view.prefetch_children(later));
             view.push_children(node, labels, &mut self.nodes);
         }
         let accept = self.accept(view);
@@ -89,10 +89,10 @@ impl Dfa {
         let before = self.loops[loops as usize];
         self.marks.clear();
         for &node in slice(&self.sets, before) {
-            self.marks.add(node);
+            self.marks.insert(node);
         }
         let marks = &self.marks;
-        self.nodes.retain(|&node| view.has_descendants(node) && !marks.has(node));
+        self.nodes.retain(|&node| view.has_descendants(node) && !marks.contains(node));
         let loops = if self.nodes.is_empty() {
             loops
         } else {
@@ -111,7 +111,7 @@ impl Dfa {
         self.nodes.clear();
         let loops = slice(&self.sets, self.loops[loops as usize]);
         for (at, &node) in loops.iter().enumerate() {
-            loops.get(at + AHEAD).into_iter().for_each(|&later| view.bring_children(later));
+            loops.get(at + AHEAD).into_iter().for_each(|&later| view.prefetch_children(later));
             view.push_descendants(node, labels, &mut self.nodes);
         }
         let stretch = self.store_nodes();
@@ -166,7 +166,7 @@ impl Dfa {
         let nodes = self.store_nodes();
         let mut entries = Vec::new();
         for (at, &node) in self.nodes.iter().enumerate() {
-            self.nodes.get(at + AHEAD).into_iter().for_each(|&later| view.bring_found(later));
+            self.nodes.get(at + AHEAD).into_iter().for_each(|&later| view.prefetch_found(later));
             let condition = view.node_condition[node as usize];
             if condition != NONE {
                 self.conditions.set(condition);
@@ -184,7 +184,7 @@ impl Dfa {
         let subjects = &self.subjects[probes.start as usize..];
         let attributes = subjects.partition_point(|subject| subject.of < SUBJECT_POSITION_ANY) as u32;
         self.accepts.push(Accept { nodes, inner, conditions, anchors, probes, attributes });
-        self.visits.push(0);
+        self.visits.resize(self.accepts.len());
         id
     }
 
@@ -196,7 +196,7 @@ impl Dfa {
         if !block.is_empty() {
             self.masks.tag(list, self.tagged.len() as u32);
             self.tagged.push(block);
-            self.given.push(0);
+            self.given.resize(self.tagged.len());
         }
         list
     }

@@ -3,6 +3,7 @@
 use super::{Accept, Dfa, Full, Stretch, slice};
 use crate::document::Document;
 use crate::ids::ElementId;
+use crate::matching::automaton::masks::MaskList;
 use crate::matching::automaton::names::Names;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::values::probe_cache::Short;
@@ -10,7 +11,6 @@ use crate::matching::values::value_cache::Value;
 use crate::segment::build::{ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_TEXT, SUBJECT_VALUE};
 use crate::segment::format::columns::View;
 use crate::segment::format::trie::{ANY, NONE};
-use crate::util::bitset::MaskList;
 
 /// What all values of a kind have in common, as far as a probe can tell them apart: the constants
 /// they equal, and their place among the probe's turns. There are few of these, however many values.
@@ -138,7 +138,7 @@ impl Dfa {
     /// Puts off what is said of a short value: see `resolve`.
     #[inline]
     fn meet(&mut self, probe: usize, element: ElementId, value: Short) {
-        self.recent.bring(probe as u32, value);
+        self.recent.prefetch(probe as u32, value);
         self.met.push(Met { at: self.tested.len() as u32, probe: probe as u32, value });
         self.tested.push((element, MaskList::UNKNOWN));
     }
@@ -203,7 +203,7 @@ impl Dfa {
         for met in &met {
             let answer = self.recent.get(met.probe, met.value);
             self.tested[met.at as usize].1 = answer;
-            self.masks.bring(answer);
+            self.masks.prefetch(answer);
             known &= answer != MaskList::UNKNOWN;
         }
         if !known {
@@ -227,13 +227,11 @@ impl Dfa {
             let (tag, stretch) = self.masks.head(conditions);
             self.fresh[at] = (element, stretch);
             self.tags[tags] = tag;
-            let given = &mut self.given[tag as usize];
-            tags += ((*given != self.document) & (tag != 0)) as usize;
-            *given = self.document;
+            tags += (self.given.insert(tag) & (tag != 0)) as usize;
         });
         let wanted = self.wanted.len();
         self.wanted.extend(self.tags[..tags].iter().map(|&tag| self.tagged[tag as usize]));
-        self.wanted[wanted..].iter().for_each(|&block| self.blocks.bring(block));
+        self.wanted[wanted..].iter().for_each(|&block| self.blocks.prefetch(block));
     }
 
     /// Finds out what is said of short values that were not met lately.
@@ -251,7 +249,7 @@ impl Dfa {
             if answer == MaskList::UNKNOWN {
                 let value = self.known.short(view, met.value);
                 let class = self.class(met.probe as usize, value);
-                self.bring_tests(view, met.probe as usize, class);
+                self.prefetch_tests(view, met.probe as usize, class);
                 asked.push((*met, class));
             }
         }
@@ -269,13 +267,13 @@ impl Dfa {
 
     /// Announces that the tests will be asked for which a class of values can pass: they lie all over
     /// the segment.
-    fn bring_tests(&self, view: View<'_>, probe: usize, class: Class) {
+    fn prefetch_tests(&self, view: View<'_>, probe: usize, class: Class) {
         let Stretch { start, len } = self.probes[probe].labelled;
         let subject = self.subjects[probe].of;
         for constant in [class.text, class.number] {
             if constant != NONE {
                 for &(label, _) in &self.labelled[start as usize..(start + len) as usize] {
-                    view.bring_equal(label, subject, constant);
+                    view.prefetch_equal(label, subject, constant);
                 }
             }
         }
