@@ -75,6 +75,13 @@ phase_error! {
 pub struct IndexError {
     pub code: &'static str,
     pub reason: String,
+    pub exceeded: Option<Exceeded>,
+}
+
+impl IndexError {
+    pub fn new(code: &'static str, reason: String) -> IndexError {
+        IndexError { code, reason, exceeded: None }
+    }
 }
 
 impl fmt::Display for IndexError {

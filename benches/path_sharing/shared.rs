@@ -49,8 +49,9 @@ impl Shared {
     pub fn new(texts: &[&str], schema: Arc<Schema>, documents: &Documents) -> Shared {
         let mut index = Index::new();
         let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", *text));
-        assert!(index.load(rows, &Namespaces::default()).is_empty(), "transformations are accepted");
-        let generation = index.commit();
+        let refused = index.load(rows, &Namespaces::default()).expect("they fit a segment");
+        assert!(refused.is_empty(), "transformations are accepted");
+        let generation = index.commit().expect("they fit a segment");
         let [part] = generation.parts() else { panic!("one segment") };
         let (root, segment) = (part.tenant("").expect("the tenant"), part.segment.clone());
         let view = segment.view();

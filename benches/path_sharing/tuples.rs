@@ -53,8 +53,9 @@ impl Engine {
         let texts: Vec<String> = lines.iter().map(text).collect();
         let mut index = Index::new();
         let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", text.as_str()));
-        assert!(index.load(rows, &Namespaces::default()).is_empty(), "paths are accepted");
-        let generation = index.commit();
+        let refused = index.load(rows, &Namespaces::default()).expect("they fit a segment");
+        assert!(refused.is_empty(), "paths are accepted");
+        let generation = index.commit().expect("they fit a segment");
         let [part] = generation.parts() else { panic!("one segment") };
         let root = part.tenant("").expect("the tenant");
         let segment = part.segment.clone();

@@ -1,33 +1,37 @@
-//! Queries, compiled: text in, segments and generations out.
+//! The index: the set of standing queries as it changes.
+//!
+//! Changes go to new segments, as in search engines: inserts to a small new one, removals to the tombstones of
+//! the segment concerned. Segments of about the same size are merged in tiers, so a target is compiled again
+//! about log₄ n times in all. Messages are matched against a `Generation`, which never changes.
 
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::engine::generation::{Generation, Part};
-use crate::engine::parse_ahead::make_ahead;
+use crate::engine::parse_ahead::parse_ahead;
 use crate::engine::sample::Sample;
-use crate::error::QueryError;
+use crate::error::{IndexError, QueryError};
 use crate::query::{Namespaces, QueryId, StorableQuery, parse, parse_storable};
 use crate::segment::build::Builder;
 
 /// This many segments of about the same size are merged into one.
-const FAN: usize = 4;
+const FAN_IN: usize = 4;
 
-/// A target's query, not compiled yet.
+/// A target's query that is not compiled yet.
 struct Pending {
     tenant: String,
     query: StorableQuery,
 }
 
-/// The set of standing queries, as it changes. Matching happens against a `Generation` of it.
+/// The set of standing queries, as it changes.
 #[derive(Default)]
 pub struct Index {
     generation: Arc<Generation>,
     pending: FxHashMap<u64, Pending>,
     /// Places of targets to remove, per part of the generation.
     removed: Vec<FxHashSet<u32>>,
-    /// Compared with the generation's number to see whether anything is to be done.
+    /// Whether there is something to commit.
     changed: bool,
     pub sample: Sample,
 }
@@ -43,20 +47,24 @@ impl Index {
         Index::default()
     }
 
-    /// An index over parts that exist, as a snapshot holds them.
+    /// An index that continues a generation, as a snapshot holds one.
     pub fn of(generation: Generation) -> Index {
         Index { generation: Arc::new(generation), ..Index::default() }
     }
 
-    /// Goes over to another generation. What was not committed is dropped.
-    pub fn go_over(&mut self, generation: Generation) {
+    /// Switches to another generation and drops uncommitted changes.
+    pub fn switch_to(&mut self, generation: Generation) {
         self.generation = Arc::new(generation);
+        self.drop_changes();
+    }
+
+    fn drop_changes(&mut self) {
         self.pending.clear();
         self.removed.clear();
         self.changed = false;
     }
 
-    /// Registers a target with its query. A target that is there gets the new query.
+    /// Registers a target with its query. A target that exists gets the new query.
     pub fn insert(
         &mut self,
         target: u64,
@@ -72,7 +80,7 @@ impl Index {
         Ok(id)
     }
 
-    /// Removes a target; false if it is not there.
+    /// Removes a target; false if it does not exist.
     pub fn remove(&mut self, target: u64) -> bool {
         if self.pending.remove(&target).is_some() {
             return true;
@@ -88,23 +96,24 @@ impl Index {
 
     fn find(&self, target: u64) -> Option<(usize, u32)> {
         let parts = self.generation.parts().iter().enumerate();
-        parts.rev().find_map(|(part, of)| Some((part, of.find(target)?)))
+        parts.rev().find_map(|(at, part)| Some((at, part.find(target)?)))
     }
 
-    /// Registers many at once, as (target, tenant, text). Refused rows are reported, the rest go in.
+    /// Registers many at once, as (target, tenant, text). Refused rows are reported, the rest take effect at
+    /// once. If there are too many for a segment, nothing changes.
     pub fn load<'a>(
         &mut self,
         rows: impl Iterator<Item = (u64, &'a str, &'a str)> + Clone + Send,
         namespaces: &Namespaces,
-    ) -> Vec<Refused> {
-        self.commit();
+    ) -> Result<Vec<Refused>, IndexError> {
+        self.commit()?;
         let tenants = distinct(rows.clone().map(|(_, tenant, _)| tenant));
         let repeated = repeated(rows.clone().map(|(target, _, _)| target));
         let mut builder = Builder::new(tenants, rows.size_hint().0);
         let mut refused = Vec::new();
         let mut seen = FxHashSet::default();
         let parse = |&(_, (_, _, text)): &(usize, (u64, &str, &str))| parse_storable(text, namespaces);
-        make_ahead(rows.enumerate(), parse, |&(row, (target, tenant, _)), parsed| match parsed {
+        parse_ahead(rows.enumerate(), parse, |&(row, (target, tenant, _)), parsed| match parsed {
             Err(error) => refused.push(Refused { row, error: error.clone() }),
             Ok(_) if repeated.contains(&target) && !seen.insert(target) => {
                 let reason = format!("target {target} is in this load already; give each target once");
@@ -124,81 +133,80 @@ impl Index {
             }
         });
         if !builder.is_empty() {
-            let part = self.freeze(builder);
-            self.advance(Some(part));
+            let advanced = self.freeze(builder).and_then(|part| self.advance(Some(part)));
+            advanced.inspect_err(|_| self.drop_changes())?;
         }
-        refused
+        Ok(refused)
     }
 
-    /// Makes what was inserted and removed visible, and returns the generation to match against.
-    pub fn commit(&mut self) -> Arc<Generation> {
+    /// Makes inserts and removals visible, and returns the generation to match against.
+    pub fn commit(&mut self) -> Result<Arc<Generation>, IndexError> {
         if !self.changed {
-            return self.generation.clone();
+            return Ok(self.generation.clone());
         }
         let mut added = None;
         if !self.pending.is_empty() {
-            let mut pending: Vec<(u64, Pending)> = self.pending.drain().collect();
-            pending.sort_unstable_by_key(|(target, _)| *target);
+            let mut pending: Vec<(&u64, &Pending)> = self.pending.iter().collect();
+            pending.sort_unstable_by_key(|(target, _)| **target);
             let mut builder =
                 Builder::new(distinct(pending.iter().map(|(_, one)| one.tenant.as_str())), pending.len());
-            for (target, one) in &pending {
+            for (target, one) in pending {
                 let StorableQuery { query, canonical, id } = &one.query;
                 builder.add(*target, &one.tenant, query, *id, canonical);
             }
-            added = Some(self.freeze(builder));
+            added = Some(self.freeze(builder)?);
         }
-        self.advance(added);
-        self.generation.clone()
+        self.advance(added)?;
+        Ok(self.generation.clone())
     }
 
-    /// Merges all segments into one, filed by what the sample says now.
-    pub fn merge(&mut self) -> Arc<Generation> {
-        self.commit();
-        let parts = self.generation.parts().to_vec();
-        if parts.is_empty() {
-            return self.generation.clone();
+    /// Merges all segments into one, with access tests chosen by the current sample.
+    pub fn merge(&mut self) -> Result<Arc<Generation>, IndexError> {
+        self.commit()?;
+        if !self.generation.parts().is_empty() {
+            let merged = self.merged(self.generation.parts())?;
+            self.generation = Arc::new(Generation::new(self.generation.number + 1, vec![merged]));
         }
-        let merged = self.merged(&parts);
-        self.generation = Arc::new(Generation::new(self.generation.number + 1, vec![merged]));
-        self.generation.clone()
+        Ok(self.generation.clone())
     }
 
-    fn freeze(&self, builder: Builder) -> Part {
+    fn freeze(&self, builder: Builder) -> Result<Part, IndexError> {
         let roots = builder.tenants();
-        let segment = builder.freeze(|view| self.sample.measure(view, |name| roots.get(name).copied()));
-        Part::new(Arc::new(segment))
+        let segment = builder.freeze(|view| self.sample.measure(view, |name| roots.get(name).copied()))?;
+        Ok(Part::new(Arc::new(segment)))
     }
 
-    /// The next generation: less the removed targets, plus a part, merged where it pays.
-    fn advance(&mut self, added: Option<Part>) {
+    /// Switches to the next generation: without the removed targets, with an added part, merged in tiers.
+    fn advance(&mut self, added: Option<Part>) -> Result<(), IndexError> {
         let mut parts = self.generation.parts().to_vec();
-        for (part, places) in parts.iter_mut().zip(self.removed.drain(..)) {
-            part.remove(&places.into_iter().collect::<Vec<_>>());
+        for (part, places) in parts.iter_mut().zip(&self.removed) {
+            part.remove(&places.iter().copied().collect::<Vec<_>>());
         }
         parts.extend(added);
         parts.retain(|part| part.live() > 0);
-        self.tidy(&mut parts);
+        self.merge_tiers(&mut parts)?;
         self.generation = Arc::new(Generation::new(self.generation.number + 1, parts));
-        self.changed = false;
+        self.drop_changes();
+        Ok(())
     }
 
-    /// Merges in tiers, as search engines do: a target is compiled again only when `FAN` segments
-    /// of its size have gathered, or when most of its segment is gone.
-    fn tidy(&self, parts: &mut Vec<Part>) {
+    /// Merges each tier of `FAN_IN` segments of about the same size, and rewrites segments of which less than
+    /// half is left.
+    fn merge_tiers(&self, parts: &mut Vec<Part>) -> Result<(), IndexError> {
         for part in parts.iter_mut() {
             if part.live() * 2 < part.segment.view().target.len() {
-                *part = self.merged(std::slice::from_ref(part));
+                *part = self.merged(std::slice::from_ref(part))?;
             }
         }
         loop {
             let mut tiers: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
             for (at, part) in parts.iter().enumerate() {
-                tiers.entry(part.live().max(1).ilog(FAN)).or_default().push(at);
+                tiers.entry(part.live().max(1).ilog(FAN_IN)).or_default().push(at);
             }
-            let Some(full) = tiers.into_values().filter(|tier| tier.len() >= FAN).min() else {
-                return;
+            let Some(full) = tiers.into_values().filter(|tier| tier.len() >= FAN_IN).min() else {
+                return Ok(());
             };
-            let merged = self.merged(&full.iter().map(|&at| parts[at].clone()).collect::<Vec<_>>());
+            let merged = self.merged(&full.iter().map(|&at| parts[at].clone()).collect::<Vec<_>>())?;
             let mut at = 0;
             parts.retain(|_| {
                 at += 1;
@@ -208,8 +216,8 @@ impl Index {
         }
     }
 
-    /// One part with all that is left of several.
-    fn merged(&self, parts: &[Part]) -> Part {
+    /// One part with all live targets of several.
+    fn merged(&self, parts: &[Part]) -> Result<Part, IndexError> {
         let mut builder =
             Builder::new(distinct(parts.iter().flat_map(Part::tenants)), parts.iter().map(Part::live).sum());
         let none = Namespaces::default();
@@ -218,8 +226,8 @@ impl Index {
             queries.filter(|&query| part.targets(query).next().is_some()).map(move |query| (part, query))
         });
         let parse = |&(part, query): &(&Part, u32)| parse(part.segment.text(query), &none);
-        make_ahead(queries, parse, |&(part, query), parsed| {
-            // A canonical text parses: it was written by us and is named by its hash.
+        parse_ahead(queries, parse, |&(part, query), parsed| {
+            // A canonical text always parses: the kernel wrote it.
             let Ok(parsed) = parsed else { return };
             let (id, tenant, text) =
                 (part.segment.query_id(query), part.tenant_of(query), part.segment.text(query));
@@ -228,19 +236,20 @@ impl Index {
         self.freeze(builder)
     }
 
-    /// The newest generation; changes since are not in it before `commit`.
+    /// The newest generation, without uncommitted changes.
     pub fn generation(&self) -> &Arc<Generation> {
         &self.generation
     }
 }
 
-/// The targets that occur more than once: there are few, and sorted ones are told at a glance.
+/// The targets that occur more than once.
 fn repeated(targets: impl Iterator<Item = u64>) -> FxHashSet<u64> {
     let mut targets: Vec<u64> = targets.collect();
     targets.sort_unstable();
     targets.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
 }
 
+/// Each tenant once, sorted.
 fn distinct<'a>(tenants: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut seen = FxHashSet::default();
     let mut distinct: Vec<String> =

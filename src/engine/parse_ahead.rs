@@ -1,49 +1,49 @@
-//! Work done ahead of what uses it, on a thread of its own: queries are parsed while those before them
-//! are built into a segment.
+//! Parses queries on a thread of its own while those before them are added to a segment. The thread ends with
+//! the call. A bounded queue of chunks lies between both, so memory is bounded.
 
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
-/// Items handed over at a time; a thread is not worth starting for fewer.
+/// Items handed over at a time; fewer are not worth a thread.
 const CHUNK: usize = 512;
-/// Chunks made ahead at most, so that memory is bounded.
+/// The most chunks in the queue.
 const AHEAD: usize = 8;
 
-/// Shows `each` every item with what `make` makes of it, in order.
-pub fn make_ahead<I: Send, M: Send>(
+/// Calls `use_parsed` with every item and the result of `parse`, in order.
+pub fn parse_ahead<I: Send, P: Send>(
     items: impl Iterator<Item = I> + Send,
-    make: impl Fn(&I) -> M + Sync,
-    mut each: impl FnMut(&I, &M),
+    parse: impl Fn(&I) -> P + Sync,
+    mut use_parsed: impl FnMut(&I, &P),
 ) {
     let mut items = items.map(|item| {
-        let made = make(&item);
-        (item, made)
+        let parsed = parse(&item);
+        (item, parsed)
     });
     let mut next = move || items.by_ref().take(CHUNK).collect::<Vec<_>>();
-    let mut show = |chunk: &[(I, M)]| chunk.iter().for_each(|(item, made)| each(item, made));
+    let mut use_chunk = |chunk: &[(I, P)]| chunk.iter().for_each(|(item, parsed)| use_parsed(item, parsed));
     let first = next();
-    show(&first);
+    use_chunk(&first);
     if first.len() < CHUNK {
         return;
     }
     thread::scope(|scope| {
-        let (made, chunks) = sync_channel(AHEAD);
+        let (parsed, chunks) = sync_channel(AHEAD);
         let (used, back) = channel();
         scope.spawn(move || {
             loop {
                 let chunk = next();
-                if chunk.is_empty() || made.send(chunk).is_err() {
+                if chunk.is_empty() || parsed.send(chunk).is_err() {
                     break;
                 }
-                // Memory is freed where it was allocated: the allocator's threads do not meet.
+                // Memory is freed by the thread that allocated it: so the allocator takes no lock.
                 back.try_iter().for_each(drop);
             }
-            drop(made);
+            drop(parsed);
             back.iter().for_each(drop);
         });
         for chunk in chunks {
-            show(&chunk);
-            // Fails when the maker is gone, and then nobody needs to hear of it.
+            use_chunk(&chunk);
+            // Fails once the other thread has ended; then the chunk is freed here.
             used.send(chunk).ok();
         }
     });
@@ -54,10 +54,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_comes_once_and_in_order_whoever_makes_it() {
+    fn every_item_comes_once_and_in_order_on_either_thread() {
         for count in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, (AHEAD + 5) * CHUNK + 7] {
             let mut shown = Vec::new();
-            make_ahead(0..count, |item| item * 2, |&item, &made| shown.push((item, made)));
+            parse_ahead(0..count, |item| item * 2, |&item, &parsed| shown.push((item, parsed)));
             assert!(shown.into_iter().eq((0..count).map(|item| (item, item * 2))), "{count} items");
         }
     }

@@ -64,7 +64,7 @@ pub fn open(directory: &Path, number: Option<u64>, known: &[Part]) -> Result<Gen
         Some(number) => number,
         None => newest(directory)?.ok_or_else(|| {
             let reason = format!("there is no snapshot in {}", directory.display());
-            IndexError { code: "no-snapshot", reason }
+            IndexError::new("no-snapshot", reason)
         })?,
     };
     let text = read(directory, number)?;
@@ -184,11 +184,11 @@ fn draft(path: &Path) -> io::Result<(PathBuf, File)> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> IndexError {
-    IndexError { code: "snapshot-unwritable", reason: format!("{}: {error}", path.display()) }
+    IndexError::new("snapshot-unwritable", format!("{}: {error}", path.display()))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> IndexError {
-    IndexError { code: "snapshot-unreadable", reason: format!("{}: {error}", path.display()) }
+    IndexError::new("snapshot-unreadable", format!("{}: {error}", path.display()))
 }
 
 /// A file that belongs to a snapshot and cannot be read: without it the snapshot is not whole.
@@ -200,5 +200,5 @@ fn lost(path: &Path, error: &io::Error) -> IndexError {
 }
 
 fn damaged(path: &Path) -> IndexError {
-    IndexError { code: "snapshot-damaged", reason: format!("{} is not whole", path.display()) }
+    IndexError::new("snapshot-damaged", format!("{} is not whole", path.display()))
 }

@@ -3,7 +3,6 @@
 use crate::document::Document;
 use crate::ids::ElementId;
 use crate::segment::format::columns::View;
-use crate::segment::rows::range::Range;
 use crate::util::bitset::Bits;
 
 /// Conditions that hold, anchors that bound elements, numbers that slots gathered.
@@ -37,10 +36,10 @@ impl Findings {
         self.sides[side]
     }
 
-    /// Whether a range test passes.
+    /// All sides of all slots.
     #[inline(always)]
-    pub fn passes(&self, range: Range, constant: f64) -> bool {
-        range.passes(self.side(range.side()), constant)
+    pub fn sides(&self) -> &[f64] {
+        &self.sides
     }
 
     #[inline]

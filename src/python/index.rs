@@ -95,7 +95,8 @@ impl Index {
         subscriptions: Subscriptions,
         namespaces: GivenNamespaces,
     ) -> PyResult<Exported> {
-        let refused = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
+        let loaded = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
+        let refused = loaded.map_err(|error| raise_index(py, &error))?;
         let mut refusals = Refusals::new("row");
         refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
         Ok(refusals.finish().into())
@@ -109,12 +110,12 @@ impl Index {
 
     /// Makes changes visible to matching.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, |index| drop(index.commit()))
+        self.change(py, |index| index.commit().map(drop))?.map_err(|error| raise_index(py, &error))
     }
 
     /// Makes one segment of all.
     fn merge(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, |index| drop(index.merge()))
+        self.change(py, |index| index.merge().map(drop))?.map_err(|error| raise_index(py, &error))
     }
 
     /// In a child process: changes that another thread was making stayed with the parent.
@@ -282,7 +283,7 @@ impl Index {
     fn advance(&self, py: Python<'_>, directory: PathBuf, generation: u64) -> PyResult<()> {
         let advanced = self.change(py, |index| {
             let opened = snapshot::open(&directory, Some(generation), index.generation().parts())?;
-            index.go_over(opened);
+            index.switch_to(opened);
             Ok(())
         })?;
         advanced.map_err(|error: IndexError| raise_index(py, &error))
@@ -322,7 +323,7 @@ impl Index {
             let reason = format!(
                 "generation {generation} is no longer known; expand matches before {REMEMBERED} more changes"
             );
-            return Err(raise_index(py, &IndexError { code: "old-generation", reason }));
+            return Err(raise_index(py, &IndexError::new("old-generation", reason)));
         };
         let lists = import_array(&queries, |given| match &given {
             DataType::LargeList(item) if *item.data_type() == DataType::UInt32 => Ok(given),
@@ -433,5 +434,5 @@ impl State {
 
 fn busy(py: Python<'_>) -> PyErr {
     let reason = "another thread changes the index, or did so when this process was forked";
-    raise_index(py, &IndexError { code: "busy", reason: reason.to_string() })
+    raise_index(py, &IndexError::new("busy", reason.to_string()))
 }

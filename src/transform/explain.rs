@@ -5,8 +5,8 @@ use rustc_hash::FxHashMap;
 use crate::query::ast::{Axis, Name, NameTest, Operator};
 use crate::query::decompose::Reach;
 use crate::query::element_path::ElementStep;
+use crate::segment::format::ANY;
 use crate::segment::format::columns::View;
-use crate::segment::format::trie::ANY;
 use crate::transform::plan::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
 use crate::transform::run::{Evaluator, Results, Selected};
 

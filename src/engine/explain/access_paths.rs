@@ -2,12 +2,12 @@
 
 use crate::engine::generation::Generation;
 use crate::matching::automaton::names::Names;
-use crate::matching::candidates::groups::Groups;
 use crate::query::ast::{Axis, Literal, NameTest, Query};
 use crate::query::decompose::{Check, DOCUMENT, Decomposition, LinearPath, Subject};
-use crate::segment::build::{SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE};
 use crate::segment::format::columns::View;
-use crate::segment::format::trie::{ANY, NONE};
+use crate::segment::format::entries::{SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE};
+use crate::segment::format::{ANY, NONE};
+use crate::segment::rows::groups::Groups;
 use crate::segment::rows::range::Range;
 
 /// Per alternative of a query, the line it is filed under.
@@ -85,9 +85,9 @@ impl Search<'_> {
                     return false;
                 };
                 if slot == NONE {
-                    let bounds =
-                        self.view.entry_bounds[entry] as usize..self.view.entry_bounds[entry + 1] as usize;
-                    return bounds
+                    return self
+                        .view
+                        .bounds(entry)
                         .filter(|&at| {
                             self.view.bound[at] == bound
                                 && self.view.bound_side[at] as usize == range.side() & 1
@@ -116,7 +116,7 @@ impl Search<'_> {
             return false;
         }
         let at = condition as usize;
-        let simple = !self.view.few.is_empty() && {
+        let simple = !self.view.copied.is_empty() && {
             let narrow = self.view.narrow_rows(at).iter().map(|row| row[3]);
             let wide = self.view.wide_rows(at).iter().map(|row| row[7]);
             narrow.chain(wide).any(|of| of == query)

@@ -21,7 +21,7 @@ use crate::query::Namespaces;
 use crate::query::ast::{Axis, Expr, Literal, Node, Operator, Path, Predicate, Query, Step, Test};
 use crate::query::decompose::{Check, DOCUMENT, Decomposition, LinearPath, Subject, decompose};
 use crate::segment::format::columns::Columns;
-use crate::segment::format::trie::Labels;
+use crate::segment::format::labels::Labels;
 use crate::segment::twig::Twigs;
 use crate::transform::{OperatorReport, Schema};
 
@@ -148,9 +148,12 @@ fn operators(
         return Ok(found);
     }
     let mut alone = Index::new();
-    // A canonical text is accepted: it was written by us.
+    // A canonical text always parses, and one query fits a segment.
     let _ = alone.insert(0, tenant, &query.canonical(), &Namespaces::default());
-    matcher.explain_transformation(&alone.commit(), tenant, id, message, limits, schema)
+    match alone.commit() {
+        Ok(generation) => matcher.explain_transformation(&generation, tenant, id, message, limits, schema),
+        Err(_) => Ok(Vec::new()),
+    }
 }
 
 fn reason(matches: bool, lines: &[LineReport], alternatives: &[AlternativeReport]) -> String {
@@ -277,7 +280,7 @@ impl<'a> Probe<'a> {
 
     fn names(&mut self, reader: &Reader) -> Names {
         let mut columns = Columns::default();
-        std::mem::take(&mut self.labels).freeze(&mut columns);
+        std::mem::take(&mut self.labels).write(&mut columns);
         let mut names = Names::new(columns.view());
         names.update(reader.vocabulary());
         names

@@ -20,8 +20,8 @@ use crate::matching::candidates::blocks::{Block, Blocks};
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::values::probe_cache::Recent;
 use crate::matching::values::value_cache::Known;
+use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
-use crate::segment::format::trie::NONE;
 use crate::util::bitset::Mask;
 use crate::util::epoch_set::EpochSet;
 

@@ -1,16 +1,15 @@
 //! Which labels of a segment the names of messages have.
 
-use rustc_hash::FxHashMap;
-
 use crate::document::Vocabulary;
 use crate::ids::NameId;
 use crate::query::ast::NameTest;
-use crate::segment::format::automaton::NameLabels;
+use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
-use crate::segment::format::trie::{ANY, LABEL_NAME, LABEL_NAMESPACE, NONE, label_key};
+use crate::segment::format::labels::{LABEL_NAME, LABEL_NAMESPACE, LabelTable, push_key};
+use crate::segment::format::trie::NameLabels;
 
 pub struct Names {
-    ids: FxHashMap<Box<[u8]>, u32>,
+    ids: LabelTable,
     labels: Vec<NameLabels>,
     /// Per label of a name, the name.
     names: Vec<NameId>,
@@ -20,14 +19,8 @@ pub struct Names {
 
 impl Names {
     pub fn new(view: View<'_>) -> Names {
-        let mut ids = FxHashMap::default();
-        let mut start = 0;
-        for (label, &end) in view.label_ends.iter().enumerate().skip(1) {
-            ids.insert(view.label_bytes[start..end as usize].into(), label as u32);
-            start = end as usize;
-        }
         let names = vec![NameId::NONE; view.label_ends.len()];
-        Names { ids, labels: Vec::new(), names, epoch: 0, key: Vec::new() }
+        Names { ids: LabelTable::read(view), labels: Vec::new(), names, epoch: 0, key: Vec::new() }
     }
 
     /// Learns the names the vocabulary has now. Returns whether ids changed their meaning.
@@ -65,20 +58,12 @@ impl Names {
 
     /// The label of a name test; `NONE` if the segment has none.
     pub fn label_of(&self, test: &NameTest) -> u32 {
-        let mut key = Vec::new();
-        match test {
-            NameTest::Any => return ANY,
-            NameTest::AnyIn(uri) => label_key(LABEL_NAMESPACE, uri.as_bytes(), b"", &mut key),
-            NameTest::Name(name) => {
-                label_key(LABEL_NAME, name.uri.as_bytes(), name.local.as_bytes(), &mut key)
-            }
-        }
-        self.ids.get(key.as_slice()).copied().unwrap_or(NONE)
+        self.ids.of_test(test)
     }
 
     fn label(&mut self, kind: u8, uri: &[u8], local: &[u8]) -> u32 {
         self.key.clear();
-        label_key(kind, uri, local, &mut self.key);
-        self.ids.get(self.key.as_slice()).copied().unwrap_or(NONE)
+        push_key(kind, uri, local, &mut self.key);
+        self.ids.get(&self.key)
     }
 }

@@ -5,11 +5,11 @@ use crate::ids::ElementId;
 use crate::matching::automaton::names::Names;
 use crate::matching::findings::{Findings, Ranks};
 use crate::query::number::number;
-use crate::segment::build::{
+use crate::segment::format::columns::View;
+use crate::segment::format::entries::{
     ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE,
 };
-use crate::segment::format::columns::View;
-use crate::segment::format::trie::{ANY, NONE};
+use crate::segment::format::{ANY, NONE};
 
 /// What the open elements bind: for each, a stretch of `nodes`.
 #[derive(Default)]
@@ -152,7 +152,7 @@ fn test(view: View<'_>, node: u32, entry: usize, value: &[u8], findings: &mut Fi
     if slot != NONE {
         findings.gather(slot, number(value));
     }
-    if view.has_bounds(entry) {
+    if !view.bounds(entry).is_empty() {
         let passed = view.passed_bounds(entry, number(value));
         passed.for_each(|condition| findings.conditions.set(condition));
     }

@@ -5,13 +5,12 @@
 //! holds the rows of a whole bunch, so that testing them reads memory from one end to the other.
 
 use crate::segment::format::columns::View;
+use crate::segment::rows::simple::{Narrow, Wide};
 use crate::util::bitset::ones;
 use crate::util::prefetch::prefetch;
 
-pub type Narrow = [u32; 4];
 /// Two positives and two anchors. Only blocks have these: most wide rows need no more.
 pub type Middle = [u32; 6];
-pub type Wide = [u32; 8];
 
 /// Stretches of a pool.
 #[derive(Clone, Copy, Default)]
@@ -39,9 +38,9 @@ impl Blocks {
     /// Copies the rows filed under conditions that have few, given by words of them.
     pub fn store(&mut self, view: View<'_>, conditions: impl Iterator<Item = (usize, u64)>) -> Block {
         let before = self.ends();
-        if !view.few.is_empty() {
+        if !view.copied.is_empty() {
             for (word, bits) in conditions {
-                for bit in ones(bits & view.few[word]) {
+                for bit in ones(bits & view.copied[word]) {
                     let condition = word * 64 + bit as usize;
                     self.narrow.extend_from_slice(view.narrow_rows(condition));
                     view.wide_rows(condition).iter().for_each(|row| self.push_wide(view, row));
@@ -84,19 +83,5 @@ impl Blocks {
         self.narrow.clear();
         self.middle.clear();
         self.wide.clear();
-    }
-}
-
-impl<'a> View<'a> {
-    #[inline]
-    pub fn narrow_rows(&self, condition: usize) -> &'a [Narrow] {
-        let starts = &self.condition_narrow[condition..condition + 2];
-        &self.narrow[starts[0] as usize..starts[1] as usize]
-    }
-
-    #[inline]
-    pub fn wide_rows(&self, condition: usize) -> &'a [Wide] {
-        let starts = &self.condition_wide[condition..condition + 2];
-        &self.wide[starts[0] as usize..starts[1] as usize]
     }
 }

@@ -2,18 +2,15 @@
 //! what was found.
 
 pub mod blocks;
-pub mod groups;
 pub mod range_families;
-pub mod screen;
 
 use crate::matching::candidates::blocks::{Block, Blocks};
-use crate::matching::candidates::groups::{Group, Groups};
 use crate::matching::candidates::range_families::Alike;
 use crate::matching::findings::Findings;
 use crate::matching::twigs::settle::Unsettled;
 use crate::segment::format::columns::View;
-use crate::segment::rows::groups::{MOST_ROWS, MULTI, VERIFY};
-use crate::segment::rows::shape::MOST_SIMPLE;
+use crate::segment::rows::groups::{Group, Groups, MOST_ROWS, MULTI, VERIFY};
+use crate::segment::rows::simple::MOST_SIMPLE;
 use crate::util::bitset::{low_bits, ones};
 use crate::util::prefetch::prefetch;
 
@@ -114,7 +111,7 @@ impl<J: Judge> Collector<'_, J> {
                 let base = self.base + first as u32;
                 self.matches.extend(ones(sure).map(|bit| base + bit));
             }
-            self.opened.extend(ones(bits & self.view.filed[word]).map(|bit| first as u32 + bit));
+            self.opened.extend(ones(bits & self.view.direct[word]).map(|bit| first as u32 + bit));
         }
         let first_met = self.matches.len();
         self.rows::<1, 4>(&blocks.narrow, found.iter().map(|block| block.narrow));
@@ -149,11 +146,11 @@ impl<J: Judge> Collector<'_, J> {
     /// Tests the simple rows that are filed under conditions that were found, and in no block.
     fn open_simple(&mut self, opened: &[u32]) {
         let view = self.view;
-        if view.few.is_empty() {
+        if view.copied.is_empty() {
             return;
         }
         for condition in opened.iter().map(|&condition| condition as usize) {
-            if view.few[condition / 64] >> (condition % 64) & 1 == 0 {
+            if view.copied[condition / 64] >> (condition % 64) & 1 == 0 {
                 let of = |starts: &[u32]| std::iter::once((starts[condition], starts[condition + 1]));
                 self.rows::<1, 4>(view.narrow, of(view.condition_narrow));
                 self.rows::<MOST_SIMPLE, 8>(view.wide, of(view.condition_wide));
@@ -339,21 +336,21 @@ impl<J: Judge> Collector<'_, J> {
         let Some(screen) = group.screen() else {
             self.work.candidates += group.rows as u64;
             for row in 0..group.rows {
-                if group.holds(row, self.findings) && group.in_range(row, self.findings) {
+                if group.holds(row, &self.findings.conditions) && group.in_range(row, self.findings.sides()) {
                     self.survivor(group, row);
                 }
             }
             return;
         };
-        let Some(verdicts) = screen.verdicts(self.findings) else {
+        let Some(verdicts) = screen.verdicts(self.findings.sides()) else {
             return;
         };
         self.work.candidates += group.rows as u64;
         let mut survivors = [0; MOST_ROWS + 1];
         let count = verdicts.survivors(&mut survivors);
         let survivors = survivors[..count].iter().map(|&row| row as usize);
-        let passes = |row: usize| verdicts.is_sure(row) || group.in_range(row, self.findings);
-        if group.is_plain() {
+        let passes = |row: usize| verdicts.is_sure(row) || group.in_range(row, self.findings.sides());
+        if group.is_ranges_only() {
             let (first, mut end) = (self.base + group.first_query, self.matches.len());
             self.matches.resize(end + count, 0);
             for row in survivors {
@@ -363,7 +360,7 @@ impl<J: Judge> Collector<'_, J> {
             self.matches.truncate(end);
         } else {
             for row in survivors {
-                if group.holds(row, self.findings) && passes(row) {
+                if group.holds(row, &self.findings.conditions) && passes(row) {
                     self.survivor(group, row);
                 }
             }
@@ -373,7 +370,7 @@ impl<J: Judge> Collector<'_, J> {
     #[inline]
     fn survivor(&mut self, group: &Group<'_>, row: usize) {
         let query = group.query(row);
-        let is_sure = group.flags & VERIFY == 0 && group.anchors_unique(row, self.findings);
+        let is_sure = group.flags & VERIFY == 0 && group.anchors_unique(row, &self.findings.twice);
         if !is_sure && !self.verify(query) {
             return;
         }

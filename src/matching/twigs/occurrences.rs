@@ -3,7 +3,7 @@
 use crate::document::Document;
 use crate::ids::ElementId;
 use crate::matching::automaton::dfa::Dfa;
-use crate::segment::format::trie::NONE;
+use crate::segment::format::NONE;
 use crate::util::bitset::{Bits, Mask, ones};
 use crate::util::epoch_set::EpochSet;
 

@@ -14,9 +14,10 @@ use crate::ids::ElementId;
 use crate::matching::twigs::ancestors::{Above, ancestor};
 use crate::matching::twigs::occurrences::{Found, Places};
 use crate::query::decompose::Reach;
+use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
-use crate::segment::format::trie::NONE;
-use crate::segment::rows::shape::{MOST_SIMPLE, Shape};
+use crate::segment::rows::shape::Shape;
+use crate::segment::rows::simple::MOST_SIMPLE;
 use crate::util::bitset::{Bits, ones};
 
 /// Places that may be looked at in vain for any row, and beyond that for all rows of a message together,

@@ -2,8 +2,8 @@
 
 use super::probe_cache::Short;
 use crate::query::number::number;
+use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
-use crate::segment::format::trie::NONE;
 use crate::util::hash::mix;
 
 /// A value as a segment sees it.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::segment::rows::MOST;
+use crate::segment::rows::MOST_TESTS;
 use crate::segment::rows::range::{Range, sortable};
 use crate::segment::rows::shape::{MOST_COUNTED, Under};
 
@@ -84,7 +84,7 @@ impl Alternatives {
                 Part::Range(..) => ranges += 1,
             }
         }
-        self.is_exact(alternative) && lists.into_iter().chain([ranges]).all(|count| count <= MOST)
+        self.is_exact(alternative) && lists.into_iter().chain([ranges]).all(|count| count <= MOST_TESTS)
     }
 
     /// The condition that is all there is to an alternative.

@@ -3,18 +3,19 @@
 use rustc_hash::FxHashMap;
 
 use super::{Builder, Condition, FEW_BOUNDS, Planned};
+use crate::error::IndexError;
 use crate::segment::build::frequency::{Frequencies, Measured, PRIOR_RANGE};
+use crate::segment::format::NONE;
 use crate::segment::format::columns::{Columns, View};
 use crate::segment::format::constants::{Constant, EqualTest, freeze_equal, freeze_unequal};
 use crate::segment::format::file::Segment;
-use crate::segment::format::trie::NONE;
-use crate::segment::rows;
 use crate::segment::rows::range::number_of;
+use crate::segment::rows::{PlannedRow, write_rows};
 
 impl Builder {
     /// Freezes what was added. `measure` runs the automaton over messages seen and counts how
     /// often each condition holds, so that queries are filed under rare ones.
-    pub fn freeze(mut self, measure: impl FnOnce(View<'_>) -> Measured) -> Segment {
+    pub fn freeze(mut self, measure: impl FnOnce(View<'_>) -> Measured) -> Result<Segment, IndexError> {
         let mut columns = Columns::default();
         self.turn_ranges_into_conditions();
         let exact = self.exact_queries();
@@ -45,7 +46,7 @@ impl Builder {
                 let multi = query.is_multi();
                 let (first, last) = query.alternatives;
                 let queries = &queries;
-                (first..last).map(move |alternative| rows::Planned {
+                (first..last).map(move |alternative| PlannedRow {
                     query: queries[number],
                     tenant: query.tenant,
                     alternative,
@@ -53,13 +54,13 @@ impl Builder {
                 })
             },
         );
-        let singles = rows::freeze(rows, &self.alternatives, &frequencies, self.tenants.len(), &mut columns);
+        let singles = write_rows(rows, &self.alternatives, &frequencies, self.tenants.len(), &mut columns)?;
         let first_single = columns.view().first_single() as u32;
         for query in queries.iter_mut().filter(|query| **query >= first_single) {
             *query = singles[(*query - first_single) as usize];
         }
         self.freeze_queries(&queries, &mut columns);
-        Segment::new(&columns, &self.texts, &self.text_ends)
+        Ok(Segment::new(&columns, &self.texts, &self.text_ends))
     }
 
     /// Where a subject is compared with few bounds, each becomes a condition: it can then be looked
@@ -145,7 +146,7 @@ impl Builder {
     }
 
     /// New numbers for queries: exact ones by their condition, then those with several
-    /// alternatives, then the rest; what these get in the end, `rows::freeze` says.
+    /// alternatives, then the rest; `write_rows` gives these their final numbers.
     fn number_queries(&self, exact: &[u32], conditions: &[u32]) -> Vec<u32> {
         let exact_count = exact.iter().filter(|&&condition| condition != NONE).count() as u32;
         let mut multi = exact_count;
@@ -223,8 +224,8 @@ impl Builder {
 
     fn freeze_automaton(&mut self, conditions: &[u32], columns: &mut Columns) {
         let nodes = self.trie.count();
-        let renumbered = std::mem::take(&mut self.trie).freeze(columns);
-        std::mem::take(&mut self.labels).freeze(columns);
+        let renumbered = std::mem::take(&mut self.trie).write(columns);
+        std::mem::take(&mut self.labels).write(columns);
         columns.node_condition = vec![NONE; nodes];
         for (node, condition) in self.node_condition.iter() {
             columns.node_condition[renumbered[node as usize] as usize] = conditions[condition as usize];

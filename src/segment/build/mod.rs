@@ -12,21 +12,13 @@ use crate::query::ast::{Literal, NameTest, Query};
 use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, LinearPath, Subject, decompose};
 use crate::segment::build::alternatives::Alternatives;
 use crate::segment::format::constants::{Constant, Constants};
-use crate::segment::format::trie::{ANY, Labels, NONE, Trie};
+use crate::segment::format::entries::*;
+use crate::segment::format::labels::Labels;
+use crate::segment::format::trie::Trie;
+use crate::segment::format::{ANY, NONE};
 use crate::segment::rows::range::Range;
 use crate::segment::rows::shape::Under;
 use crate::segment::twig::Twigs;
-
-/// Subjects of entries that are not attributes; labels are far below.
-pub const SUBJECT_TEXT: u32 = u32::MAX - 1;
-pub const SUBJECT_VALUE: u32 = u32::MAX - 2;
-/// The place among siblings of the same name, or among all sibling elements.
-pub const SUBJECT_POSITION: u32 = u32::MAX - 3;
-pub const SUBJECT_POSITION_ANY: u32 = u32::MAX - 4;
-
-/// Flags of entries: compared for equality with texts, with numbers.
-pub const ENTRY_TEXT: u8 = 1;
-pub const ENTRY_NUMBER: u8 = 2;
 
 /// The share of messages in which a condition is expected to hold while none were seen.
 const PRIOR_ANY: f32 = 0.6;

@@ -103,10 +103,11 @@ columns! {
     entry_unequal: u32,
     unequal: [u32; 2],
 
-    // Rows filed under condition c; see `rows`. All but `filed` are empty where there are none.
-    /// A bit per condition: whether few simple rows are filed under it, and whether many or other rows are.
-    few: u64,
-    filed: u64,
+    // Rows filed under condition c; see `rows`. All but `direct` are empty where there are none.
+    /// A bit per condition: whether it has simple rows that are copied into the matcher's blocks, and whether
+    /// it has rows that are read from the segment directly.
+    copied: u64,
+    direct: u64,
     /// Simple rows: `narrow[condition_narrow[c]..condition_narrow[c + 1]]`, and so `wide`.
     condition_narrow: u32,
     narrow: [u32; 4],

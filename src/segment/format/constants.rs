@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::query::number::number;
+use crate::segment::format::NONE;
 use crate::segment::format::columns::{Columns, View};
-use crate::segment::format::trie::NONE;
 use crate::util::hash::{GOLDEN, folded_multiply};
 use crate::util::prefetch::prefetch;
 

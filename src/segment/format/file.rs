@@ -122,7 +122,7 @@ pub fn content_name(bytes: &[u8]) -> String {
 fn map(path: &Path) -> Result<Mmap, IndexError> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => damaged(path),
-        _ => IndexError { code: "segment-unreadable", reason: format!("{}: {error}", path.display()) },
+        _ => IndexError::new("segment-unreadable", format!("{}: {error}", path.display())),
     };
     let file = File::open(path).map_err(unreadable)?;
     // SAFETY: segment files are written once under a name that is their content's hash, then only
@@ -131,10 +131,10 @@ fn map(path: &Path) -> Result<Mmap, IndexError> {
 }
 
 fn damaged(path: &Path) -> IndexError {
-    IndexError {
-        code: "segment-damaged",
-        reason: format!("{} is not a whole segment of format {FORMAT}", path.display()),
-    }
+    IndexError::new(
+        "segment-damaged",
+        format!("{} is not a whole segment of format {FORMAT}", path.display()),
+    )
 }
 
 fn places(bytes: &[u8]) -> Option<[(usize, usize); COLUMNS]> {

@@ -1,7 +1,23 @@
-//! The file format of a segment: each part's writer beside its reader.
+//! The file format of a segment. Each part has its writer and its reader in one file; rows and twigs, which
+//! are parts too, have rooms of their own beside this one.
+//!
+//! | file | |
+//! |---|---|
+//! | `columns` | the flat arrays that a segment consists of, listed once |
+//! | `file` | header, sections, mapping into memory; the file of query texts |
+//! | `labels` | name tests as numbers |
+//! | `trie` | the trie of all linear paths: the automaton |
+//! | `entries` | the subjects that are tested below a trie node |
+//! | `constants` | the constants of equality tests, in hash tables |
 
-pub mod automaton;
 pub mod columns;
 pub mod constants;
+pub mod entries;
 pub mod file;
+pub mod labels;
 pub mod trie;
+
+pub use labels::ANY;
+
+/// No label, no node, no condition: where a column has nothing to say.
+pub const NONE: u32 = u32::MAX;

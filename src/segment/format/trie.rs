@@ -1,86 +1,43 @@
-//! The shared-prefix trie of all lines while a segment is built; `freeze` lays it out flat.
+//! The trie of all linear paths, in which paths share their prefixes: the automaton of a segment.
+//!
+//! A trie node is *bound* by an element if the path to the node selects the element. Which nodes a child of an
+//! element binds follows from two sets: the nodes that the element binds, for their children by `/`, and the
+//! nodes that it or an ancestor binds, for their children by `//`.
+//!
+//! ```text
+//! queries  /a/b  /a//c  //c        message <a><b><c/></b></a>
+//! trie     root ─/a─ 1 ─/b─ 2      a binds 1, b binds 2
+//!            │       └─//c─ 3      c binds 3, because a above it binds 1,
+//!            └─//c─ 4              and 4, because the document node binds the root
+//! ```
 
 use rustc_hash::FxHashMap;
 
-use crate::query::ast::{Axis, NameTest};
-use crate::segment::format::columns::Columns;
+use super::NONE;
+use super::columns::{Columns, View};
+use super::labels::ANY;
+use crate::query::ast::Axis;
+use crate::util::prefetch::prefetch;
 
-/// The label of `*`.
-pub const ANY: u32 = 0;
-/// No label, no node, no condition.
-pub const NONE: u32 = u32::MAX;
-
-/// Name tests as numbers.
-pub struct Labels {
-    ids: FxHashMap<Vec<u8>, u32>,
-    key: Vec<u8>,
-    bytes: Vec<u8>,
-    ends: Vec<u32>,
-}
-
-/// How a label's text begins: a name test of one name, or of a whole namespace. The namespace URI
-/// follows, then NUL, then the local part.
-pub const LABEL_NAME: u8 = b'n';
-pub const LABEL_NAMESPACE: u8 = b'u';
-
-impl Default for Labels {
-    fn default() -> Labels {
-        Labels { ids: FxHashMap::default(), key: Vec::new(), bytes: Vec::new(), ends: vec![0] }
-    }
-}
-
-impl Labels {
-    pub fn label(&mut self, test: &NameTest) -> u32 {
-        self.key.clear();
-        match test {
-            NameTest::Any => return ANY,
-            NameTest::AnyIn(uri) => label_key(LABEL_NAMESPACE, uri.as_bytes(), b"", &mut self.key),
-            NameTest::Name(name) => {
-                label_key(LABEL_NAME, name.uri.as_bytes(), name.local.as_bytes(), &mut self.key)
-            }
-        }
-        if let Some(&label) = self.ids.get(&self.key) {
-            return label;
-        }
-        let label = self.ends.len() as u32;
-        self.bytes.extend(&self.key);
-        self.ends.push(self.bytes.len() as u32);
-        self.ids.insert(self.key.clone(), label);
-        label
-    }
-
-    pub fn freeze(self, columns: &mut Columns) {
-        columns.label_bytes = self.bytes;
-        columns.label_ends = self.ends;
-    }
-}
-
-/// The text of a label, appended to `key`.
-pub fn label_key(kind: u8, uri: &[u8], local: &[u8], key: &mut Vec<u8>) {
-    key.push(kind);
-    key.extend(uri);
-    key.push(0);
-    key.extend(local);
-}
-
-/// A node while the trie grows.
+/// A node while the trie is built.
 #[derive(Clone, Copy)]
-struct Grown {
+struct NewNode {
     parent: u32,
     axis: Axis,
     label: u32,
 }
 
+/// The trie while a segment is built.
 #[derive(Default)]
 pub struct Trie {
-    nodes: Vec<Grown>,
+    nodes: Vec<NewNode>,
     edges: FxHashMap<(u32, u32), u32>,
 }
 
 impl Trie {
-    /// Adds a root: one per tenant, before anything else grows.
+    /// Adds a root: one per tenant, before any other node.
     pub fn root(&mut self) -> u32 {
-        self.nodes.push(Grown { parent: NONE, axis: Axis::Child, label: ANY });
+        self.nodes.push(NewNode { parent: NONE, axis: Axis::Child, label: ANY });
         self.nodes.len() as u32 - 1
     }
 
@@ -88,11 +45,12 @@ impl Trie {
         self.nodes.len()
     }
 
+    /// The child of a node by an axis and a label, added if it is new.
     pub fn child(&mut self, parent: u32, axis: Axis, label: u32) -> u32 {
         let key = (parent, label << 1 | (axis == Axis::Descendant) as u32);
         let nodes = &mut self.nodes;
         *self.edges.entry(key).or_insert_with(|| {
-            nodes.push(Grown { parent, axis, label });
+            nodes.push(NewNode { parent, axis, label });
             nodes.len() as u32 - 1
         })
     }
@@ -102,15 +60,15 @@ impl Trie {
     }
 
     /// The last labels of the path to a node, leaf first, packed so that numeric order is the order
-    /// of reversed paths. Paths that end alike are reached by the same elements.
+    /// of reversed paths. Paths with the same end are bound by the same elements.
     pub fn reversed(&self, node: u32) -> u128 {
         let mut key = 0;
         let mut at = node;
         for _ in 0..7 {
             let (part, next) = match self.nodes.get(at as usize) {
-                Some(grown) => {
-                    let deep = (grown.axis == Axis::Descendant) as u128;
-                    ((grown.label as u128 & 0x1_FFFF) << 1 | deep, grown.parent)
+                Some(node) => {
+                    let deep = (node.axis == Axis::Descendant) as u128;
+                    ((node.label as u128 & 0x1_FFFF) << 1 | deep, node.parent)
                 }
                 None => (0, NONE),
             };
@@ -120,10 +78,8 @@ impl Trie {
         key
     }
 
-    /// Lays the trie out breadth first and returns the new number of each node.
-    ///
-    /// Roots come first and keep their numbers.
-    pub fn freeze(self, columns: &mut Columns) -> Vec<u32> {
+    /// Writes the trie breadth first and returns the new number of each node. Roots keep their numbers.
+    pub fn write(self, columns: &mut Columns) -> Vec<u32> {
         let count = self.nodes.len();
         // Children of each node, by counting sort.
         let mut starts = vec![0u32; count + 1];
@@ -169,5 +125,97 @@ impl Trie {
         }
         columns.node_children.push(order.len() as u32);
         renumbered
+    }
+}
+
+/// The labels of a name: its own, and that of its namespace. `NONE` where no query mentions it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NameLabels {
+    pub name: u32,
+    pub namespace: u32,
+}
+
+impl NameLabels {
+    /// A key for the transitions by a name. A name has one namespace, so its own label is enough; all names that
+    /// no query mentions share a key.
+    #[inline]
+    pub fn transition_key(self) -> u32 {
+        if self.name != NONE { self.name } else { self.namespace }
+    }
+}
+
+impl View<'_> {
+    #[inline]
+    pub fn has_children(&self, node: u32) -> bool {
+        self.node_children[node as usize] < self.node_descendants[node as usize]
+    }
+
+    #[inline]
+    pub fn has_descendants(&self, node: u32) -> bool {
+        self.node_descendants[node as usize] < self.node_children[node as usize + 1]
+    }
+
+    /// The child of a node by an axis and a label.
+    pub fn child(&self, node: u32, axis: Axis, label: u32) -> Option<u32> {
+        let (child, descendant) = (self.node_children[node as usize], self.node_descendants[node as usize]);
+        let (start, end) = match axis {
+            Axis::Child => (child, descendant),
+            Axis::Descendant => (descendant, self.node_children[node as usize + 1]),
+        };
+        let place = self.node_label[start as usize..end as usize].binary_search(&label).ok()?;
+        Some(start + place as u32)
+    }
+
+    /// Appends the nodes that a child with this name binds, of an element that binds `node`.
+    #[inline]
+    pub fn push_children(&self, node: u32, labels: NameLabels, out: &mut Vec<u32>) {
+        let (start, end) = (self.node_children[node as usize], self.node_descendants[node as usize]);
+        self.push_matching(start, end, labels, out);
+    }
+
+    /// Appends the nodes that a descendant with this name binds, of an element that binds `node`.
+    #[inline]
+    pub fn push_descendants(&self, node: u32, labels: NameLabels, out: &mut Vec<u32>) {
+        let (start, end) = (self.node_descendants[node as usize], self.node_children[node as usize + 1]);
+        self.push_matching(start, end, labels, out);
+    }
+
+    #[inline]
+    fn push_matching(&self, start: u32, end: u32, labels: NameLabels, out: &mut Vec<u32>) {
+        let mut start = start as usize;
+        let end = end as usize;
+        if start < end && self.node_label[start] == ANY {
+            out.push(start as u32);
+            start += 1;
+        }
+        for label in [labels.name, labels.namespace] {
+            if label != NONE
+                && let Ok(at) = self.node_label[start..end].binary_search(&label)
+            {
+                out.push((start + at) as u32);
+            }
+        }
+    }
+
+    /// Prefetches what `push_children` and `push_descendants` read.
+    #[inline]
+    pub fn prefetch_children(&self, node: u32) {
+        prefetch(self.node_children, node as usize);
+        prefetch(self.node_descendants, node as usize);
+    }
+
+    /// Prefetches the condition, the anchor, the label and the entries of a node.
+    #[inline]
+    pub fn prefetch_node(&self, node: u32) {
+        prefetch(self.node_condition, node as usize);
+        prefetch(self.node_anchor, node as usize);
+        prefetch(self.node_label, node as usize);
+        prefetch(self.node_entries, node as usize);
+    }
+
+    /// The anchor at a node, or `NONE`.
+    #[inline]
+    pub fn anchor(&self, node: u32) -> u32 {
+        if self.node_anchor.is_empty() { NONE } else { self.node_anchor[node as usize] }
     }
 }

@@ -5,10 +5,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use super::simple::MOST_SIMPLE;
 use crate::query::decompose::Reach;
 
-/// The most positives and the most anchors of a simple row.
-pub const MOST_SIMPLE: usize = 3;
 /// The highest position that a shape can count to.
 pub const MOST_COUNTED: u32 = 255;
 

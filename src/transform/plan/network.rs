@@ -21,9 +21,9 @@ use crate::query::ast::{Axis, Expr, Literal, NameTest, Operator, Path, Predicate
 use crate::query::decompose::Reach;
 use crate::query::element_path::{ElementPath, ElementStep, Leaf, skeleton, streamed};
 use crate::query::transformation::{Block, Transformation};
-use crate::segment::build::{SUBJECT_TEXT, SUBJECT_VALUE};
+use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
-use crate::segment::format::trie::NONE;
+use crate::segment::format::entries::{SUBJECT_TEXT, SUBJECT_VALUE};
 use crate::segment::twig::Twigs;
 use crate::transform::output::Program;
 use crate::transform::plan::claims::{self, Claim};

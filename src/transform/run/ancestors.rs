@@ -4,7 +4,7 @@ use crate::document::Document;
 use crate::ids::{ElementId, NameId};
 use crate::matching::automaton::names::Names;
 use crate::query::ast::Axis;
-use crate::segment::format::trie::{ANY, NONE};
+use crate::segment::format::{ANY, NONE};
 
 /// Axis and label of each step.
 pub type Steps<'a> = &'a [(Axis, u32)];

@@ -6,10 +6,10 @@ use crate::document::Element;
 use crate::matching::automaton::masks::MaskList;
 use crate::matching::automaton::names::Names;
 use crate::matching::automaton::node_sets::{hash_set, partition, same_set};
-use crate::segment::build::SUBJECT_POSITION_ANY;
-use crate::segment::format::automaton::NameLabels;
+use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
-use crate::segment::format::trie::NONE;
+use crate::segment::format::entries::SUBJECT_POSITION_ANY;
+use crate::segment::format::trie::NameLabels;
 
 /// Nodes of a set lie all over the segment: it is asked for them so many ahead.
 const AHEAD: usize = 8;
@@ -48,7 +48,7 @@ impl Dfa {
             false => self.path[element.parent.index()].state,
         };
         let labels = names.of(element.name);
-        let key = (above as u64) << 32 | labels.distinct() as u64;
+        let key = (above as u64) << 32 | labels.transition_key() as u64;
         let state = match self.transitions.get(&key) {
             Some(&state) => state,
             None => {
@@ -104,7 +104,7 @@ impl Dfa {
 
     /// The nodes that a set of loops leads to by a name: shared by all states with these loops.
     fn loop_step(&mut self, view: View<'_>, loops: u32, labels: NameLabels) -> Stretch {
-        let key = (loops as u64) << 32 | labels.distinct() as u64;
+        let key = (loops as u64) << 32 | labels.transition_key() as u64;
         if let Some(&stretch) = self.loop_steps.get(&key) {
             return stretch;
         }
@@ -166,7 +166,7 @@ impl Dfa {
         let nodes = self.store_nodes();
         let mut entries = Vec::new();
         for (at, &node) in self.nodes.iter().enumerate() {
-            self.nodes.get(at + AHEAD).into_iter().for_each(|&later| view.prefetch_found(later));
+            self.nodes.get(at + AHEAD).into_iter().for_each(|&later| view.prefetch_node(later));
             let condition = view.node_condition[node as usize];
             if condition != NONE {
                 self.conditions.set(condition);

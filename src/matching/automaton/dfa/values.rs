@@ -8,9 +8,11 @@ use crate::matching::automaton::names::Names;
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::values::probe_cache::Short;
 use crate::matching::values::value_cache::Value;
-use crate::segment::build::{ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_TEXT, SUBJECT_VALUE};
 use crate::segment::format::columns::View;
-use crate::segment::format::trie::{ANY, NONE};
+use crate::segment::format::entries::{
+    ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_TEXT, SUBJECT_VALUE,
+};
+use crate::segment::format::{ANY, NONE};
 
 /// What all values of a kind have in common, as far as a probe can tell them apart: the constants
 /// they equal, and their place among the probe's turns. There are few of these, however many values.
@@ -369,9 +371,9 @@ impl Dfa {
                 if unequal {
                     flags |= PROBE_UNEQUAL;
                 }
-                if unequal || view.has_bounds(entry as usize) {
+                if unequal || !view.bounds(entry as usize).is_empty() {
                     self.sets.push(entry);
-                    view.turns(entry as usize, &mut self.turns);
+                    view.push_breakpoints(entry as usize, &mut self.turns);
                 }
             }
             let others_end = self.sets.len() as u32;

@@ -1,0 +1,98 @@
+//! Labels: the name tests of queries as numbers. Label 0 is `*`.
+//!
+//! A label's text is its kind, the namespace URI, NUL, and the local part: `n` `urn:x` NUL `a` for `x:a`,
+//! `u` `urn:x` NUL for `x:*`.
+
+use rustc_hash::FxHashMap;
+
+use super::NONE;
+use super::columns::{Columns, View};
+use crate::query::ast::NameTest;
+
+/// The label of `*`.
+pub const ANY: u32 = 0;
+
+/// What a label's text begins with: it tests for one name, or for all names of a namespace.
+pub const LABEL_NAME: u8 = b'n';
+pub const LABEL_NAMESPACE: u8 = b'u';
+
+/// Labels while a segment is built.
+pub struct Labels {
+    ids: FxHashMap<Vec<u8>, u32>,
+    key: Vec<u8>,
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl Default for Labels {
+    fn default() -> Labels {
+        Labels { ids: FxHashMap::default(), key: Vec::new(), bytes: Vec::new(), ends: vec![0] }
+    }
+}
+
+impl Labels {
+    /// The label of a name test, which is new if no test before was the same.
+    pub fn label(&mut self, test: &NameTest) -> u32 {
+        self.key.clear();
+        if !push_test_key(test, &mut self.key) {
+            return ANY;
+        }
+        if let Some(&label) = self.ids.get(&self.key) {
+            return label;
+        }
+        let label = self.ends.len() as u32;
+        self.bytes.extend(&self.key);
+        self.ends.push(self.bytes.len() as u32);
+        self.ids.insert(self.key.clone(), label);
+        label
+    }
+
+    pub fn write(self, columns: &mut Columns) {
+        columns.label_bytes = self.bytes;
+        columns.label_ends = self.ends;
+    }
+}
+
+/// Labels of a segment by their text.
+pub struct LabelTable(FxHashMap<Box<[u8]>, u32>);
+
+impl LabelTable {
+    pub fn read(view: View<'_>) -> LabelTable {
+        let mut ids = FxHashMap::default();
+        let mut start = 0;
+        for (label, &end) in view.label_ends.iter().enumerate().skip(1) {
+            ids.insert(view.label_bytes[start..end as usize].into(), label as u32);
+            start = end as usize;
+        }
+        LabelTable(ids)
+    }
+
+    /// The label with a text; `NONE` if the segment has none.
+    pub fn get(&self, key: &[u8]) -> u32 {
+        self.0.get(key).copied().unwrap_or(NONE)
+    }
+
+    /// The label of a name test; `NONE` if the segment has none.
+    pub fn of_test(&self, test: &NameTest) -> u32 {
+        let mut key = Vec::new();
+        if push_test_key(test, &mut key) { self.get(&key) } else { ANY }
+    }
+}
+
+/// Appends the text of a name test's label; false for `*`, which has none.
+fn push_test_key(test: &NameTest, key: &mut Vec<u8>) -> bool {
+    match test {
+        NameTest::Any => return false,
+        NameTest::AnyIn(uri) => push_key(LABEL_NAMESPACE, uri.as_bytes(), b"", key),
+        NameTest::Name(name) => push_key(LABEL_NAME, name.uri.as_bytes(), name.local.as_bytes(), key),
+    }
+    true
+}
+
+/// Appends the text of a label.
+pub fn push_key(kind: u8, uri: &[u8], local: &[u8], key: &mut Vec<u8>) {
+    key.push(kind);
+    key.extend(uri);
+    key.push(0);
+    key.extend(local);
+}
