@@ -157,7 +157,7 @@ class Memory:
         """The batches of one task: one row in place of them all."""
         before = _private_and_shared()[0]
         step = Matching(self.place, 0, 0, tenant="", tenant_column=None, limits=_LIMITS, elements=0)
-        for _ in step.run_on(opened(self.place), batches):
+        for _ in step.run_on(opened(self.place).index, batches):
             pass
         private, shared = _private_and_shared()
         values: list[Any] = [[os.getpid()], [before], [private], [shared]]

@@ -162,15 +162,15 @@ def test_a_worker_keeps_one_generation_of_a_directory(tmp_path: Path) -> None:
     index.insert(1, "/a")
     index.snapshot(tmp_path)
     old = index.saved
-    kept = generations.opened(old)
-    assert generations.opened(old) is kept
+    kept = generations.opened(old).index
+    assert generations.opened(old).index is kept
     index.insert(2, "/a")
     index.snapshot(tmp_path)
-    assert generations.opened(index.saved).match(b"<a/>") == [1, 2]
+    assert generations.opened(index.saved).index.match(b"<a/>") == [1, 2]
     # It went over to the other generation, and goes back.
-    assert generations.opened(old) is kept
+    assert generations.opened(old).index is kept
     assert kept.match(b"<a/>") == [1]
-    assert generations.opened(old).match(b"<a/>") == [1]
+    assert generations.opened(old).index.match(b"<a/>") == [1]
 
 
 def test_a_worker_keeps_few_directories(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_generation_that_is_not_there_is_no_message_s_fault(tmp_path: Path) ->
     gone = tamis.Generation(index.saved.directory, 77)
     with pytest.raises(tamis.IndexError, match="generation-77"):
         generations.opened(gone)
-    assert generations.opened(index.saved).match(b"<a/>") == []
+    assert generations.opened(index.saved).index.match(b"<a/>") == []
 
 
 def test_an_index_without_files_says_what_to_do() -> None:

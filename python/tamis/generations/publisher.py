@@ -18,7 +18,9 @@ from tamis.errors import IndexError, QueryError, StoreError, TamisError
 from tamis.generations import numbered
 from tamis.generations.manifest import File, Manifest, kernel_files, renumber
 from tamis.generations.numbered import Subscriptions
+from tamis.generations.opener import open_generation
 from tamis.generations.store import Store
+from tamis.model.matching import Generation
 from tamis.model.version import Version
 from tamis.storage.files import Lock, told
 
@@ -108,8 +110,8 @@ class Publisher:
         """Whether a generation can still be opened."""
         try:
             self.store.manifest(number)
-            Index.open(self.store.fetch(number, self._directory), number)
-            Subscriptions.open(self._directory, number)
+            self.store.fetch(number, self._directory)
+            self._open(number)
         except (IndexError, StoreError) as error:
             if not _is_lost(error):
                 raise
@@ -134,8 +136,7 @@ class Publisher:
                 # Made, but not published: whoever made it was stopped in between.
                 self.store.publish(self._directory, newest)
             manifest = Manifest.read(self._directory, newest)
-            Subscriptions.open(self._directory, newest)
-            base = _Base(manifest, Index.open(self._directory, newest))
+            base = _Base(manifest, self._open(newest))
         except (IndexError, StoreError) as error:
             if not _is_lost(error):
                 raise
@@ -188,7 +189,12 @@ class Publisher:
         manifest = Manifest(number, changes.catalog, changes.version, subscriptions, removed, files)
         manifest.write(self._directory)
         # What was compiled here is in memory; the files are mapped, as everybody else does.
-        return _Base(manifest, Index.open(self._directory, number))
+        return _Base(manifest, self._open(number))
+
+    def _open(self, number: int) -> Index:
+        """The index of a generation of the directory; its subscriptions must be readable too."""
+        Subscriptions.open(self._directory, number)
+        return open_generation(Generation(str(self._directory), number)).index
 
     def _published(self, before: int, number: int) -> bool:
         """Publish a generation of the directory; false if somebody else published since the one before."""

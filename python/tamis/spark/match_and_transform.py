@@ -77,7 +77,7 @@ class Sifting:
             transforms=True,
             schema=self.schema,
         )
-        matched = matching.run_on(opened(self.generation), map(_readable, batches))
+        matched = matching.run_on(opened(self.generation).index, map(_readable, batches))
         return map(self._stamped, map(_joined, looked_up(self.generation, matched)))
 
     def _stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 from tamis.errors import FrameError
 from tamis.model.matching import Generation, Limits
 from tamis.spark.frames import ERROR, prepared, quoted
-from tamis.spark.worker.generations import opened_subscriptions
+from tamis.spark.worker.generations import opened
 from tamis.spark.worker.sizes import list_ends, short_lists
 from tamis.spark.worker.task import Matching
 
@@ -78,7 +78,7 @@ class _LookingUp:
 
 def looked_up(generation: Generation, matched: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Matched messages with the subscriptions that want them, `wanted`, in place of `targets`."""
-    subscriptions = opened_subscriptions(generation)
+    subscriptions = opened(generation).subscriptions
     for batch in matched:
         targets: Any = batch.column("targets")
         known = subscriptions.look_up(targets.flatten().view(pa.uint64()))

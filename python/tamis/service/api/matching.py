@@ -14,12 +14,12 @@ import tamis
 from tamis.catalog.rows import unknown_map
 from tamis.engine import Index
 from tamis.errors import CatalogError, QueryError
+from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
 from tamis.service.api.security import Caller, Subscriber
 from tamis.service.api.values import Given, Name, Text
 from tamis.service.errors import ErrorDetail, ServiceError, detail_of
-from tamis.service.newest import Opened
 from tamis.service.service import Running, Service
 
 router = APIRouter(prefix="/v1", tags=["match"])
@@ -152,25 +152,26 @@ def match(asked: AskedMatch, service: Running, caller: Subscriber) -> Tried:
     if asked.query is not None:
         prefixes = _prefixes(service, caller, asked.namespaces)
         tried = _tried(asked.query, prefixes, message, asked.explain)
-    opened = service.newest.open()
-    if opened is None:
-        return Tried(generation=None, subscriptions=[], more=False, query=tried)
-    rows = _matching(opened, message, caller)
-    found = [MatchingSubscription.model_validate(row) for row in rows[: asked.limit]]
-    if asked.explain:
-        for one in found:
-            one.explanation = _explanation(service, opened, one, message, caller)
-    return Tried(generation=opened.number, subscriptions=found, more=len(rows) > asked.limit, query=tried)
+    with service.newest.opened() as opened:
+        if opened is None:
+            return Tried(generation=None, subscriptions=[], more=False, query=tried)
+        rows = _matching(opened, message, caller)
+        found = [MatchingSubscription.model_validate(row) for row in rows[: asked.limit]]
+        if asked.explain:
+            for one in found:
+                one.explanation = _explanation(service, opened, one, message, caller)
+        number = opened.generation.number
+    return Tried(generation=number, subscriptions=found, more=len(rows) > asked.limit, query=tried)
 
 
-def _matching(opened: Opened, message: bytes, caller: Caller) -> list[dict[str, Any]]:
+def _matching(opened: OpenGeneration, message: bytes, caller: Caller) -> list[dict[str, Any]]:
     numbers = opened.index.match(message, tenant=caller.tenant, limits=LIMITS)
     rows = opened.subscriptions.look_up(pa.array(numbers, pa.uint64())).to_pylist()
     return [row for row in rows if caller.subscriber in (None, row["subscriber"])]
 
 
 def _explanation(
-    service: Service, opened: Opened, one: MatchingSubscription, message: bytes, caller: Caller
+    service: Service, opened: OpenGeneration, one: MatchingSubscription, message: bytes, caller: Caller
 ) -> ShownExplanation | None:
     """Why a subscription matches; none if it was changed or removed since its generation."""
     try:

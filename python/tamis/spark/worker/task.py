@@ -49,7 +49,7 @@ class Matching:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of one task."""
-        return self.run_on(opened(self.generation), batches)
+        return self.run_on(opened(self.generation).index, batches)
 
     def run_on(self, index: Index, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same with the generation's index in hand."""
