@@ -63,7 +63,7 @@ def test_ids_are_made_up_and_unique_in_a_tenant(catalog: Catalog) -> None:
     first = catalog.add(asked("x"))
     assert catalog.add(asked("x")) == first
     assert catalog.add(asked("x", tenant="t")).number != first.number
-    with pytest.raises(CatalogError, match="another subscription x") as caught:
+    with pytest.raises(CatalogError, match="subscription x exists") as caught:
         catalog.add(asked("x", "//b"))
     assert caught.value.code == "subscription-exists"
     assert catalog.get("x") == first
@@ -418,7 +418,7 @@ def test_a_writer_that_is_cut_off_tries_again(postgres: Postgres) -> None:
         work = catalog._database.write
         attempts = 0
 
-        def cut_off(writing: database.Writing) -> int:
+        def cut_off(writing: database.WriteTransaction) -> int:
             nonlocal attempts
             attempts += 1
             if attempts == 1:

@@ -1,4 +1,4 @@
-"""What the catalog keeps of deliveries to webhooks, in each database: claims, tries, deaths, burials."""
+"""What the catalog keeps of deliveries to webhooks, in each database: leases, attempts, dead letters."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tamis.catalog import Catalog
-from tamis.catalog.outgoing import Outbound, Try
+from tamis.catalog.outgoing import Attempt, Outbound
 from tamis.errors import CatalogError
 from tamis.model.signatures import new_secret
 from tamis.model.webhook import NewWebhook, WebhookState
@@ -39,22 +39,22 @@ def claim(catalog: Catalog, at: datetime | None = None, limit: int = 100) -> lis
 
 
 def letters(catalog: Catalog) -> dict[str, tuple[str, bytes]]:
-    """All burials carried out: codes and payloads by delivery."""
+    """All failed deliveries moved to the dead letters: codes and payloads by delivery."""
     found = {}
-    while burials := catalog.burials.begin():
-        for burial in burials:
-            for letter in catalog.burials.letters(burial):
+    while batches := catalog.dead_deliveries.claim_batches():
+        for batch in batches:
+            for letter in catalog.dead_deliveries.letters(batch):
                 found[letter["delivery"]] = (letter["code"], letter["raw"])
-            catalog.burials.end(burial)
+            catalog.dead_deliveries.finish(batch)
     return found
 
 
 def test_each_delivery_goes_where_its_target_says_once(catalog: Catalog) -> None:
     rows = [row(1, payload=b"<x/>"), row(2), delivery(3)]
-    assert catalog.mailbox.take("a-0.json", rows) == 3
-    assert catalog.mailbox.take("a-0.json", rows) == 0
-    assert catalog.mailbox.take("b-0.json", [*rows, row(4), delivery(5)]) == 2
-    assert [one.id for one in catalog.mailbox.waiting("", "bob")] == ["d3", "d5"]
+    assert catalog.mailbox.store("a-0.json", rows) == 3
+    assert catalog.mailbox.store("a-0.json", rows) == 0
+    assert catalog.mailbox.store("b-0.json", [*rows, row(4), delivery(5)]) == 2
+    assert [one.id for one in catalog.mailbox.pending("", "bob")] == ["d3", "d5"]
     assert (catalog.outgoing.count(), catalog.outgoing.counts("")) == (3, {"hook": 3})
     assert (catalog.outgoing.count("t"), catalog.outgoing.count("", "other")) == (0, 0)
     first = claim(catalog)[0]
@@ -62,7 +62,7 @@ def test_each_delivery_goes_where_its_target_says_once(catalog: Catalog) -> None
 
 
 def test_what_is_claimed_is_nobody_elses_for_a_while(catalog: Catalog, catalog_url: str) -> None:
-    catalog.mailbox.take("a-0.json", [row(n) for n in range(40)])
+    catalog.mailbox.store("a-0.json", [row(n) for n in range(40)])
     seen: list[list[str]] = []
 
     def take() -> None:
@@ -85,12 +85,12 @@ def test_what_is_claimed_is_nobody_elses_for_a_while(catalog: Catalog, catalog_u
 
 
 def test_tries_are_noted_once(catalog: Catalog) -> None:
-    catalog.mailbox.take("a-0.json", [row(n) for n in range(3)])
+    catalog.mailbox.store("a-0.json", [row(n) for n in range(3)])
     good, bad, last = claim(catalog)
     tries = [
-        Try(good, now()),
-        Try(bad, now(), "answered with 500", next=now()),
-        Try(last, now(), "answered with 503", held_until=now() + HOUR),
+        Attempt(good, now()),
+        Attempt(bad, now(), "answered with 500", next=now()),
+        Attempt(last, now(), "answered with 503", held_until=now() + HOUR),
     ]
     for _ in range(2):
         catalog.outgoing.record(tries)
@@ -102,20 +102,20 @@ def test_tries_are_noted_once(catalog: Catalog) -> None:
     assert webhook.failure == "answered with 503"
     assert letters(catalog) == {"d2": ("webhook-failed", b"<a/>")}
     # What was sent is known for a while.
-    assert catalog.mailbox.take("b-0.json", [row(n) for n in range(3)]) == 0
+    assert catalog.mailbox.store("b-0.json", [row(n) for n in range(3)]) == 0
     assert catalog.outgoing.forget(now() - HOUR) == 0
     assert catalog.outgoing.forget(now() + HOUR) == 1
-    assert catalog.mailbox.take("c-0.json", [row(n) for n in range(3)]) == 1
+    assert catalog.mailbox.store("c-0.json", [row(n) for n in range(3)]) == 1
 
 
 def test_one_that_is_gone_takes_what_waits_with_it(catalog: Catalog) -> None:
-    catalog.mailbox.take("a-0.json", [row(n) for n in range(4)])
+    catalog.mailbox.store("a-0.json", [row(n) for n in range(4)])
     first, second, third = claim(catalog, limit=3)
-    catalog.outgoing.record([Try(first, now(), "answered with 410", gone=True)])
+    catalog.outgoing.record([Attempt(first, now(), "answered with 410", gone=True)])
     assert catalog.webhooks.get(*HOOK).state is WebhookState.DISABLED
     # They were on their way: one arrived, one did not.
-    catalog.outgoing.record([Try(second, now()), Try(third, now(), "answered with 500", next=now())])
-    catalog.mailbox.take("b-0.json", [row(4)])
+    catalog.outgoing.record([Attempt(second, now()), Attempt(third, now(), "answered with 500", next=now())])
+    catalog.mailbox.store("b-0.json", [row(4)])
     assert catalog.outgoing.waiting() == []
     found = letters(catalog)
     assert {id: code for id, (code, _) in found.items()} == {
@@ -124,46 +124,50 @@ def test_one_that_is_gone_takes_what_waits_with_it(catalog: Catalog) -> None:
         "d3": "webhook-gone",
         "d4": "webhook-disabled",
     }
-    assert catalog.burials.resend([("d3", b"<a/>")]) == {"d3": "webhook:hook is disabled; mend that first"}
+    assert catalog.dead_deliveries.resend([("d3", b"<a/>")]) == {
+        "d3": "webhook:hook is disabled; create or enable it first"
+    }
     assert catalog.webhooks.change(*HOOK, state=WebhookState.ACTIVE).reason is None
-    assert catalog.burials.resend([("d3", b"<again/>"), (second.id, b""), ("none", b"")]) == {
-        second.id: "it has arrived",
-        "none": "the catalog does not know it",
+    assert catalog.dead_deliveries.resend([("d3", b"<again/>"), (second.id, b""), ("none", b"")]) == {
+        second.id: "it was delivered",
+        "none": "the catalog does not have this delivery",
     }
     [again] = claim(catalog)
     assert (again.id, again.payload, again.tries) == ("d3", b"<again/>", 0)
-    assert catalog.burials.resend([("d3", b"")]) == {"d3": "it is on its way to webhook:hook"}
+    assert catalog.dead_deliveries.resend([("d3", b"")]) == {"d3": "it is queued for webhook:hook"}
 
 
-def test_a_burial_that_was_interrupted_is_the_same_again(
+def test_an_interrupted_batch_of_dead_letters_is_the_same_again(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tamis.catalog.burials.PIECE", 2)
-    catalog.mailbox.take("a-0.json", [row(n) for n in range(3)])
+    monkeypatch.setattr("tamis.catalog.dead_deliveries.CHUNK", 2)
+    catalog.mailbox.store("a-0.json", [row(n) for n in range(3)])
     catalog.webhooks.change(*HOOK, state=WebhookState.DISABLED)
-    [burial] = catalog.burials.begin()
-    before = catalog.burials.letters(burial)
+    [batch] = catalog.dead_deliveries.claim_batches()
+    before = catalog.dead_deliveries.letters(batch)
     assert len(before) == 2
     assert before[0].items() >= {"offset": "webhook:hook", "subscription": "s0", "id": "m0"}.items()
-    [same, other] = sorted(catalog.burials.begin(), key=lambda one: one != burial)
-    assert catalog.burials.letters(same) == before
-    catalog.burials.end(same)
-    catalog.burials.end(same)
-    assert catalog.burials.letters(same) == []
-    assert len(catalog.burials.letters(other)) == 1
+    [same, other] = sorted(catalog.dead_deliveries.claim_batches(), key=lambda one: one != batch)
+    assert catalog.dead_deliveries.letters(same) == before
+    catalog.dead_deliveries.finish(same)
+    catalog.dead_deliveries.finish(same)
+    assert catalog.dead_deliveries.letters(same) == []
+    assert len(catalog.dead_deliveries.letters(other)) == 1
     assert set(letters(catalog)) == {"d2"}
-    assert catalog.burials.begin() == []
+    assert catalog.dead_deliveries.claim_batches() == []
 
 
 def test_what_waits_for_one_that_is_removed_is_dead(catalog: Catalog) -> None:
-    catalog.mailbox.take("a-0.json", [row(1), row(2, "never")])
+    catalog.mailbox.store("a-0.json", [row(1), row(2, "never")])
     catalog.webhooks.remove(*HOOK)
     assert {code for code, _ in letters(catalog).values()} == {"webhook-removed"}
     with pytest.raises(CatalogError, match="unknown-webhook"):
         catalog.webhooks.get(*HOOK)
-    assert catalog.burials.resend([("d1", b"")]) == {"d1": "webhook:hook is not there; mend that first"}
+    assert catalog.dead_deliveries.resend([("d1", b"")]) == {
+        "d1": "webhook:hook is removed; create or enable it first"
+    }
     catalog.webhooks.create(NewWebhook("hook", "https://example.org/2", new_secret()))
-    assert catalog.burials.resend([("d1", b"<a/>")]) == {}
+    assert catalog.dead_deliveries.resend([("d1", b"<a/>")]) == {}
     assert len(claim(catalog)) == 1
 
 

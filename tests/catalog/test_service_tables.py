@@ -60,46 +60,46 @@ def test_no_version_is_used_up(catalog: Catalog) -> None:
     before = catalog.version
     catalog.tokens.create(NewToken("x", Role.ADMIN))
     catalog.accepted.accept([("inbox", "m1")], ["f1"], [])
-    catalog.mailbox.take("a-0.json", deliveries(range(3)))
+    catalog.mailbox.store("a-0.json", deliveries(range(3)))
     assert catalog.version == before
 
 
 def test_a_mailbox_has_each_delivery_once_and_in_order(catalog: Catalog) -> None:
     mailbox = catalog.mailbox
-    assert mailbox.take("a-0.json", [delivery(1), delivery(2, "eve"), delivery(3), delivery(1)]) == 3
-    assert mailbox.take("a-0.json", [delivery(4)]) == 0
-    assert mailbox.take("b-0.json", [delivery(3), delivery(5, payload=b"\xff\0")]) == 1
-    assert mailbox.tailed() == {"a-0.json", "b-0.json"}
-    found = mailbox.waiting("", "bob")
+    assert mailbox.store("a-0.json", [delivery(1), delivery(2, "eve"), delivery(3), delivery(1)]) == 3
+    assert mailbox.store("a-0.json", [delivery(4)]) == 0
+    assert mailbox.store("b-0.json", [delivery(3), delivery(5, payload=b"\xff\0")]) == 1
+    assert mailbox.imported_manifests() == {"a-0.json", "b-0.json"}
+    found = mailbox.pending("", "bob")
     assert [one.id for one in found] == ["d1", "d3", "d5"]
     assert found[-1].payload == b"\xff\0"
     assert (found[0].received, found[0].encoding) == (TIME, None)
-    assert [one.id for one in mailbox.waiting("", "bob", after=found[0].number, limit=1)] == ["d3"]
-    assert mailbox.waiting("t", "bob") == []
+    assert [one.id for one in mailbox.pending("", "bob", after=found[0].number, limit=1)] == ["d3"]
+    assert mailbox.pending("t", "bob") == []
 
 
 def test_what_is_acknowledged_waits_no_more(catalog: Catalog) -> None:
     mailbox = catalog.mailbox
-    mailbox.take("a-0.json", [delivery(n) for n in range(5)] + [delivery(9, "eve")])
-    first, second, *_ = mailbox.waiting("", "bob")
+    mailbox.store("a-0.json", [delivery(n) for n in range(5)] + [delivery(9, "eve")])
+    first, second, *_ = mailbox.pending("", "bob")
     assert mailbox.acknowledge("", "bob", ids=["d3", "d9", "none"]) == 1
     assert mailbox.acknowledge("", "bob", until=second.number) == 2
     assert mailbox.acknowledge("", "bob", ids=[first.id]) == 0
-    assert [one.id for one in mailbox.waiting("", "bob")] == ["d2", "d4"]
+    assert [one.id for one in mailbox.pending("", "bob")] == ["d2", "d4"]
     assert (mailbox.count(""), mailbox.count("", "bob"), mailbox.count("t")) == (3, 2, 0)
     # Acknowledged ones are still known for a while, then forgotten.
-    assert mailbox.take("b-0.json", [delivery(3)]) == 0
+    assert mailbox.store("b-0.json", [delivery(3)]) == 0
     assert mailbox.forget(datetime.now(UTC) - timedelta(days=1)) == 0
     assert mailbox.forget(datetime.now(UTC) + timedelta(days=1)) == 3
-    assert mailbox.take("c-0.json", [delivery(3)]) == 1
+    assert mailbox.store("c-0.json", [delivery(3)]) == 1
 
 
 def test_large_payloads_come_a_few_at_a_time(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.catalog.mailbox.PIECE_BYTES", 100)
-    catalog.mailbox.take("a-0.json", [delivery(n, payload=b"x" * (60 if n < 4 else 500)) for n in range(6)])
+    monkeypatch.setattr("tamis.catalog.mailbox.CHUNK_BYTES", 100)
+    catalog.mailbox.store("a-0.json", [delivery(n, payload=b"x" * (60 if n < 4 else 500)) for n in range(6)])
     seen: list[list[str]] = []
     after = 0
-    while found := catalog.mailbox.waiting("", "bob", after=after):
+    while found := catalog.mailbox.pending("", "bob", after=after):
         seen.append([one.id for one in found])
         after = found[-1].number
     assert seen == [["d0", "d1"], ["d2", "d3"], ["d4"], ["d5"]]
@@ -112,7 +112,7 @@ def test_two_that_fill_mailboxes_at_once_wait_for_each_other(catalog_url: str) -
         with Catalog(catalog_url) as catalog:
             for batch in range(first, first + 10):
                 rows = [delivery(batch * 10 + n) for n in range(10)]
-                catalog.mailbox.take(f"a-{batch}.json", rows)
+                catalog.mailbox.store(f"a-{batch}.json", rows)
 
     with Catalog(catalog_url) as catalog:
         threads = [threading.Thread(target=fill, args=(first,)) for first in (0, 5)]
@@ -121,7 +121,7 @@ def test_two_that_fill_mailboxes_at_once_wait_for_each_other(catalog_url: str) -
         seen: list[str] = []
         after = 0
         while any(thread.is_alive() for thread in threads) or len(seen) < 150:
-            for one in catalog.mailbox.waiting("", "bob", after=after, limit=1000):
+            for one in catalog.mailbox.pending("", "bob", after=after, limit=1000):
                 seen.append(one.id)
                 after = one.number
         for thread in threads:

@@ -82,7 +82,7 @@ def test_publish_and_receive(
     assert served.service.publishing.waiting(served.settings.sources[0]) == 4  # type: ignore[arg-type]
     assert cli.main(["publish", "one.xml", "two.xml", "--id", "m1"]) == 2
     rows = [delivery(n, "ann", payload=b"\xff" if n == 2 else b"<a/>") for n in range(3)]
-    served.catalog.mailbox.take("c-0.json", rows)
+    served.catalog.mailbox.store("c-0.json", rows)
     ann = ["receive", "--subscriber", "ann"]
     capsys.readouterr()
     assert said(capsys, *ann, "--limit", "1") == "m0\ts0\n<a/>\n"

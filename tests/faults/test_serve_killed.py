@@ -71,7 +71,7 @@ def test_what_was_accepted_is_delivered_once_through_kills(tmp_path: Path) -> No
     publisher = Publisher(url, token(folder, "publisher", "--rate", "100000"))
 
     def arrived(catalog: Catalog) -> list[str]:
-        return [one.message for one in catalog.mailbox.waiting("", "ann", limit=1_000_000)]
+        return [one.message for one in catalog.mailbox.pending("", "ann", limit=1_000_000)]
 
     def kill(service: "subprocess.Popen[bytes]") -> None:
         """The service, then its job: nobody looks after it any more."""

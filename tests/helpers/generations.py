@@ -66,7 +66,7 @@ def backup(catalog: Catalog) -> Callable[[], None]:
             if rows:
                 connection.execute(table.insert(), rows)
 
-    return lambda: catalog._database.write_aside(restore)
+    return lambda: catalog._database.write_unversioned(restore)
 
 
 def unexpected(refusal: Refusal) -> None:

@@ -95,7 +95,7 @@ def test_from_publishing_to_the_mailbox(tmp_path: Path) -> None:
     expected = sorted(f"m{n}" for n in range(40))
     assert sorted(one.message for one in arrived) == expected
     with Catalog(folder.catalog) as catalog:
-        kept = catalog.mailbox.waiting("", "ann", limit=1000)
+        kept = catalog.mailbox.pending("", "ann", limit=1000)
     assert sorted(one.message for one in kept) == expected
     log = folder.log.read_text()
     assert not any(secret in log for secret in secrets)

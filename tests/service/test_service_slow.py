@@ -94,7 +94,7 @@ def test_a_body_that_nobody_wants(served: Served, path: str) -> None:
 
 def test_a_stream_that_is_never_read(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     large = [delivery(n, "ann", payload=b"x" * (1 << 20)) for n in range(40)]
-    served.catalog.mailbox.take("c-0.json", large)
+    served.catalog.mailbox.store("c-0.json", large)
     with caplog.at_level(logging.INFO):
         asked = head(served, "GET /v1/deliveries/events?subscriber=ann")
         with connected(served, asked):
@@ -127,7 +127,7 @@ def test_who_reads_slowly_but_reads_gets_everything(tmp_path: Path) -> None:
     count, timeout = 40, 4.0
     with serving(settings_in(tmp_path, timeout=timeout)) as served:
         large = [delivery(n, "ann", payload=b"x" * (1 << 20)) for n in range(count)]
-        served.catalog.mailbox.take("c-0.json", large)
+        served.catalog.mailbox.store("c-0.json", large)
         with connected(served, head(served, "GET /v1/deliveries/events?subscriber=ann")) as connection:
             begun = time.monotonic()
             received, pauses = 0, 0

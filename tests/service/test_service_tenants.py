@@ -119,7 +119,7 @@ def belongings(served: Served) -> tuple[Any, ...]:
     letters = DeadLetters(served.settings.dead_letters)
     return (
         list(served.catalog.export(tenant="other")),
-        served.catalog.mailbox.waiting("other", "bob"),
+        served.catalog.mailbox.pending("other", "bob"),
         served.catalog.webhooks.list("other"),
         list(letters.letters(Wanted(tenant="other"))),
         Replays(letters).marks(),

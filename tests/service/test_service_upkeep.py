@@ -34,7 +34,7 @@ def parts(folder: Path) -> set[str]:
 
 
 def test_ids_are_forgotten_after_the_promised_time(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.catalog.accepted.PIECE", 3)
+    monkeypatch.setattr("tamis.catalog.accepted.DELETED", 3)
     accepted = catalog.accepted
     accepted.accept([("inbox", f"m{n}") for n in range(10)], ["f1"], [])
     assert accepted.forget(datetime.now(UTC) - DAY) == 0
@@ -57,16 +57,16 @@ def test_publications_go_when_they_are_old_and_in_mailboxes(catalog: Catalog, tm
     # One that no mailbox has stays, and so does the last, whose batch may be run again.
     assert Outbox(tmp_path / "outbox").manifests() == ["c-3.json", "c-4.json"]
     assert parts(tmp_path) == {"c-3", "c-4"}
-    assert catalog.mailbox.tailed() == set()
+    assert catalog.mailbox.imported_manifests() == set()
     tail.follow()
     assert tail.forget(datetime.now(UTC) + DAY) == 1
-    assert catalog.mailbox.tailed() == {"c-4.json"}
+    assert catalog.mailbox.imported_manifests() == {"c-4.json"}
     # Nothing is lost on the way, and nothing comes again, also for one that starts now.
     tail_of(tmp_path, catalog).follow()
-    assert [one.id for one in catalog.mailbox.waiting("", "bob")] == [f"d{n}" for n in range(5)]
+    assert [one.id for one in catalog.mailbox.pending("", "bob")] == [f"d{n}" for n in range(5)]
     publish(tmp_path, 5, [delivery(5)])
     tail.follow()
-    assert len(catalog.mailbox.waiting("", "bob")) == 6
+    assert len(catalog.mailbox.pending("", "bob")) == 6
 
 
 def test_publications_that_somebody_else_removed_are_forgotten(catalog: Catalog, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_publications_that_somebody_else_removed_are_forgotten(catalog: Catalog,
     tail.follow()
     Outbox(tmp_path / "outbox").remove("c-0.json")
     assert tail.forget(datetime.now(UTC) - DAY) == 0
-    assert catalog.mailbox.tailed() == {"c-1.json"}
+    assert catalog.mailbox.imported_manifests() == {"c-1.json"}
 
 
 def test_the_last_publication_of_every_checkpoint_stays(catalog: Catalog, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_the_last_publication_of_every_checkpoint_stays(catalog: Catalog, tmp_pa
 
 
 def test_acknowledged_deliveries_go_and_waiting_ones_stay(catalog: Catalog) -> None:
-    catalog.mailbox.take("c-0.json", [delivery(1), delivery(2)])
+    catalog.mailbox.store("c-0.json", [delivery(1), delivery(2)])
     catalog.mailbox.acknowledge("", "bob", ids=["d1"])
     catalog.accepted.accept([("inbox", "m1")], ["f1"], [])
     Upkeep(catalog, None, keep=1).forget()
@@ -98,8 +98,8 @@ def test_acknowledged_deliveries_go_and_waiting_ones_stay(catalog: Catalog) -> N
     # As if it were long ago.
     Upkeep(catalog, None, keep=-1).forget()
     assert catalog.accepted.known("inbox", ["m1"]) == set()
-    assert [one.id for one in catalog.mailbox.waiting("", "bob")] == ["d2"]
-    assert catalog.mailbox.take("c-1.json", [delivery(1), delivery(2)]) == 1
+    assert [one.id for one in catalog.mailbox.pending("", "bob")] == ["d2"]
+    assert catalog.mailbox.store("c-1.json", [delivery(1), delivery(2)]) == 1
 
 
 def test_an_id_is_the_same_message_for_as_long_as_is_promised(tmp_path: Path) -> None:

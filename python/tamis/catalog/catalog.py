@@ -1,4 +1,4 @@
-"""The catalog: its verbs, each of them one transaction."""
+"""The verbs of a catalog. Each is one transaction."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,14 +8,14 @@ from typing import Self
 
 from sqlalchemy import Connection, select, tuple_
 
-from tamis.catalog import changing, rows
+from tamis.catalog import mutations, rows
 from tamis.catalog.accepted import Accepted
-from tamis.catalog.burials import Burials
 from tamis.catalog.changes import Changes, changes_since
-from tamis.catalog.changing import Plan
-from tamis.catalog.database import Database, Writing, identity_and_version
+from tamis.catalog.database import Database, WriteTransaction, identity_and_version
+from tamis.catalog.dead_deliveries import DeadDeliveries
 from tamis.catalog.importing import import_lines
 from tamis.catalog.mailbox import Mailbox
+from tamis.catalog.mutations import UpsertPlan
 from tamis.catalog.outgoing import Outgoing
 from tamis.catalog.schema import prefix_maps, subscriptions
 from tamis.catalog.tokens import Tokens
@@ -34,25 +34,25 @@ from tamis.model.subscription_lines import Line
 from tamis.model.version import Version
 
 PAGE = 1_000
-"""So many subscriptions are held at once by an export."""
+"""How many rows an export holds in memory."""
 
 
 class Catalog:
-    """Subscriptions in a database, for as many processes as like to use it."""
+    """Subscriptions in a database. Any number of processes may use it at the same time."""
 
     def __init__(self, url: str) -> None:
         """Open a catalog: `sqlite:///FILE`, a bare path for the same, or `postgresql://USER@HOST/NAME`.
 
-        It is made if there is none, and brought to this tamis's schema if it is older.
+        Creates the tables of a new catalog and migrates those of an older one.
         """
         self._database = Database(url)
-        # What the service keeps beside the subscriptions; no generation depends on it.
+        # Tables of the service: no generation depends on them.
         self.tokens = Tokens(self._database)
         self.accepted = Accepted(self._database)
         self.mailbox = Mailbox(self._database)
         self.webhooks = Webhooks(self._database)
         self.outgoing = Outgoing(self._database)
-        self.burials = Burials(self._database)
+        self.dead_deliveries = DeadDeliveries(self._database)
 
     def close(self) -> None:
         """Close its connections."""
@@ -66,25 +66,27 @@ class Catalog:
     ) -> None:
         self.close()
 
-    # One subscription.
+    # One subscription
 
-    def add(self, asked: NewSubscription) -> Subscription:
-        """Add a subscription; `QueryError` if its query is none.
+    def add(self, new: NewSubscription) -> Subscription:
+        """Add a subscription; `QueryError` if its query is refused.
 
-        Adding what is there already, with the same content, changes nothing.
+        Idempotent: adding a subscription that exists with the same content changes nothing.
         """
-        if asked.id is None:
-            asked = dataclasses.replace(asked, id=rows.new_id())
-        row = rows.row_of(asked)
+        if new.id is None:
+            new = dataclasses.replace(new, id=rows.new_id())
+        row = rows.row_of(new)
 
-        def work(writing: Writing) -> Subscription:
+        def work(transaction: WriteTransaction) -> Subscription:
             key = row["tenant"], row["id"]
-            present = changing.found(writing.connection, [key])
-            outcome = self._put(writing, row, asked.state, present)
+            present = mutations.find_rows(transaction.connection, [key])
+            outcome = self._upsert(transaction, row, new.state, present)
             if present and outcome == "changed":
-                reason = f"there is another subscription {row['id']}; change it, or take another id"
+                reason = (
+                    f"subscription {row['id']} exists with other content; change it, or choose another id"
+                )
                 raise CatalogError("subscription-exists", reason)
-            return self._found(writing.connection, key)
+            return self._get(transaction.connection, key)
 
         return self._database.write(work)
 
@@ -98,11 +100,11 @@ class Catalog:
         namespaces: Namespaces | None = None,
         delivery_target: str | None = None,
     ) -> Subscription:
-        """Change what is given of a subscription; it gets a new revision if that differs."""
+        """Change the given fields of a subscription. A change makes a new revision."""
 
-        def work(writing: Writing) -> Subscription:
-            present = self._found(writing.connection, (tenant, id))
-            asked = NewSubscription(
+        def work(transaction: WriteTransaction) -> Subscription:
+            present = self._get(transaction.connection, (tenant, id))
+            changed = NewSubscription(
                 id=id,
                 tenant=tenant,
                 subscriber=present.subscriber if subscriber is None else subscriber,
@@ -110,74 +112,78 @@ class Catalog:
                 namespaces=present.namespaces if namespaces is None else namespaces,
                 delivery_target=present.delivery_target if delivery_target is None else delivery_target,
             )
-            before = changing.found(writing.connection, [(tenant, id)])
-            self._put(writing, rows.row_of(asked), None, before)
-            return self._found(writing.connection, (tenant, id))
+            before = mutations.find_rows(transaction.connection, [(tenant, id)])
+            self._upsert(transaction, rows.row_of(changed), None, before)
+            return self._get(transaction.connection, (tenant, id))
 
         return self._database.write(work)
 
     def remove(self, id: str, *, tenant: str = "") -> bool:
-        """Remove a subscription; whether it was there."""
+        """Remove a subscription; False if there is none."""
 
-        def work(writing: Writing) -> bool:
-            row = changing.found(writing.connection, [(tenant, id)]).get((tenant, id))
+        def work(transaction: WriteTransaction) -> bool:
+            row = mutations.find_rows(transaction.connection, [(tenant, id)]).get((tenant, id))
             if row is not None:
-                changing.remove(writing, row)
+                mutations.remove(transaction, row)
             return row is not None
 
         return self._database.write(work)
 
     def pause(self, id: str, *, tenant: str = "") -> Subscription:
-        """Match no more messages against a subscription, until it is resumed."""
-        return self._move(tenant, id, State.PAUSED)
+        """Stop matching messages against a subscription until `resume`."""
+        return self._set_state(tenant, id, State.PAUSED)
 
     def resume(self, id: str, *, tenant: str = "") -> Subscription:
         """Match messages against a subscription again."""
-        return self._move(tenant, id, State.ACTIVE)
+        return self._set_state(tenant, id, State.ACTIVE)
 
     def get(self, id: str, *, tenant: str = "") -> Subscription:
         """A subscription; `CatalogError` if there is none."""
-        return self._database.read(lambda connection: self._found(connection, (tenant, id)))
+        return self._database.read(lambda connection: self._get(connection, (tenant, id)))
 
     def query(self, id: str, revision: int, *, tenant: str = "") -> tuple[str, Mapping[str, str]]:
-        """The query of a revision and its prefixes, own or shared; `CatalogError` if it is gone."""
+        """The query of a revision with its prefixes; `CatalogError` if that revision is not current."""
 
         def work(connection: Connection) -> tuple[str, Mapping[str, str]]:
-            row = changing.found(connection, [(tenant, id)]).get((tenant, id))
+            row = mutations.find_rows(connection, [(tenant, id)]).get((tenant, id))
             if row is None or row["revision"] != revision:
                 raise rows.unknown(tenant, id)
             shared = [] if row["prefix_map"] is None else [(tenant, row["prefix_map"])]
-            return row["query"], rows.prefixes_of(row, changing.maps_of(connection, shared))
+            return row["query"], rows.prefixes_of(row, mutations.find_prefix_maps(connection, shared))
 
         return self._database.read(work)
 
-    def _put(
-        self, writing: Writing, row: rows.Row, state: State | None, present: Mapping[rows.Key, rows.Row]
+    def _upsert(
+        self,
+        transaction: WriteTransaction,
+        row: rows.Row,
+        state: State | None,
+        present: Mapping[rows.Key, rows.Row],
     ) -> str:
         shared = [] if row["prefix_map"] is None else [(row["tenant"], row["prefix_map"])]
-        rows.check(row, changing.maps_of(writing.connection, shared))
-        plan = Plan(writing, present)
+        rows.check(row, mutations.find_prefix_maps(transaction.connection, shared))
+        plan = UpsertPlan(transaction, present)
         outcome = plan.put(row, state)
-        plan.carry_out()
+        plan.apply()
         return outcome
 
-    def _move(self, tenant: str, id: str, state: State) -> Subscription:
-        def work(writing: Writing) -> Subscription:
-            present = self._found(writing.connection, (tenant, id))
+    def _set_state(self, tenant: str, id: str, state: State) -> Subscription:
+        def work(transaction: WriteTransaction) -> Subscription:
+            present = self._get(transaction.connection, (tenant, id))
             if present.state != state:
-                changing.set_state(writing, [present.number], state)
-            return self._found(writing.connection, (tenant, id))
+                mutations.set_state(transaction, [present.number], state)
+            return self._get(transaction.connection, (tenant, id))
 
         return self._database.write(work)
 
-    def _found(self, connection: Connection, key: rows.Key) -> Subscription:
+    def _get(self, connection: Connection, key: rows.Key) -> Subscription:
         by_key = (subscriptions.c.tenant == key[0]) & (subscriptions.c.id == key[1])
         row = connection.execute(select(subscriptions).where(by_key)).mappings().first()
         if row is None:
             raise rows.unknown(*key)
         return rows.subscription_of(row)
 
-    # Many.
+    # Many subscriptions
 
     def list(
         self,
@@ -191,8 +197,8 @@ class Catalog:
     ) -> Sequence[Subscription]:
         """Subscriptions by tenant and id, a page at a time.
 
-        `text` occurs in the query, in whatever case. `after` is the tenant and id of the last one
-        of the page before.
+        `text` is a substring of the query, case-insensitive. `after` is the tenant and id of the last
+        subscription of the previous page.
         """
         table = subscriptions.c
         page = select(subscriptions).order_by(table.tenant, table.id).limit(limit)
@@ -211,17 +217,16 @@ class Catalog:
         )
 
     def import_(self, given: Iterable[tuple[int, Line]], refused: Callable[[Refusal], None]) -> Imported:
-        """Have subscriptions and prefix maps be as given, in batches; how many of them changed.
+        """Upsert subscriptions and prefix maps, in batches; the counts of what changed.
 
-        Lines that are refused are handed to `refused` and hold up no others. What is there already,
-        with the same content, does not change: to import the same again is to do nothing. A
-        subscription without an id gets one made of its content.
+        Calls `refused` for each refused line and goes on with the others. Idempotent: a subscription
+        without an id gets a hash of its content as id.
         """
         return import_lines(self._database, given, refused)
 
     def export(self, *, tenant: str | None = None) -> Iterator[PrefixMap | Subscription]:
-        """The catalog in one state, as `import_` takes it: prefix maps first, then subscriptions."""
-        with self._database.reading() as connection:
+        """One snapshot of the catalog in the order `import_` needs: prefix maps, then subscriptions."""
+        with self._database.snapshot() as connection:
             yield from self._maps(connection, tenant)
             table = subscriptions.c
             chosen = select(subscriptions).order_by(table.tenant, table.id)
@@ -231,23 +236,23 @@ class Catalog:
             for row in streamed.yield_per(PAGE).mappings():
                 yield rows.subscription_of(row)
 
-    # Prefix maps.
+    # Prefix maps
 
     def put_prefixes(self, given: PrefixMap) -> None:
-        """Have a tenant share a prefix map under a name.
+        """Upsert a prefix map that subscriptions of its tenant can name.
 
-        If there was another one, its users get new revisions; if one of their queries would then be
-        refused, all stays as it was, with a `CatalogError`.
+        A change makes new revisions of the subscriptions that use the map. If it would make one of
+        their queries invalid, raises `CatalogError` and changes nothing.
         """
-        self._database.write(lambda writing: changing.put_map(writing, given))
+        self._database.write(lambda transaction: mutations.put_map(transaction, given))
 
     def prefixes(self, *, tenant: str | None = None) -> Sequence[PrefixMap]:
-        """The shared prefix maps, of all tenants or of one."""
+        """The prefix maps of all tenants, or of one."""
         return self._database.read(lambda connection: self._maps(connection, tenant))
 
     def remove_prefixes(self, name: str, *, tenant: str = "") -> bool:
-        """Remove a prefix map; whether it was there. `CatalogError` if it is used."""
-        return self._database.write(lambda writing: changing.remove_map(writing, (tenant, name)))
+        """Remove a prefix map; False if there is none. `CatalogError` if a subscription uses it."""
+        return self._database.write(lambda transaction: mutations.remove_map(transaction, (tenant, name)))
 
     def _maps(self, connection: Connection, tenant: str | None) -> Sequence[PrefixMap]:
         chosen = select(prefix_maps).order_by(prefix_maps.c.tenant, prefix_maps.c.name)
@@ -255,24 +260,23 @@ class Catalog:
             chosen = chosen.where(prefix_maps.c.tenant == tenant)
         return [rows.map_of(row) for row in connection.execute(chosen).mappings()]
 
-    # Following it.
+    # Versions
 
     @property
     def version(self) -> Version:
-        """How far the catalog is; every change makes a new one."""
+        """The newest version; every change makes one."""
         return self._database.read(identity_and_version)[1]
 
     @contextmanager
     def changes(self, since: Version | None) -> Iterator[Changes]:
-        """What changed since a version: to be read while the context lasts.
+        """What changed since a version; read it inside the context.
 
-        From nothing, all active subscriptions are additions. So it is too for a version that the
-        log no longer reaches back to, or that is none of this catalog, as it may be after a backup
-        was restored: then `Changes.since` is None.
+        `Changes.since` is None, and all active subscriptions are additions, if `since` is None, if the
+        change log no longer reaches back to it, or if this catalog never had it (a restored backup).
         """
-        with self._database.reading() as connection:
+        with self._database.snapshot() as connection:
             yield changes_since(connection, since)
 
     def compact(self, count: int) -> None:
-        """Forget how to get from versions before this one to the newest, other than from nothing."""
+        """Delete the change log of versions before this one."""
         self._database.compact(count)

@@ -1,4 +1,4 @@
-"""What changed in a catalog, as the makers of generations need it."""
+"""What changed in a catalog since a version: the input of the next generation."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,22 +35,22 @@ ADDED = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What leads from one version of a catalog to another; removals come first."""
+    """The difference between two versions of a catalog. Apply removals first."""
 
     catalog: str
     """The identity of the catalog."""
     version: Version
     """The version that the changes lead to."""
     since: Version | None
-    """The version that they start from; None if it is nothing."""
+    """The version that they start from; None: from an empty catalog."""
     removed: Sequence[int]
-    """Numbers that match no more; not all of them need have been there."""
+    """Numbers that no longer match; some may be unknown to the reader."""
     added: Iterator[pa.RecordBatch]
-    """Batches of `ADDED`, in the order they came."""
+    """Batches of `ADDED`, oldest first."""
 
 
 def changes_since(connection: Connection, since: Version | None) -> Changes:
-    """The changes since a version, or from nothing if nobody remembers."""
+    """The changes since a version, or from an empty catalog if the log does not reach back to it."""
     identity, version = identity_and_version(connection)
     if since is not None and since.mark != _mark(connection, since.count):
         since = None
@@ -62,7 +62,7 @@ def changes_since(connection: Connection, since: Version | None) -> Changes:
 
 
 def _mark(connection: Connection, count: int) -> str | None:
-    """The mark of a version; None if it is forgotten, or never was."""
+    """The mark of a version; None if the log does not have it."""
     return connection.execute(select(versions.c.mark).where(versions.c.version == count)).scalar()
 
 
@@ -79,7 +79,7 @@ def _added(connection: Connection, since: Version | None) -> Iterator[pa.RecordB
     if since is None:
         active = active.order_by(table.number)
     else:
-        # In the order of the index: SQLite would read all rows rather than sort a few.
+        # The order of the index; with another order SQLite scans the whole table.
         active = active.where(table.version > since.count).order_by(table.version, table.number)
     streamed = connection.execution_options(stream_results=True).execute(active)
     for rows in streamed.yield_per(ROWS).partitions():

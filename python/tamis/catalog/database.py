@@ -1,4 +1,4 @@
-"""The database of a catalog: opened by URL, migrated, read and written in transactions."""
+"""The database of a catalog: connections by URL, migrations, transactions, retries."""
 
 import secrets
 import sqlite3
@@ -32,24 +32,24 @@ from tamis.model.version import Version
 Result = TypeVar("Result")
 
 ATTEMPTS = 4
-"""So often is a transaction tried when the connection is lost, with a longer pause each time."""
+"""Attempts of a transaction when the connection is lost, with exponential backoff."""
 
 PAUSE = 0.2
-"""Seconds before the second attempt."""
+"""Seconds before the second attempt; doubles each time."""
 
 BUSY_SECONDS = 30
-"""How long to wait for another writer of an SQLite file; `?timeout=` in the URL says otherwise."""
+"""Busy timeout of SQLite, for other writers of the file; `?timeout=` in the URL overrides it."""
 
 MIGRATION_LOCK = 0x74616D6973
-"""The advisory lock that one migrates a PostgreSQL catalog under."""
+"""The PostgreSQL advisory lock held during a migration."""
 
 VERSION_TABLE = "catalog_schema"
-"""Where the last migration is noted. Not Alembic's usual name: others may use the same database."""
+"""Alembic's version table. Not its usual name: other programs may use the same database."""
 
 
 @dataclass(slots=True)
-class Writing:
-    """A write transaction: the version it makes, and numbers for new revisions."""
+class WriteTransaction:
+    """A write transaction: its version, and the counter of subscription numbers."""
 
     connection: Connection
     version: int
@@ -57,93 +57,92 @@ class Writing:
     now: int
     """Microseconds since 1970."""
     changed: bool = field(default=False, init=False)
-    """Whether there is anything to commit; if not, no version is used up."""
+    """False: nothing to commit, and no version is used up."""
 
     def next_number(self) -> int:
-        """A number that nobody had before."""
+        """A subscription number that was never used."""
         self.number += 1
         return self.number
 
 
 class Database:
-    """A catalog's database, whichever it is."""
+    """The database of a catalog, SQLite or PostgreSQL."""
 
     def __init__(self, url: str) -> None:
-        self._url = _parsed(url)
-        self._engine = _engine(self._url)
-        # SQLite has one writer at a time, and others look again after a while: ours wait in a row instead.
-        row = self._url.get_backend_name() == "sqlite"
-        self._row: AbstractContextManager[object] = threading.Lock() if row else nullcontext()
+        self._url = _parse_url(url)
+        self._engine = _create_engine(self._url)
+        # SQLite allows one writer; others poll. Threads of this process queue at a lock instead.
+        one_writer = self._url.get_backend_name() == "sqlite"
+        self._writer_lock: AbstractContextManager[object] = threading.Lock() if one_writer else nullcontext()
         try:
-            self._retried(self._migrate)
+            self._with_retries(self._migrate)
         except BaseException:
             self._engine.dispose()
             raise
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close all connections."""
         self._engine.dispose()
 
-    def write(self, work: Callable[[Writing], Result]) -> Result:
-        """Do work in a transaction of its own, one writer after the other.
+    def write(self, work: Callable[[WriteTransaction], Result]) -> Result:
+        """Run `work` in a transaction that makes a new version. Writers are serialised.
 
-        It may be done again if the connection is lost, even in the middle of a commit: it must come
-        to the same when it finds itself done.
+        `work` must be idempotent: it runs again if the connection is lost, even during the commit.
         """
 
         def attempt() -> Result:
-            with self._row, self._engine.connect().execution_options(writes=True) as connection:
-                with connection.begin() as transaction:
+            with self._writer_lock, self._engine.connect().execution_options(writes=True) as connection:
+                with connection.begin() as scope:
                     row = schema.catalog.c
-                    taken = update(schema.catalog).values(version=row.version + 1)
-                    version, number = connection.execute(taken.returning(row.version, row.number)).one()
-                    writing = Writing(connection, version, number, time.time_ns() // 1000)
-                    result = work(writing)
-                    if writing.number != number:
-                        connection.execute(update(schema.catalog).values(number=writing.number))
-                    if writing.changed:
+                    increment = update(schema.catalog).values(version=row.version + 1)
+                    version, number = connection.execute(increment.returning(row.version, row.number)).one()
+                    transaction = WriteTransaction(connection, version, number, time.time_ns() // 1000)
+                    result = work(transaction)
+                    if transaction.number != number:
+                        connection.execute(update(schema.catalog).values(number=transaction.number))
+                    if transaction.changed:
                         made = {"version": version, "mark": secrets.token_hex(8)}
                         connection.execute(insert(schema.versions), [made])
                     else:
-                        transaction.rollback()
+                        scope.rollback()
                 return result
 
-        return self._retried(attempt)
+        return self._with_retries(attempt)
 
-    def write_aside(self, work: Callable[[Connection], Result]) -> Result:
-        """Do work in a transaction that makes no version: no generation has to know of it.
+    def write_unversioned(self, work: Callable[[Connection], Result]) -> Result:
+        """Run `work` in a transaction that makes no version: for tables that no generation depends on.
 
-        Other writers need not wait, where the database can do without. It may be done again, as in `write`.
+        PostgreSQL does not serialise these. `work` must be idempotent, as in `write`.
         """
 
         def attempt() -> Result:
             with (
-                self._row,
+                self._writer_lock,
                 self._engine.connect().execution_options(writes=True) as connection,
                 connection.begin(),
             ):
                 return work(connection)
 
-        return self._retried(attempt)
+        return self._with_retries(attempt)
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
-        """Do work on one state of the catalog."""
+        """Run `work` on one snapshot of the catalog."""
 
         def attempt() -> Result:
             with self._engine.connect() as connection, connection.begin():
                 return work(connection)
 
-        return self._retried(attempt)
+        return self._with_retries(attempt)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """One state of the catalog to stream from; what fails on the way is not tried again."""
-        connection = self._retried(self._engine.connect)
-        with self._told(), connection, connection.begin():
+    def snapshot(self) -> Iterator[Connection]:
+        """A snapshot of the catalog to stream from; failures on the way are not retried."""
+        connection = self._with_retries(self._engine.connect)
+        with self._catalog_errors(), connection, connection.begin():
             yield connection
 
     def compact(self, count: int) -> None:
-        """Forget the versions before one that is remembered, and what was removed up to it."""
+        """Delete the versions before a known one, and the removals up to it."""
 
         def work(connection: Connection) -> None:
             versions, removals = schema.versions, schema.removals
@@ -151,10 +150,10 @@ class Database:
                 connection.execute(removals.delete().where(removals.c.version <= count))
                 connection.execute(versions.delete().where(versions.c.version < count))
 
-        self.write_aside(work)
+        self.write_unversioned(work)
 
-    def _retried(self, work: Callable[[], Result]) -> Result:
-        with self._told():
+    def _with_retries(self, work: Callable[[], Result]) -> Result:
+        with self._catalog_errors():
             for attempt in range(1, ATTEMPTS):
                 try:
                     return work()
@@ -165,20 +164,20 @@ class Database:
             return work()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """A database's errors as ours, with what to do about them."""
+    def _catalog_errors(self) -> Iterator[None]:
+        """Raise database errors as `CatalogError`, with what to do about them."""
         try:
             yield
         except SQLAlchemyError as error:
             shown = self._url.render_as_string(hide_password=True)
-            raise _explained(error, shown) from error
+            raise _catalog_error(error, shown) from error
 
     def _migrate(self) -> None:
         with self._engine.connect() as connection:
             found = _schema_of(connection)
         if found == schema.NEWEST:
             return
-        # Slow to import, and seldom needed.
+        # Slow to import, and rarely needed.
         from alembic import command
         from alembic.config import Config
         from alembic.script import ScriptDirectory
@@ -190,7 +189,7 @@ class Database:
         with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK})
-            # Somebody else may have migrated meanwhile.
+            # Another process may have migrated meanwhile.
             found = _schema_of(connection)
             known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
             if found is not None and found not in known:
@@ -203,14 +202,14 @@ class Database:
             command.upgrade(config, "head")
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     """The URL of a database; a bare path is an SQLite file."""
     if "://" not in url:
         return URL.create("sqlite+pysqlite", database=url)
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:
-        raise CatalogError("catalog-url", f"{url} is no URL of a database") from error
+        raise CatalogError("catalog-url", f"{url} is not a database URL") from error
     drivers = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
     driver = drivers.get(parsed.get_backend_name())
     if driver is None or (driver.startswith("sqlite") and parsed.database in (None, "", ":memory:")):
@@ -220,7 +219,7 @@ def _parsed(url: str) -> URL:
     return parsed.set(drivername=driver)
 
 
-def _engine(url: URL) -> Engine:
+def _create_engine(url: URL) -> Engine:
     try:
         if url.get_backend_name() == "sqlite":
             given = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
@@ -229,8 +228,8 @@ def _engine(url: URL) -> Engine:
             event.listen(engine, "begin", _begin_sqlite)
             return engine
         given = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
-        # One state per transaction. Writers are put in a row by the one row they all update first,
-        # which needs the weaker level: at this one they would fail and not wait.
+        # Readers use REPEATABLE READ: one snapshot per transaction. Writers use READ COMMITTED: they
+        # queue at the one row that all of them update first; REPEATABLE READ would fail instead.
         engine = create_engine(url, connect_args=given, pool_pre_ping=True)
         event.listen(engine, "begin", _begin_postgresql)
         return engine
@@ -242,7 +241,7 @@ def _engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    # Transactions begin where we say so, not where the driver guesses.
+    # Explicit BEGIN instead of the driver's implicit transactions.
     connection.isolation_level = None
     _enter_wal(connection)
     connection.execute("PRAGMA foreign_keys = ON")
@@ -267,7 +266,7 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A reader that turned writer would fail where a writer waits.
+    # Upgrading a read transaction to a write fails at once; BEGIN IMMEDIATE waits.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -278,7 +277,7 @@ def _begin_postgresql(connection: Connection) -> None:
 
 
 def _schema_of(connection: Connection) -> str | None:
-    """The last migration that a database has seen; None if it is no catalog yet."""
+    """The last migration of a database; None if it has no catalog yet."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     found: str | None = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
@@ -286,7 +285,7 @@ def _schema_of(connection: Connection) -> str | None:
 
 
 def identity_and_version(connection: Connection) -> tuple[str, Version]:
-    """Which catalog this is, and how far it is."""
+    """The identity of the catalog and its newest version."""
     row, versions = schema.catalog.c, schema.versions
     newest = select(row.identity, row.version, versions.c.mark).join(
         versions, versions.c.version == row.version
@@ -296,23 +295,25 @@ def identity_and_version(connection: Connection) -> tuple[str, Version]:
 
 
 def _transient(error: DBAPIError) -> bool:
-    """Whether trying again may help: the server is away, or ended the transaction for another's sake."""
+    """Whether a retry may help: the server is unreachable, or aborted the transaction."""
     if isinstance(error.orig, sqlite3.Error):
-        # Who waits for a lock has waited long enough already.
+        # The busy timeout has passed already.
         return False
     if error.connection_invalidated or not isinstance(error, OperationalError):
         return error.connection_invalidated
     state = getattr(error.orig, "sqlstate", None)
-    # No answer at all; connection lost; serialisation and deadlock; shutting down or starting up.
+    # No answer; connection lost; serialisation failure and deadlock; shutting down or starting up.
     return state is None or state.startswith("08") or state in ("40001", "40P01", "57P01", "57P02", "57P03")
 
 
-def _explained(error: SQLAlchemyError, shown: str) -> CatalogError:
+def _catalog_error(error: SQLAlchemyError, shown: str) -> CatalogError:
     cause = str(getattr(error, "orig", None) or error).strip()
     summary = cause.splitlines()[0] if cause else type(error).__name__
     if isinstance(error, DBAPIError) and isinstance(error.orig, sqlite3.Error):
         if "locked" in summary or "busy" in summary:
-            reason = f"{shown}: another process has been writing for too long; try again when it is done"
+            reason = (
+                f"{shown}: another process has held the write lock for too long; try again when it is done"
+            )
             return CatalogError("catalog-locked", reason)
         if "not a database" in summary or "malformed" in summary:
             return CatalogError("not-a-catalog", f"{shown}: {summary}; name another file, or restore it")

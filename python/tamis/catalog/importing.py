@@ -1,27 +1,27 @@
-"""Imports: as many lines as there are, a batch at a time, each batch a transaction."""
+"""Bulk import of subscriptions and prefix maps, one transaction a batch."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
-from tamis.catalog import changing, rows
-from tamis.catalog.changing import Plan
-from tamis.catalog.database import Database, Writing
+from tamis.catalog import mutations, rows
+from tamis.catalog.database import Database, WriteTransaction
+from tamis.catalog.mutations import UpsertPlan
 from tamis.errors import CatalogError, QueryError
 from tamis.model.subscription import Imported, NewSubscription, PrefixMap, Refusal, State
 from tamis.model.subscription_lines import Line
 
 BATCH = 10_000
-"""So many lines go in together."""
+"""Lines per transaction."""
 
 Given = Sequence[tuple[int, Line]]
-"""Lines with their places."""
+"""Lines with their line numbers."""
 
 
 def import_lines(
     database: Database, given: Iterable[tuple[int, Line]], refused: Callable[[Refusal], None]
 ) -> Imported:
-    """Have the catalog be as the lines say, in their order."""
+    """Upsert the lines in order, and report those that are refused."""
     counts: Counter[str] = Counter()
     for batch in _batches(given):
         place, first = batch[0]
@@ -37,7 +37,7 @@ def import_lines(
 
 
 def _batches(given: Iterable[tuple[int, Line]]) -> Iterator[Given]:
-    """Lines by the batch; a prefix map stands alone, since the lines after it may refer to it."""
+    """Lines in batches. A prefix map is a batch of its own: later lines may refer to it."""
     remaining = iter(given)
     while batch := list(islice(remaining, BATCH)):
         start = 0
@@ -52,26 +52,26 @@ def _batches(given: Iterable[tuple[int, Line]]) -> Iterator[Given]:
 
 
 def _import_batch(database: Database, batch: Given) -> tuple[Counter[str], list[Refusal]]:
-    """What became of subscriptions, and those that were refused, in their order."""
-    misfits: list[Refusal] = []
-    asked: list[tuple[int, rows.Row, State | None]] = []
+    """Counts by outcome, and the refused lines in order."""
+    invalid: list[Refusal] = []
+    parsed: list[tuple[int, rows.Row, State | None]] = []
     for place, line in batch:
         if isinstance(line, Refusal):
-            misfits.append(line)
+            invalid.append(line)
         elif isinstance(line, NewSubscription):
             try:
-                asked.append((place, rows.row_of(line), line.state))
+                parsed.append((place, rows.row_of(line), line.state))
             except CatalogError as error:
-                misfits.append(Refusal(place, error.code, error.reason))
+                invalid.append(Refusal(place, error.code, error.reason))
 
-    def work(writing: Writing) -> tuple[Counter[str], list[Refusal]]:
+    def work(transaction: WriteTransaction) -> tuple[Counter[str], list[Refusal]]:
         counts: Counter[str] = Counter()
         refusals: list[Refusal] = []
-        shared = {(row["tenant"], row["prefix_map"]) for _, row, _ in asked if row["prefix_map"]}
-        maps = changing.maps_of(writing.connection, shared)
-        keys = dict.fromkeys((row["tenant"], row["id"]) for _, row, _ in asked)
-        plan = Plan(writing, changing.found(writing.connection, keys))
-        for place, row, state in asked:
+        shared = {(row["tenant"], row["prefix_map"]) for _, row, _ in parsed if row["prefix_map"]}
+        maps = mutations.find_prefix_maps(transaction.connection, shared)
+        keys = dict.fromkeys((row["tenant"], row["id"]) for _, row, _ in parsed)
+        plan = UpsertPlan(transaction, mutations.find_rows(transaction.connection, keys))
+        for place, row, state in parsed:
             try:
                 rows.check(row, maps)
             except QueryError as error:
@@ -80,19 +80,19 @@ def _import_batch(database: Database, batch: Given) -> tuple[Counter[str], list[
                 refusals.append(Refusal(place, error.code, error.reason))
             else:
                 counts[plan.put(row, state)] += 1
-        plan.carry_out()
-        return counts, sorted(misfits + refusals, key=lambda refusal: refusal.place)
+        plan.apply()
+        return counts, sorted(invalid + refusals, key=lambda refusal: refusal.place)
 
     return database.write(work)
 
 
 def _import_map(database: Database, place: int, given: PrefixMap) -> tuple[Counter[str], list[Refusal]]:
-    def work(writing: Writing) -> tuple[Counter[str], list[Refusal]]:
+    def work(transaction: WriteTransaction) -> tuple[Counter[str], list[Refusal]]:
         try:
-            return Counter([changing.put_map(writing, given)]), []
+            return Counter([mutations.put_map(transaction, given)]), []
         except CatalogError as error:
-            # Some users may have been revised before one was found that cannot be.
-            writing.changed = False
+            # Some subscriptions may have been revised before the invalid one was found.
+            transaction.changed = False
             return Counter(), [Refusal(place, error.code, error.reason)]
 
     return database.write(work)

@@ -1,4 +1,4 @@
-"""The mailboxes: deliveries that wait for their subscribers, each there once."""
+"""Mailboxes: deliveries that subscribers fetch and acknowledge. Each delivery is stored once."""
 
 import time
 from collections.abc import Collection, Iterable, Sequence
@@ -11,31 +11,27 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, select, upd
 
 from tamis.catalog import outgoing, rows
 from tamis.catalog.database import Database
-from tamis.catalog.delivered import Delivered, to_row, values_of
 from tamis.catalog.schema import mailbox, mailbox_head, tailed
+from tamis.catalog.stored_delivery import StoredDelivery, to_row, values_of
 from tamis.model.webhook import webhook_of
 
-IDS = 5_000
-"""So many are looked up by one statement."""
-
 FETCHED = 10
-"""So many are fetched at a time from a database that is elsewhere."""
+"""Rows fetched at a time from a database server."""
 
-PIECE = 1_000
-PIECE_BYTES = 16 << 20
-"""So many deliveries, and about so many bytes of payload, go in or out together: they are in memory then."""
+CHUNK = 1_000
+CHUNK_BYTES = 16 << 20
+"""Deliveries in memory at a time, and about how many bytes of their payloads."""
 
 
-Payloaded = TypeVar("Payloaded", dict[str, Any], RowMapping)
-"""A row with a payload."""
+RowWithPayload = TypeVar("RowWithPayload", dict[str, Any], RowMapping)
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery(Delivered):
+class Delivery(StoredDelivery):
     """A delivery in a mailbox."""
 
     number: int
-    """Ascending in the order of arrival: what a cursor is made of."""
+    """Ascending in the order of arrival; the cursor of a subscriber."""
 
 
 _COLUMNS = Delivery.__dataclass_fields__.keys()
@@ -47,45 +43,42 @@ class Mailbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def tailed(self) -> set[str]:
-        """The manifests whose deliveries are here."""
+    def imported_manifests(self) -> set[str]:
+        """The manifests of the outbox whose deliveries are stored."""
         return self._database.read(
             lambda connection: set(connection.execute(select(tailed.c.manifest)).scalars())
         )
 
-    def take(self, manifest: str, deliveries: Iterable[dict[str, Any]]) -> int:
-        """Put the deliveries of a publication, rows of `DELIVERY`, into their mailboxes; how many were new.
+    def store(self, manifest: str, deliveries: Iterable[dict[str, Any]]) -> int:
+        """Store the deliveries of a manifest, rows of `DELIVERY`; how many were new.
 
-        Those whose target names a webhook are to be sent instead.
-
-        What is here already, by manifest or by delivery id, stays as it is: who was interrupted begins again.
+        Deliveries with a webhook as target go to `outgoing`, others to mailboxes. Idempotent by
+        manifest and by delivery id: after an interruption, call it again.
         """
         if self._database.read(lambda connection: _is_tailed(connection, manifest)):
             return 0
         remaining = map(_row, deliveries)
         count = 0
-        while some := _piece(remaining, PIECE):
-            count += self._database.write_aside(partial(_take, some))
-        self._database.write_aside(partial(_mark, manifest))
+        while some := _chunk(remaining, CHUNK):
+            count += self._database.write_unversioned(partial(_store, some))
+        self._database.write_unversioned(partial(_mark, manifest))
         return count
 
     def forget_manifests(self, manifests: Collection[str]) -> None:
-        """Publications that are in the outbox no more."""
-        wanted = list(manifests)
+        """Delete the records of manifests that the outbox no longer has."""
 
         def work(connection: Connection) -> None:
-            for at in range(0, len(wanted), IDS):
-                gone = tailed.c.manifest.in_(wanted[at : at + IDS])
-                connection.execute(delete(tailed).where(gone))
+            for chunk in rows.chunks(manifests):
+                connection.execute(delete(tailed).where(tailed.c.manifest.in_(chunk)))
 
-        self._database.write_aside(work)
+        self._database.write_unversioned(work)
 
-    def waiting(
+    def pending(
         self, tenant: str, subscriber: str, *, after: int = 0, limit: int = 100
     ) -> Sequence[Delivery]:
-        """Deliveries that a subscriber has not acknowledged, those after a number, in their order.
+        """Unacknowledged deliveries of a subscriber after a number, in order.
 
-        There may be fewer than `limit` though more wait, if they are large; there is one at least.
+        Returns at least one if any is pending; fewer than `limit` if they are large.
         """
         table = mailbox.c
         page = (
@@ -102,32 +95,31 @@ class Mailbox:
 
         def work(connection: Connection) -> Sequence[Delivery]:
             with connection.execution_options(stream_results=True).execute(page) as streamed:
-                return [_delivery(row) for row in _piece(streamed.yield_per(FETCHED).mappings(), limit)]
+                return [_delivery(row) for row in _chunk(streamed.yield_per(FETCHED).mappings(), limit)]
 
         return self._database.read(work)
 
     def acknowledge(
         self, tenant: str, subscriber: str, *, ids: Collection[str] = (), until: int | None = None
     ) -> int:
-        """A subscriber has what it was sent: these deliveries, or all up to a number; how many that were."""
+        """Acknowledge these deliveries, or all up to a number; how many."""
         table = mailbox.c
         whose = (table.tenant == tenant, table.subscriber == subscriber, table.acknowledged.is_(None))
         now = time.time_ns() // 1000
-        wanted = list(ids)
 
         def work(connection: Connection) -> int:
             done = update(mailbox).where(*whose).values(acknowledged=now)
             count = 0
-            for at in range(0, len(wanted), IDS):
-                count += connection.execute(done.where(table.id.in_(wanted[at : at + IDS]))).rowcount
+            for chunk in rows.chunks(ids):
+                count += connection.execute(done.where(table.id.in_(chunk))).rowcount
             if until is not None:
                 count += connection.execute(done.where(table.number <= until)).rowcount
             return count
 
-        return self._database.write_aside(work)
+        return self._database.write_unversioned(work)
 
     def count(self, tenant: str, subscriber: str | None = None) -> int:
-        """How many deliveries of a tenant, or of one of its subscribers, wait."""
+        """How many deliveries of a tenant, or of one of its subscribers, are pending."""
         table = mailbox.c
         chosen = select(func.count()).where(table.tenant == tenant, table.acknowledged.is_(None))
         if subscriber is not None:
@@ -137,19 +129,19 @@ class Mailbox:
     def forget(self, before: datetime) -> int:
         """Remove deliveries that were acknowledged before a time; how many."""
         old = delete(mailbox).where(mailbox.c.acknowledged < rows.microseconds_of(before))
-        return self._database.write_aside(lambda connection: connection.execute(old).rowcount)
+        return self._database.write_unversioned(lambda connection: connection.execute(old).rowcount)
 
 
-def _piece(rows: Iterable[Payloaded], limit: int) -> list[Payloaded]:
-    """The next rows: so many, and not many bytes more than are allowed."""
-    piece: list[Payloaded] = []
+def _chunk(rows: Iterable[RowWithPayload], limit: int) -> list[RowWithPayload]:
+    """The next rows: at most `limit`, and about `CHUNK_BYTES` of payload."""
+    chunk: list[RowWithPayload] = []
     size = 0
     for row in rows:
-        piece.append(row)
+        chunk.append(row)
         size += len(row["payload"])
-        if len(piece) >= limit or size >= PIECE_BYTES:
+        if len(chunk) >= limit or size >= CHUNK_BYTES:
             break
-    return piece
+    return chunk
 
 
 def _is_tailed(connection: Connection, manifest: str) -> bool:
@@ -157,24 +149,24 @@ def _is_tailed(connection: Connection, manifest: str) -> bool:
 
 
 def _mark(manifest: str, connection: Connection) -> None:
-    # Others who fill mailboxes wait; so nobody else marks it meanwhile.
+    # Locks the head row: other writers of mailboxes wait.
     connection.execute(update(mailbox_head).values(number=mailbox_head.c.number))
     if not _is_tailed(connection, manifest):
         connection.execute(insert(tailed).values(manifest=manifest))
 
 
-def _take(given: Sequence[dict[str, Any]], connection: Connection) -> int:
-    """Each to where it belongs, all or nothing."""
+def _store(given: Sequence[dict[str, Any]], connection: Connection) -> int:
+    """Store deliveries in mailboxes or for webhooks, in one transaction."""
     kept = [{**row} for row in given if row["webhook"] is None]
     for row in kept:
         del row["webhook"]
     sent = [row for row in given if row["webhook"] is not None]
-    # The first also has others wait who take the same.
-    return _put(kept, connection) + outgoing.put(connection, sent)
+    # `_insert_new` locks the head row first: others who store the same deliveries wait.
+    return _insert_new(kept, connection) + outgoing.put(connection, sent)
 
 
-def _put(given: Sequence[dict[str, Any]], connection: Connection) -> int:
-    """Insert what is not there yet, with the next numbers."""
+def _insert_new(given: Sequence[dict[str, Any]], connection: Connection) -> int:
+    """Insert the deliveries that are not stored yet, with the next numbers."""
     raised = update(mailbox_head).values(number=mailbox_head.c.number + len(given))
     end = connection.execute(raised.returning(mailbox_head.c.number)).scalar_one()
     known = _known(connection, [row["id"] for row in given])
@@ -187,9 +179,8 @@ def _put(given: Sequence[dict[str, Any]], connection: Connection) -> int:
 
 def _known(connection: Connection, ids: Sequence[str]) -> set[str]:
     found: set[str] = set()
-    for at in range(0, len(ids), IDS):
-        some = select(mailbox.c.id).where(mailbox.c.id.in_(ids[at : at + IDS]))
-        found.update(connection.execute(some).scalars())
+    for chunk in rows.chunks(ids):
+        found.update(connection.execute(select(mailbox.c.id).where(mailbox.c.id.in_(chunk))).scalars())
     return found
 
 

@@ -1,7 +1,7 @@
-"""Deliveries on their way to webhooks: when each is tried next, and what came of it.
+"""The queue of webhook deliveries: when each is due, and the result of each attempt.
 
-Who sends claims deliveries for a while, so that nobody else does. If it then dies, they are due again: what
-is sent arrives at least once.
+A sender claims deliveries by a lease: it moves their due time to the end of the lease. If it dies, they are
+due again then. So delivery is at least once.
 """
 
 import time
@@ -15,32 +15,32 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, literal_col
 
 from tamis.catalog import rows
 from tamis.catalog.database import Database
-from tamis.catalog.delivered import Delivered, values_of
 from tamis.catalog.schema import outgoing, webhooks
-from tamis.catalog.webhooks import Key, die, disable, webhook_from
+from tamis.catalog.stored_delivery import StoredDelivery, values_of
+from tamis.catalog.webhooks import Key, disable, give_up, webhook_from
 from tamis.model.webhook import Webhook, WebhookState
 
 IDS = 5_000
 """So many are looked up by one statement."""
 
 FAILED = "webhook-failed"
-"""Why a delivery is dead that was tried often enough."""
+"""Dead letter code: the last attempt failed."""
 
 GONE = "webhook-gone"
-"""Why those are dead whose webhook is not there any more, and says so."""
+"""Dead letter code: the receiver answered 410."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outbound(Delivered):
-    """A delivery that is to be sent."""
+class Outbound(StoredDelivery):
+    """A delivery in the queue."""
 
     webhook: str
     tries: int
-    """How often it was tried."""
+    """Attempts so far."""
 
     @property
     def key(self) -> Key:
-        """Its webhook."""
+        """The key of its webhook."""
         return self.tenant, self.webhook
 
 
@@ -48,34 +48,34 @@ _COLUMNS = Outbound.__dataclass_fields__.keys()
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
-    """What came of sending a delivery."""
+class Attempt:
+    """The result of one attempt to send a delivery."""
 
     delivery: Outbound
     at: datetime
     failure: str | None = None
-    """None: it arrived."""
+    """None: success."""
     next: datetime | None = None
-    """When to try again; None: no more."""
+    """When to retry; None: never."""
     held_until: datetime | None = None
-    """Nothing is to be sent to the webhook before."""
+    """Send nothing to the webhook before this time."""
     gone: bool = False
-    """The webhook wants no more, ever."""
+    """The receiver answered 410: disable the webhook."""
 
     @property
     def number(self) -> int:
-        """The how manieth it was."""
+        """The attempt number, from 1."""
         return self.delivery.tries + 1
 
 
 class Outgoing:
-    """All deliveries of a catalog that go to webhooks."""
+    """The queue of webhook deliveries of a catalog."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def waiting(self) -> Sequence[tuple[Webhook, datetime]]:
-        """The webhooks that deliveries wait for, each with the time when the first of these is due."""
+        """Webhooks with queued deliveries, each with the earliest due time."""
         first = (
             select(func.min(outgoing.c.due))
             .where(
@@ -97,7 +97,7 @@ class Outgoing:
         return self._database.read(work)
 
     def claim(self, key: Key, now: datetime, until: datetime, limit: int) -> Sequence[Outbound]:
-        """Deliveries for a webhook that are due, for the caller alone until a time; the oldest first."""
+        """Lease due deliveries of a webhook to the caller until a time; oldest first."""
         tenant, name = key
         chosen = (
             select(outgoing.c.id)
@@ -115,37 +115,37 @@ class Outgoing:
             ids = connection.execute(chosen).scalars().all()
             if not ids:
                 return []
-            taken = update(outgoing).where(outgoing.c.id.in_(ids)).values(due=rows.microseconds_of(until))
-            found = connection.execute(taken.returning(*(outgoing.c[name] for name in _COLUMNS)))
+            leased = update(outgoing).where(outgoing.c.id.in_(ids)).values(due=rows.microseconds_of(until))
+            found = connection.execute(leased.returning(*(outgoing.c[name] for name in _COLUMNS)))
             return [_outbound(row) for row in found.mappings()]
 
-        return self._database.write_aside(work)
+        return self._database.write_unversioned(work)
 
     def release(self, ids: Collection[str]) -> None:
-        """Give claimed deliveries back: they are due at once."""
+        """End the lease of deliveries: they are due at once."""
         free = update(outgoing).where(outgoing.c.id.in_(ids), outgoing.c.due.is_not(None))
-        self._database.write_aside(lambda connection: connection.execute(free.values(due=_now())))
+        self._database.write_unversioned(lambda connection: connection.execute(free.values(due=_now())))
 
-    def record(self, tries: Iterable[Try]) -> None:
-        """Note what came of tries. To note the same twice is to note it once."""
-        made = sorted(tries, key=lambda one: (one.delivery.key, one.at))
+    def record(self, attempts: Iterable[Attempt]) -> None:
+        """Record the results of attempts. Idempotent."""
+        ordered = sorted(attempts, key=lambda one: (one.delivery.key, one.at))
 
         def work(connection: Connection) -> None:
-            # In one order, and webhooks before deliveries, as all do: nobody waits for each other.
-            for key, some in groupby(made, key=lambda one: one.delivery.key):
+            # A fixed lock order, webhooks before deliveries, avoids deadlocks.
+            for key, some in groupby(ordered, key=lambda one: one.delivery.key):
                 group = list(some)
                 _note(connection, key, group)
                 for one in group:
                     _settle(connection, one)
                 for one in group:
                     if one.gone:
-                        reason = f"{one.failure}: it wants no more"
+                        reason = f"{one.failure}: the receiver wants no more deliveries"
                         disable(connection, key, GONE, reason)
 
-        self._database.write_aside(work)
+        self._database.write_unversioned(work)
 
     def count(self, tenant: str | None = None, webhook: str | None = None) -> int:
-        """How many deliveries wait: for one webhook, for all of a tenant, for all."""
+        """How many deliveries are queued: for one webhook, for a tenant, or in all."""
         chosen = select(func.count()).where(outgoing.c.due.is_not(None))
         if tenant is not None:
             chosen = chosen.where(outgoing.c.tenant == tenant)
@@ -154,7 +154,7 @@ class Outgoing:
         return self._database.read(lambda connection: connection.execute(chosen).scalar_one())
 
     def counts(self, tenant: str) -> dict[str, int]:
-        """How many deliveries wait for each webhook of a tenant that any wait for."""
+        """How many deliveries are queued, for each webhook of a tenant that has any."""
         chosen = (
             select(outgoing.c.webhook, func.count().label("waiting"))
             .where(outgoing.c.tenant == tenant, outgoing.c.due.is_not(None))
@@ -171,7 +171,7 @@ class Outgoing:
             outgoing.c.state == literal_column("'sent'"),
             outgoing.c.ended < rows.microseconds_of(before),
         )
-        return self._database.write_aside(lambda connection: connection.execute(old).rowcount)
+        return self._database.write_unversioned(lambda connection: connection.execute(old).rowcount)
 
 
 def put(connection: Connection, given: Sequence[dict[str, Any]]) -> int:
@@ -186,7 +186,7 @@ def put(connection: Connection, given: Sequence[dict[str, Any]]) -> int:
         return 0
     keys = {(row["tenant"], row["webhook"]) for row in fresh.values()}
     by_key = tuple_(webhooks.c.tenant, webhooks.c.name)
-    # Who disables one waits until this is done, and then finds these deliveries too.
+    # A shared lock: whoever disables a webhook waits for this, and then sees these deliveries too.
     found = select(webhooks.c.tenant, webhooks.c.name, webhooks.c.state).where(by_key.in_(sorted(keys)))
     shared = connection.execute(found.with_for_update(read=True))
     states = {(row.tenant, row.name): row.state for row in shared}
@@ -212,10 +212,10 @@ def _new(row: dict[str, Any], state: str | None, now: int) -> dict[str, Any]:
     }
 
 
-def _note(connection: Connection, key: Key, tries: Sequence[Try]) -> None:
-    """How a webhook does."""
+def _note(connection: Connection, key: Key, attempts: Sequence[Attempt]) -> None:
+    """Record the state of a webhook."""
     values: dict[str, Any] = {}
-    for one in tries:
+    for one in attempts:
         at = rows.microseconds_of(one.at)
         if one.failure is None:
             values["succeeded"] = at
@@ -228,14 +228,14 @@ def _note(connection: Connection, key: Key, tries: Sequence[Try]) -> None:
     connection.execute(chosen.values(values))
 
 
-def _settle(connection: Connection, one: Try) -> None:
-    """What is next for a delivery."""
+def _settle(connection: Connection, one: Attempt) -> None:
+    """Record the state of a delivery after an attempt."""
     chosen = update(outgoing).where(outgoing.c.id == one.delivery.id)
     if one.failure is None:
-        # It may have been given up meanwhile, with its webhook; it arrived nevertheless.
-        unburied = outgoing.c.burial.is_(None)
+        # Its webhook may have been disabled meanwhile; it arrived all the same.
+        not_claimed = outgoing.c.letter_batch.is_(None)
         sent = {"state": "sent", "payload": b"", "due": None, "ended": rows.microseconds_of(one.at)}
-        connection.execute(chosen.where(unburied).values(tries=one.number, **sent))
+        connection.execute(chosen.where(not_claimed).values(tries=one.number, **sent))
     elif one.next is not None:
         waits = chosen.where(outgoing.c.due.is_not(None))
         connection.execute(
@@ -244,7 +244,7 @@ def _settle(connection: Connection, one: Try) -> None:
     else:
         tried = "once" if one.number == 1 else f"{one.number} times"
         code = GONE if one.gone else FAILED
-        die(
+        give_up(
             connection,
             outgoing.c.id == one.delivery.id,
             code,

@@ -1,9 +1,9 @@
-"""Subscriptions as rows: validated on the way in, made whole on the way out."""
+"""Subscriptions and prefix maps as rows: validated when written, decoded when read."""
 
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,59 +20,69 @@ Row = dict[str, Any]
 Key = tuple[str, str]
 """Tenant and id, or tenant and name of a map."""
 
-ASKED_FOR = ("subscriber", "query", "prefixes", "prefix_map", "delivery_target")
+REVISION_COLUMNS = ("subscriber", "query", "prefixes", "prefix_map", "delivery_target")
 """The columns that make a new revision when they change."""
 
 ID_BYTES = 12
-"""Of ids that are made up: short enough to read, long enough not to meet another."""
+"""Length of generated ids: short enough to read, long enough to be unique."""
+
+KEYS = 5_000
+"""Keys per statement; SQLite allows 32,766 parameters."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def chunks(keys: Collection[str]) -> Iterator[list[str]]:
+    """Keys in lists that fit one statement."""
+    all_keys = list(keys)
+    for start in range(0, len(all_keys), KEYS):
+        yield all_keys[start : start + KEYS]
+
+
 def time_of(microseconds: int) -> datetime:
-    """A time as it stands in tables: microseconds since 1970."""
+    """The time of a column, which holds microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def microseconds_of(time: datetime) -> int:
-    """The same, the other way."""
+    """The column value of a time."""
     return (time - _EPOCH) // timedelta(microseconds=1)
 
 
-def row_of(asked: NewSubscription) -> Row:
-    """The columns that a request determines; `CatalogError` if a value cannot be stored."""
-    shared = asked.namespaces if isinstance(asked.namespaces, str) else None
-    own = {} if isinstance(asked.namespaces, str) else asked.namespaces
+def row_of(new: NewSubscription) -> Row:
+    """The columns that a subscription sets; `CatalogError` if a value cannot be stored."""
+    shared = new.namespaces if isinstance(new.namespaces, str) else None
+    own = {} if isinstance(new.namespaces, str) else new.namespaces
     row = {
-        "tenant": name(asked.tenant, "tenant", may_be_empty=True),
-        "subscriber": name(asked.subscriber, "subscriber"),
-        "query": _text(asked.query, "query"),
+        "tenant": name(new.tenant, "tenant", may_be_empty=True),
+        "subscriber": name(new.subscriber, "subscriber"),
+        "query": _text(new.query, "query"),
         "prefixes": prefixes_text(own),
         "prefix_map": None if shared is None else name(shared, "name of a prefix map"),
-        "delivery_target": _text(asked.delivery_target, "delivery target"),
+        "delivery_target": _text(new.delivery_target, "delivery target"),
     }
-    row["id"] = _id_of(row) if asked.id is None else name(asked.id, "id")
+    row["id"] = _id_of(row) if new.id is None else name(new.id, "id")
     return row
 
 
 def new_id() -> str:
-    """An id for who gave none."""
+    """A random id."""
     return secrets.token_hex(ID_BYTES)
 
 
 def _id_of(row: Row) -> str:
-    """An id made of what is asked for: who asks for the same again gets the same."""
+    """A hash of the content as id: importing the same subscription again gives the same id."""
     content = json.dumps(sorted(row.items()))
     return hashlib.blake2b(content.encode(), digest_size=ID_BYTES).hexdigest()
 
 
 def check(row: Row, maps: Mapping[Key, str]) -> None:
-    """`QueryError` if the query is none; `CatalogError` if its prefix map is not there."""
+    """`QueryError` if the query is refused; `CatalogError` if its prefix map does not exist."""
     engine.check(row["query"], prefixes_of(row, maps))
 
 
 def prefixes_of(row: Row, maps: Mapping[Key, str]) -> dict[str, str]:
-    """The prefixes that hold for a row: its own, or those of the map that it names."""
+    """The prefixes of a row: its own, or those of the prefix map that it names."""
     text = row["prefixes"]
     if row["prefix_map"] is not None:
         shared = maps.get((row["tenant"], row["prefix_map"]))
@@ -84,7 +94,7 @@ def prefixes_of(row: Row, maps: Mapping[Key, str]) -> dict[str, str]:
 
 
 def subscription_of(row: RowMapping) -> Subscription:
-    """A subscription as it stands in the table."""
+    """The subscription of a row."""
     return Subscription(
         id=row["id"],
         revision=row["revision"],
@@ -110,12 +120,12 @@ def map_row_of(given: PrefixMap) -> Row:
 
 
 def map_of(row: RowMapping) -> PrefixMap:
-    """A prefix map as it stands in the table."""
+    """The prefix map of a row."""
     return PrefixMap(row["name"], json.loads(row["prefixes"]), row["tenant"])
 
 
 def prefixes_text(prefixes: Mapping[str, str]) -> str:
-    """One text for equal prefix maps."""
+    """Canonical JSON of a prefix map: equal maps have equal texts."""
     if not prefixes:
         return "{}"
     for prefix, uri in prefixes.items():
@@ -125,7 +135,7 @@ def prefixes_text(prefixes: Mapping[str, str]) -> str:
 
 
 def name(value: str, what: str, *, may_be_empty: bool = False) -> str:
-    """A value that rows are found by."""
+    """Check a value that rows are looked up by."""
     if len(value) > LONGEST_NAME:
         reason = f"the {what} has {len(value)} characters, {LONGEST_NAME} are allowed"
         raise CatalogError("name-limit", reason)
@@ -135,21 +145,21 @@ def name(value: str, what: str, *, may_be_empty: bool = False) -> str:
 
 
 def _text(value: str, what: str) -> str:
-    """What every database can store."""
+    """Check that every database can store a text."""
     if "\0" in value or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)):
-        reason = f"the {what} has a character that is none: U+0000, or half of a pair"
+        reason = f"the {what} has an invalid character: U+0000 or a lone surrogate"
         raise CatalogError("bad-value", reason)
     return value
 
 
 def unknown(tenant: str, id: str) -> CatalogError:
-    """There is no such subscription."""
+    """The error for a subscription that does not exist."""
     whose = f" of tenant {tenant}" if tenant else ""
-    reason = f"there is no subscription {id}{whose}; `tamis subscriptions list` shows those there are"
+    reason = f"there is no subscription {id}{whose}; `tamis subscriptions list` lists them"
     return CatalogError("unknown-subscription", reason)
 
 
 def unknown_map(tenant: str, name: str) -> CatalogError:
-    """There is no such prefix map."""
+    """The error for a prefix map that does not exist."""
     whose = f"tenant {tenant} has" if tenant else "there is"
     return CatalogError("unknown-prefix-map", f"{whose} no prefix map {name}; add the map first")

@@ -15,12 +15,12 @@ from sqlalchemy import (
 )
 
 NEWEST = "0004"
-"""The migration that makes this schema; a test compares both."""
+"""The newest migration; a test compares its tables with these."""
 
 LONGEST_NAME = 255
-"""Characters of an id, a tenant, a subscriber, a map's name: together they must fit an index entry."""
+"""Characters of an id, tenant, subscriber or name: together they must fit an index entry."""
 
-# Names sort by code point in every database, so that pages and exports come in the same order.
+# Names sort by code point in every database, so that pages and exports have the same order.
 Name = String(LONGEST_NAME).with_variant(String(LONGEST_NAME, collation="C"), "postgresql")
 
 metadata = MetaData()
@@ -28,15 +28,15 @@ metadata = MetaData()
 catalog = Table(
     "catalog",
     metadata,
-    # The one row. Every writer updates it first: that puts writers in a row, so that who reads a
-    # version has seen everything up to it, and nothing commits late below it.
+    # The only row. Every writer updates it first, which serialises writers: a reader of a version
+    # sees all versions before it.
     Column("row", Integer, primary_key=True, autoincrement=False),
     Column("identity", String(32), nullable=False),
     Column("version", BigInteger, nullable=False),
     Column("number", BigInteger, nullable=False),  # the last one given to a subscription
 )
 
-# The versions that changes can be asked for since: the newest, and those before that are not forgotten.
+# The versions that `changes_since` can start from.
 versions = Table(
     "versions",
     metadata,
@@ -68,7 +68,7 @@ subscriptions = Table(
     Column("state", String(16), nullable=False),
     Column("created", BigInteger, nullable=False),  # microseconds since 1970
     Column("changed", BigInteger, nullable=False),
-    Column("version", BigInteger, nullable=False),  # when this number became active or paused
+    Column("version", BigInteger, nullable=False),  # of the last change of number or state
     UniqueConstraint("tenant", "id", name="subscriptions_by_id"),
     ForeignKeyConstraint(
         ["tenant", "prefix_map"], ["prefix_maps.tenant", "prefix_maps.name"], name="subscriptions_prefix_map"
@@ -77,7 +77,7 @@ subscriptions = Table(
     Index("subscriptions_by_subscriber", "tenant", "subscriber", "id"),
 )
 
-# The change log. Additions need none: an active subscription has the version it came with.
+# The log of removals. Additions need none: an active subscription has its version.
 removals = Table(
     "removals",
     metadata,
@@ -85,8 +85,8 @@ removals = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),
 )
 
-# The last revision of ids that were removed. Delivery ids are made of id and revision: a
-# subscription that comes again under its old id must not repeat them.
+# The last revision of removed ids. Delivery ids are hashes of id and revision: a subscription that is
+# added again under its old id must not repeat them.
 retired = Table(
     "retired",
     metadata,
@@ -95,7 +95,7 @@ retired = Table(
     Column("revision", BigInteger, nullable=False),
 )
 
-# Who may ask the service. A secret has 256 random bits, so that its plain hash tells nothing.
+# A secret has 256 random bits, so an unsalted hash is safe.
 tokens = Table(
     "tokens",
     metadata,
@@ -111,7 +111,7 @@ tokens = Table(
     Column("revoked", BigInteger, nullable=True),
 )
 
-# Messages that the service has accepted: who sends one again is told so, and it is not stored twice.
+# Ids of messages that the service has accepted, to de-duplicate by.
 accepted = Table(
     "accepted",
     metadata,
@@ -120,10 +120,10 @@ accepted = Table(
     Column("received", BigInteger, nullable=False),
 )
 
-# Files whose messages count as accepted and that may not have entered their inbox yet.
+# Files of accepted messages that may not be in their inbox yet.
 entering = Table("entering", metadata, Column("file", Name, primary_key=True))
 
-# Who fills the mailbox updates this one row first: numbers become visible in their order.
+# The only row. Writers of mailboxes update it first, so that numbers become visible in order.
 mailbox_head = Table(
     "mailbox_head",
     metadata,
@@ -150,7 +150,7 @@ mailbox = Table(
     Column("acknowledged", BigInteger, nullable=True),
 )
 
-# Only what is still to be fetched: what a subscriber has acknowledged costs nothing when it asks for more.
+# Partial: acknowledged deliveries cost nothing when a subscriber fetches.
 Index(
     "mailbox_waiting",
     mailbox.c.tenant,
@@ -166,10 +166,10 @@ Index(
     postgresql_where=mailbox.c.acknowledged.is_not(None),
 )
 
-# The publications of an outbox whose deliveries are in the mailbox, by the names of their manifests.
+# The manifests of the outbox whose deliveries are stored.
 tailed = Table("tailed", metadata, Column("manifest", Name, primary_key=True))
 
-# Where deliveries with the target `webhook:NAME` are sent to.
+# Receivers of deliveries with the target `webhook:NAME`.
 webhooks = Table(
     "webhooks",
     metadata,
@@ -177,7 +177,7 @@ webhooks = Table(
     Column("name", Name, primary_key=True),
     Column("subscriber", Name, nullable=True),
     Column("url", Text, nullable=False),
-    # As they are: what is sent is signed with them, so that a hash would not do.
+    # In clear: deliveries are signed with them.
     Column("secret", Text, nullable=False),
     Column("previous", Text, nullable=True),
     Column("previous_until", BigInteger, nullable=True),
@@ -191,7 +191,7 @@ webhooks = Table(
     Column("failure", Text, nullable=True),
 )
 
-# Deliveries that are sent, and what became of them: waiting, sent, dying (no letter tells of it yet), dead.
+# Webhook deliveries by state: waiting, sent, dying (failed, not yet a dead letter), dead (a dead letter).
 outgoing = Table(
     "outgoing",
     metadata,
@@ -210,10 +210,10 @@ outgoing = Table(
     Column("payload", LargeBinary, nullable=False),  # empty once it is sent or dead
     Column("state", String(16), nullable=False),
     Column("tries", Integer, nullable=False),
-    Column("due", BigInteger, nullable=True),  # when to try next, while it waits
-    Column("code", String(32), nullable=True),  # why it is dead
+    Column("due", BigInteger, nullable=True),  # time of the next attempt, while waiting
+    Column("code", String(32), nullable=True),  # of its dead letter
     Column("reason", Text, nullable=True),
-    Column("burial", String(32), nullable=True),  # the letters that it is among
+    Column("burial", String(32), nullable=True, key="letter_batch"),
     Column("ended", BigInteger, nullable=True),
 )
 
@@ -227,7 +227,7 @@ Index(
 )
 Index(
     "outgoing_dying",
-    outgoing.c.burial,
+    outgoing.c.letter_batch,
     sqlite_where=outgoing.c.state == "dying",
     postgresql_where=outgoing.c.state == "dying",
 )

@@ -1,4 +1,4 @@
-"""Tokens: made, found by their secret, listed and revoked."""
+"""Tokens: create, find by secret, list, revoke."""
 
 import hashlib
 import secrets
@@ -14,47 +14,47 @@ from tamis.errors import CatalogError
 from tamis.model.token import NewToken, Role, Token
 
 PREFIX = "tamis_"
-"""How tokens begin, so that people and scanners know one when they see it."""
+"""Prefix of secrets, so that people and secret scanners recognise them."""
 
 SECRET_BYTES = 32
 ID_BYTES = 4
 
 
 class Tokens:
-    """The tokens of a catalog. A secret is seen once, when it is made: only its hash is kept."""
+    """The tokens of a catalog. A secret is returned once; only its hash is stored."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, asked: NewToken) -> tuple[Token, str]:
+    def create(self, new: NewToken) -> tuple[Token, str]:
         """A new token, and its secret."""
-        if (asked.role is Role.SUBSCRIBER) != (asked.subscriber is not None):
+        if (new.role is Role.SUBSCRIBER) != (new.subscriber is not None):
             reason = "a subscriber's token names its subscriber, and no other token has one"
             raise CatalogError("bad-value", reason)
-        for what, value in (("rate", asked.rate), ("body", asked.body)):
+        for what, value in (("rate", new.rate), ("body", new.body)):
             if value is not None and value < 1:
                 raise CatalogError("bad-value", f"{what} is at least 1, not {value}")
         secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         row = {
             "id": secrets.token_hex(ID_BYTES),
             "hash": _hash(secret),
-            "name": rows.name(asked.name, "name of the token"),
-            "role": asked.role.value,
-            "tenant": rows.name(asked.tenant, "tenant", may_be_empty=True),
-            "subscriber": None if asked.subscriber is None else rows.name(asked.subscriber, "subscriber"),
-            "rate": asked.rate,
-            "body": asked.body,
+            "name": rows.name(new.name, "name of the token"),
+            "role": new.role.value,
+            "tenant": rows.name(new.tenant, "tenant", may_be_empty=True),
+            "subscriber": None if new.subscriber is None else rows.name(new.subscriber, "subscriber"),
+            "rate": new.rate,
+            "body": new.body,
             "created": time.time_ns() // 1000,
         }
 
         def work(connection: Connection) -> Token:
-            here = select(tokens).where(tokens.c.id == row["id"])
-            # It is there already if the connection was lost while this was committed.
-            if connection.execute(here).first() is None:
+            by_id = select(tokens).where(tokens.c.id == row["id"])
+            # Present if the connection was lost during the commit: then this is a retry.
+            if connection.execute(by_id).first() is None:
                 connection.execute(insert(tokens).values(row))
-            return _token(connection.execute(here).mappings().one())
+            return _token(connection.execute(by_id).mappings().one())
 
-        return self._database.write_aside(work), secret
+        return self._database.write_unversioned(work), secret
 
     def find(self, secret: str) -> Token | None:
         """The token with a secret, unless it is revoked."""
@@ -74,7 +74,7 @@ class Tokens:
         )
 
     def revoke(self, id: str) -> Token:
-        """Let a token be good for nothing from now on."""
+        """Revoke a token."""
 
         def work(connection: Connection) -> Token:
             chosen = tokens.c.id == id
@@ -82,15 +82,15 @@ class Tokens:
             connection.execute(update(tokens).where(chosen, tokens.c.revoked.is_(None)).values(revoked=now))
             row = connection.execute(select(tokens).where(chosen)).mappings().first()
             if row is None:
-                reason = f"there is no token {id}; `tamis tokens list` shows those there are"
+                reason = f"there is no token {id}; `tamis tokens list` lists them"
                 raise CatalogError("unknown-token", reason)
             return _token(row)
 
-        return self._database.write_aside(work)
+        return self._database.write_unversioned(work)
 
 
 def _hash(secret: str) -> str:
-    """Slow hashing is for passwords: nobody guesses 256 random bits."""
+    """A fast hash is enough: secrets have 256 random bits."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

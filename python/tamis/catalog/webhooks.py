@@ -1,4 +1,4 @@
-"""Webhooks: made, found, changed, removed. What waits for one that is no more is dead."""
+"""Webhooks: create, read, change, remove. Disabling or removing one gives up its queued deliveries."""
 
 import time
 from collections.abc import Sequence
@@ -35,35 +35,35 @@ class Webhooks:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, asked: NewWebhook) -> Webhook:
-        """A new webhook. To ask for the same again, with its secret, changes nothing."""
+    def create(self, new: NewWebhook) -> Webhook:
+        """Create a webhook. Idempotent: the same values with the same secret change nothing."""
         now = _now()
         row = {
-            "tenant": rows.name(asked.tenant, "tenant", may_be_empty=True),
-            "name": rows.name(asked.name, "name of a webhook"),
-            "subscriber": None if asked.subscriber is None else rows.name(asked.subscriber, "subscriber"),
-            "url": asked.url,
-            "secret": asked.secret,
+            "tenant": rows.name(new.tenant, "tenant", may_be_empty=True),
+            "name": rows.name(new.name, "name of a webhook"),
+            "subscriber": None if new.subscriber is None else rows.name(new.subscriber, "subscriber"),
+            "url": new.url,
+            "secret": new.secret,
         }
-        key = asked.tenant, asked.name
+        key = new.tenant, new.name
 
         def work(connection: Connection) -> Webhook:
             made = {"state": WebhookState.ACTIVE.value, "created": now, "changed": now}
             if _find(connection, key) is None:
-                # Somebody else may be about to make it too.
+                # Another process may create it at the same time.
                 with suppress(IntegrityError), connection.begin_nested():
                     connection.execute(insert(webhooks).values(row | made))
             found = _find(connection, key)
             if found is None or any(found[name] != value for name, value in row.items()):
-                reason = f"there is another webhook {asked.name}; change it, or take another name"
+                reason = f"webhook {new.name} exists with other values; change it, or choose another name"
                 raise CatalogError("webhook-exists", reason)
-            return _found(connection, key)
+            return _get(connection, key)
 
-        return self._database.write_aside(work)
+        return self._database.write_unversioned(work)
 
     def get(self, tenant: str, name: str) -> Webhook:
         """A webhook; `CatalogError` if there is none."""
-        return self._database.read(lambda connection: _found(connection, (tenant, name)))
+        return self._database.read(lambda connection: _get(connection, (tenant, name)))
 
     def list(self, tenant: str, subscriber: str | None = None) -> Sequence[Webhook]:
         """The webhooks of a tenant, or of one of its subscribers, by name."""
@@ -77,9 +77,9 @@ class Webhooks:
     def change(
         self, tenant: str, name: str, *, url: str | None = None, state: WebhookState | None = None
     ) -> Webhook:
-        """Change what is given. What waits for one that is disabled is dead."""
+        """Change the given fields. Disabling gives up its queued deliveries."""
         key = tenant, name
-        # What was asked of us there, or went wrong, is of the past.
+        # An earlier Retry-After no longer applies.
         values: dict[str, Any] = {"changed": _now(), "held_until": None}
         if url is not None:
             values["url"] = url
@@ -90,17 +90,17 @@ class Webhooks:
             connection.execute(update(webhooks).where(_is(key)).values(values))
             if state is WebhookState.DISABLED:
                 disable(connection, key, "webhook-disabled", "it was disabled by hand")
-            return _found(connection, key)
+            return _get(connection, key)
 
-        return self._database.write_aside(work)
+        return self._database.write_unversioned(work)
 
     def rotate(self, tenant: str, name: str, secret: str, until: datetime) -> Webhook:
-        """Sign with another secret, and until a time with the one before too."""
+        """Sign with a new secret, and until a time also with the previous one."""
         key = tenant, name
 
         def work(connection: Connection) -> Webhook:
-            found = _found(connection, key)
-            # The other way would be to sign with one secret only, if this is done twice.
+            found = _get(connection, key)
+            # A retry must not overwrite the previous secret with the new one.
             if found.secret != secret:
                 values = {
                     "secret": secret,
@@ -109,12 +109,12 @@ class Webhooks:
                     "changed": _now(),
                 }
                 connection.execute(update(webhooks).where(_is(key)).values(values))
-            return _found(connection, key)
+            return _get(connection, key)
 
-        return self._database.write_aside(work)
+        return self._database.write_unversioned(work)
 
     def remove(self, tenant: str, name: str) -> None:
-        """Remove a webhook that no subscription names; what waits for it is dead."""
+        """Remove a webhook that no subscription uses; gives up its queued deliveries."""
         key = tenant, name
         used = select(subscriptions.c.id).where(
             subscriptions.c.tenant == tenant, subscriptions.c.delivery_target == target_of(name)
@@ -126,24 +126,24 @@ class Webhooks:
                 reason = f"the subscription {user} has it as its delivery target; change that first"
                 raise CatalogError("webhook-used", reason)
             connection.execute(delete(webhooks).where(_is(key)))
-            die(connection, _waits_for(key), "webhook-removed", f"{target_of(name)} was removed")
+            give_up(connection, _waits_for(key), "webhook-removed", f"{target_of(name)} was removed")
 
-        self._database.write_aside(work)
+        self._database.write_unversioned(work)
 
 
 def disable(connection: Connection, key: Key, code: str, reason: str) -> None:
-    """Send nothing more to a webhook; what waits for it is dead, with this code."""
+    """Disable a webhook; its queued deliveries become dead letters with this code."""
     now = _now()
     values = {"state": WebhookState.DISABLED.value, "reason": reason, "changed": now}
     active = webhooks.c.state == WebhookState.ACTIVE.value
     connection.execute(update(webhooks).where(_is(key), active).values(values))
-    die(connection, _waits_for(key), code, f"{target_of(key[1])} is disabled: {reason}")
+    give_up(connection, _waits_for(key), code, f"{target_of(key[1])} is disabled: {reason}")
 
 
-def die(
+def give_up(
     connection: Connection, which: ColumnElement[bool], code: str, reason: str, tries: int | None = None
 ) -> None:
-    """Give deliveries up that wait; `tries`: how often they were tried, if that was not noted before."""
+    """Give up queued deliveries; `tries`: the attempts so far, if not recorded yet."""
     values: dict[str, Any] = {"state": "dying", "due": None, "code": code, "reason": reason}
     if tries is not None:
         values["tries"] = tries
@@ -151,24 +151,22 @@ def die(
 
 
 def webhook_from(row: RowMapping) -> Webhook:
-    """A webhook as it stands in the table."""
+    """The webhook of a row."""
     values = {name: row[name] for name in Webhook.__dataclass_fields__}
     times = {name: None if row[name] is None else rows.time_of(row[name]) for name in _TIMES}
     return Webhook(**{**values, **times, "state": WebhookState(row["state"])})
 
 
 def unknown_webhook(name: str) -> CatalogError:
-    """There is no such webhook."""
-    return CatalogError(
-        "unknown-webhook", f"there is no webhook {name}; GET /v1/webhooks shows those there are"
-    )
+    """The error for a webhook that does not exist."""
+    return CatalogError("unknown-webhook", f"there is no webhook {name}; GET /v1/webhooks lists them")
 
 
 def _find(connection: Connection, key: Key) -> RowMapping | None:
     return connection.execute(select(webhooks).where(_is(key))).mappings().first()
 
 
-def _found(connection: Connection, key: Key) -> Webhook:
+def _get(connection: Connection, key: Key) -> Webhook:
     row = _find(connection, key)
     if row is None:
         raise unknown_webhook(key[1])

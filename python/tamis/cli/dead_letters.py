@@ -136,7 +136,7 @@ class LocalLetters:
         from tamis.catalog import Catalog
 
         with Catalog(self._catalog) as catalog:
-            return catalog.burials.resend(deliveries)
+            return catalog.dead_deliveries.resend(deliveries)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class Service:
         self.supervisor = supervisor
         self.bell = Bell()
         self.sender = Sender(catalog.outgoing, settings.webhooks, self.bell)
-        self.undertaker = Undertaker(catalog.burials, settings.dead_letters)
+        self.undertaker = Undertaker(catalog.dead_deliveries, settings.dead_letters)
         self.measures = Measures(settings, self.publishing, supervisor, self.sender, self.undertaker)
         self.tail = Tail.of(settings, catalog.mailbox)
         self._upkeep = Upkeep(catalog, self.tail, settings.serve.keep)

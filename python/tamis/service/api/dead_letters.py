@@ -127,7 +127,7 @@ def replay(asked: AskedReplay, service: Running, caller: Admin) -> Replayed:
             lambda letter: inboxes.get(letter.source),
             again=asked.again,
         )
-        count, refused = replays.replay_all(chosen, service.catalog.burials.resend)
+        count, refused = replays.replay_all(chosen, service.catalog.dead_deliveries.resend)
     if keys and not count and not refused:
         raise SinkError("no-letter", "there are no such letters")
     return Replayed(replayed=count, refused=refused)

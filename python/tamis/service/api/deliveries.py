@@ -94,7 +94,7 @@ def poll(
 ) -> DeliveryPage:
     """Deliveries that were not acknowledged, the oldest first."""
     whose = _whose(subscriber, caller)
-    found = service.catalog.mailbox.waiting(caller.tenant, whose, after=after, limit=limit)
+    found = service.catalog.mailbox.pending(caller.tenant, whose, after=after, limit=limit)
     shown = [ShownDelivery.of(one) for one in found]
     return DeliveryPage(deliveries=shown, next=shown[-1].cursor if shown else after)
 
@@ -139,7 +139,7 @@ async def _events(
     yield ": here\n\n"
     while not service.stopping:
         ticket = service.bell.ticket((caller.tenant, subscriber))
-        found = await run_in_threadpool(mailbox.waiting, caller.tenant, subscriber, after=after, limit=EVENTS)
+        found = await run_in_threadpool(mailbox.pending, caller.tenant, subscriber, after=after, limit=EVENTS)
         for chunk in _chunks(found):
             yield chunk
         if found:

@@ -66,7 +66,7 @@ class Tail:
         self._outbox = outbox
         self._mailbox = mailbox
         self._elsewhere = elsewhere
-        self._seen = mailbox.tailed()
+        self._seen = mailbox.imported_manifests()
         self._last: dict[str, int] = {}
         """The last batch that was seen of each checkpoint."""
         for name in self._seen:
@@ -95,7 +95,7 @@ class Tail:
                 log.warning("%s was published as XML: its deliveries are in the outbox only", name)
             else:
                 rows = self._rows(publication, heard)
-                self._mailbox.take(name, rows)
+                self._mailbox.store(name, rows)
                 # Who waits is told also where another service was quicker, and left the rows to us.
                 deque(rows, maxlen=0)
             self._seen.add(name)
@@ -105,7 +105,7 @@ class Tail:
     def forget(self, before: datetime) -> int:
         """Remove publications of the outbox from before a time that are in mailboxes; how many."""
         # In this order: what is published and taken meanwhile is not among the first.
-        taken = self._mailbox.tailed()
+        taken = self._mailbox.imported_manifests()
         there = set(self._outbox.manifests())
         gone = [name for name in self._outbox.older(before) if name in taken]
         for name in gone:

@@ -5,7 +5,7 @@ import logging
 
 import pyarrow as pa
 
-from tamis.catalog.burials import Burials
+from tamis.catalog.dead_deliveries import DeadDeliveries
 from tamis.errors import TamisError
 from tamis.model.batch import Batch
 from tamis.service.threads import in_thread
@@ -23,24 +23,24 @@ PAUSE = 5.0
 class Undertaker:
     """Makes letters of dead deliveries, each once."""
 
-    def __init__(self, burials: Burials, letters: str) -> None:
+    def __init__(self, burials: DeadDeliveries, letters: str) -> None:
         """`letters`: the URL of the dead letters."""
-        self._burials = burials
+        self._dead_deliveries = burials
         self._letters = letters
         self.buried = 0
         """How many, since it started."""
 
     def bury(self) -> None:
         """Bury what there is to bury. What an earlier one began is finished first or again."""
-        while burials := self._burials.begin():
+        while burials := self._dead_deliveries.claim_batches():
             letters = DeadLetters(self._letters)
             for burial in burials:
                 # Its name is its own: what is published under it already is the same.
                 batch = Batch(f"webhooks-{burial}", 0)
-                rows = pa.RecordBatch.from_pylist(self._burials.letters(burial), schema=LETTER)
+                rows = pa.RecordBatch.from_pylist(self._dead_deliveries.letters(burial), schema=LETTER)
                 if rows.num_rows:
                     letters.publish(batch, letters.write(batch, 0, [rows]))
-                self._burials.end(burial)
+                self._dead_deliveries.finish(burial)
                 self.buried += rows.num_rows
 
     async def run(self) -> None:

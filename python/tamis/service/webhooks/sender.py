@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import tamis
-from tamis.catalog.outgoing import Outbound, Outgoing, Try
+from tamis.catalog.outgoing import Attempt, Outbound, Outgoing
 from tamis.catalog.webhooks import Key
 from tamis.errors import TamisError
 from tamis.model.signatures import signed
@@ -76,7 +76,7 @@ class Sender:
         self._each: Counter[Key] = Counter()
         """How many requests run for each webhook."""
         self._bytes = 0
-        self._tries: list[Try] = []
+        self._tries: list[Attempt] = []
         """What is to be noted."""
 
     async def run(self) -> None:

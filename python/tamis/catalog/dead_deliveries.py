@@ -1,7 +1,7 @@
-"""Deliveries that could not be made: on their way to the dead letters, and back.
+"""Webhook deliveries that failed for good: moved to the dead letters, and sent again on request.
 
-A burial is some of them that become letters together. It is noted first which these are: who is
-interrupted publishes the same letters again, which counts once.
+Deliveries move in batches. A batch is recorded before its letters are published, so that after an
+interruption the same letters are published again under the same name, which is idempotent.
 """
 
 import time
@@ -15,29 +15,29 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select, upda
 
 from tamis.catalog import rows
 from tamis.catalog.database import Database
-from tamis.catalog.mailbox import PIECE, PIECE_BYTES
+from tamis.catalog.mailbox import CHUNK, CHUNK_BYTES
 from tamis.catalog.schema import outgoing, webhooks
 from tamis.model.webhook import WebhookState, target_of
 
 _DYING = outgoing.c.state == literal_column("'dying'")
-"""As it stands in the index: a database does not look into parameters to choose one."""
+"""A literal, not a parameter: only then do databases choose the partial index."""
 
 _LETTER = ("tenant", "source", "received", "encoding", "code", "reason", "subscription")
 
 
-class Burials:
-    """The dead deliveries of a catalog."""
+class DeadDeliveries:
+    """The failed webhook deliveries of a catalog."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self) -> Sequence[str]:
-        """The burials that are to be carried out; deliveries that have none yet get one."""
+    def claim_batches(self) -> Sequence[str]:
+        """The batches to move; failed deliveries without a batch get a new one first."""
         table = outgoing.c
         new = (
             select(table.id, func.length(table.payload).label("size"))
-            .where(_DYING, table.burial.is_(None))
-            .limit(PIECE)
+            .where(_DYING, table.letter_batch.is_(None))
+            .limit(CHUNK)
             .with_for_update(skip_locked=True)
         )
 
@@ -46,22 +46,22 @@ class Burials:
             for row in connection.execute(new):
                 ids.append(row.id)
                 size += row.size
-                if size >= PIECE_BYTES:
+                if size >= CHUNK_BYTES:
                     break
             if ids:
                 chosen = update(outgoing).where(table.id.in_(ids))
-                connection.execute(chosen.values(burial=uuid.uuid4().hex))
-            pending = select(table.burial).where(_DYING, table.burial.is_not(None)).distinct()
-            return [str(burial) for burial in connection.execute(pending).scalars()]
+                connection.execute(chosen.values(letter_batch=uuid.uuid4().hex))
+            pending = select(table.letter_batch).where(_DYING, table.letter_batch.is_not(None)).distinct()
+            return [str(batch) for batch in connection.execute(pending).scalars()]
 
-        # Nobody who writes has to wait for this where there is nothing to do.
+        # Read first: without failed deliveries no write lock is taken.
         any_dying = select(table.id).where(_DYING).limit(1)
         found = self._database.read(lambda connection: connection.execute(any_dying).first())
-        return [] if found is None else self._database.write_aside(work)
+        return [] if found is None else self._database.write_unversioned(work)
 
-    def letters(self, burial: str) -> list[dict[str, Any]]:
-        """The letters of a burial, rows of `LETTER`."""
-        chosen = select(outgoing).where(_DYING, outgoing.c.burial == burial).order_by(outgoing.c.id)
+    def letters(self, batch: str) -> list[dict[str, Any]]:
+        """The dead letters of a batch, rows of `LETTER`."""
+        chosen = select(outgoing).where(_DYING, outgoing.c.letter_batch == batch).order_by(outgoing.c.id)
 
         def work(connection: Connection) -> list[dict[str, Any]]:
             return [
@@ -78,25 +78,25 @@ class Burials:
 
         return self._database.read(work)
 
-    def end(self, burial: str) -> None:
-        """The letters of a burial are published: the catalog need not keep what is in them."""
-        done = update(outgoing).where(_DYING, outgoing.c.burial == burial)
+    def finish(self, batch: str) -> None:
+        """The letters of a batch are published: drop their payloads."""
+        done = update(outgoing).where(_DYING, outgoing.c.letter_batch == batch)
         values = {"state": "dead", "payload": b"", "ended": _now()}
-        self._database.write_aside(lambda connection: connection.execute(done.values(values)))
+        self._database.write_unversioned(lambda connection: connection.execute(done.values(values)))
 
     def resend(self, payloads: Iterable[tuple[str, bytes]]) -> Mapping[str, str]:
-        """Send dead deliveries once more, ids with what is in their letters, and as often as the first time.
+        """Queue dead deliveries again, by id with the payload of the letter, with all their attempts.
 
-        Why some are not sent, by id.
+        Returns the reason for each that is not queued, by id.
         """
         why_not: dict[str, str] = {}
-        for piece in _pieces(payloads):
-            why_not |= self._database.write_aside(partial(_resend, piece))
+        for chunk in _chunks(payloads):
+            why_not |= self._database.write_unversioned(partial(_resend, chunk))
         return why_not
 
 
 def _resend(payloads: Mapping[str, bytes], connection: Connection) -> dict[str, str]:
-    """Why some are not sent."""
+    """The reason for each delivery that is not queued, by id."""
     found = (
         select(outgoing.c.id, outgoing.c.webhook, outgoing.c.state, webhooks.c.state.label("webhook_state"))
         .outerjoin_from(
@@ -106,34 +106,34 @@ def _resend(payloads: Mapping[str, bytes], connection: Connection) -> dict[str, 
         )
         .where(outgoing.c.id.in_(payloads))
     )
-    why_not = dict.fromkeys(payloads, "the catalog does not know it")
+    why_not = dict.fromkeys(payloads, "the catalog does not have this delivery")
     for row in connection.execute(found):
         target = target_of(row.webhook)
         if row.state != "dead":
-            why_not[row.id] = "it has arrived" if row.state == "sent" else f"it is on its way to {target}"
+            why_not[row.id] = "it was delivered" if row.state == "sent" else f"it is queued for {target}"
         elif row.webhook_state != WebhookState.ACTIVE:
             gone = row.webhook_state is None
-            why_not[row.id] = f"{target} is {'not there' if gone else 'disabled'}; mend that first"
+            why_not[row.id] = f"{target} is {'removed' if gone else 'disabled'}; create or enable it first"
         else:
             del why_not[row.id]
     values = {"state": "waiting", "due": _now(), "tries": 0}
-    nothing = {"code": None, "reason": None, "burial": None, "ended": None}
+    nothing = {"code": None, "reason": None, "letter_batch": None, "ended": None}
     again = update(outgoing).where(outgoing.c.id == bindparam("which"))
-    rising = [{"which": id, "what": raw} for id, raw in payloads.items() if id not in why_not]
-    if rising:
-        connection.execute(again.values(payload=bindparam("what"), **values, **nothing), rising)
+    queued_again = [{"which": id, "what": raw} for id, raw in payloads.items() if id not in why_not]
+    if queued_again:
+        connection.execute(again.values(payload=bindparam("what"), **values, **nothing), queued_again)
     return why_not
 
 
-def _pieces(payloads: Iterable[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
-    """Some at a time: they are in memory then."""
+def _chunks(payloads: Iterable[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
+    """Payloads in chunks that fit in memory."""
     remaining = iter(payloads)
     while some := dict(islice(remaining, 1)):
         size = 0
-        for id, raw in islice(remaining, PIECE - 1):
+        for id, raw in islice(remaining, CHUNK - 1):
             some[id] = raw
             size += len(raw)
-            if size >= PIECE_BYTES:
+            if size >= CHUNK_BYTES:
                 break
         yield some
 

@@ -1,4 +1,4 @@
-"""A delivery as the catalog keeps it, wherever it goes from there."""
+"""The columns that mailbox deliveries and webhook deliveries share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from tamis.catalog import rows
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    """What deliveries in mailboxes and those on their way to webhooks have in common."""
+class StoredDelivery:
+    """A delivery in the catalog."""
 
     id: str
     tenant: str
@@ -28,16 +28,16 @@ class Delivered:
     payload: bytes
 
 
-COLUMNS = tuple(Delivered.__dataclass_fields__)
+COLUMNS = tuple(StoredDelivery.__dataclass_fields__)
 _TIMES = ("received", "matched")
 
 
 def to_row(delivery: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of `DELIVERY` as it stands in a table."""
+    """The table row of a delivery from the outbox (`DELIVERY`)."""
     row = {name: delivery[name] for name in COLUMNS}
     return row | {name: rows.microseconds_of(row[name]) for name in _TIMES}
 
 
 def values_of(row: RowMapping) -> dict[str, Any]:
-    """What a delivery is made of, from a table's row."""
+    """The fields of a delivery, from a table row."""
     return {**row, **{name: rows.time_of(row[name]) for name in _TIMES}}
