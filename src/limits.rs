@@ -1,6 +1,7 @@
-//! What a message may cost.
+//! All limits on messages and queries. An error that reports one has a code that ends in `-limit`, and both
+//! numbers.
 
-/// Limits on a message, settable per call. Each has an error code of its own, `<field>-limit`.
+/// Limits on a message, set per call. Each has its own error code, `<field>-limit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of a message, as received and as UTF-8.
@@ -14,15 +15,15 @@ pub struct Limits {
     pub name: usize,
     /// Bytes of one run of text, attribute value, comment or processing instruction.
     pub text: usize,
-    /// Whether an internal DTD subset is read; refused otherwise.
+    /// Whether an internal DTD subset is read; if not, the message is refused.
     pub internal_subset: bool,
     /// Bytes that entity references and declared defaults of attributes may add to one message.
     pub expansion: usize,
-    /// Nodes that all blocks of a transformation may bind in one message, and as many that they may take.
+    /// Nodes that the blocks of a transformation may bind in one message, and also that they may return.
     pub bindings: usize,
-    /// Bytes that a transformation may make of one message.
+    /// Bytes of the output of one transformation for one message.
     pub output: usize,
-    /// Bytes that all transformations together may make of one message.
+    /// Bytes of the outputs of all transformations for one message.
     pub outputs: usize,
 }
 
@@ -44,13 +45,13 @@ impl Default for Limits {
     }
 }
 
-// A query's own limits are fixed: the canonical text of a stored query must parse again.
+// The limits on queries are constants: the canonical text of a stored query must parse again.
 
-/// Bytes of a query, as written and with what unions and prefixes repeat.
+/// Bytes of a query, as written and with unions and prefixes expanded.
 pub const QUERY_TEXT_LIMIT: usize = 64 << 10;
-/// Parentheses, brackets, function calls and constructed elements inside one another.
+/// Levels of nested parentheses, brackets, function calls and constructed elements.
 pub const QUERY_DEPTH_LIMIT: usize = 64;
-/// Steps, predicates, operands, and what a transformation constructs.
+/// Steps, predicates, operands and constructed nodes of a query.
 pub const QUERY_NODES_LIMIT: usize = 4096;
 /// Bytes of one string literal.
 pub const QUERY_LITERAL_LIMIT: usize = 16 << 10;

@@ -1,11 +1,12 @@
-//! A hash table of ids: the keys stay where they are, the table knows only hashes and ids.
+//! A hash table from keys to ids that stores only hashes and ids; the caller stores the keys and
+//! compares them. A lookup costs one hash and, nearly always, one probe.
 //!
-//! Messages choose the keys, so the hash is seeded: nobody can prepare names that collide. Ids are
-//! given out in order of first use and do not depend on the seed.
+//! The sender of a message chooses the keys, so the hash is seeded at random: nobody can prepare names
+//! that collide. The table never decides an id: ids come from the caller and do not depend on the seed.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// The secret of one set of tables.
+/// The random seed of one set of tables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seed(u64, u64);
 
@@ -20,7 +21,7 @@ impl Seed {
         Seed(draw(0), draw(1) | 1)
     }
 
-    /// Takes two more words into a hash: both halves of a 128-bit product, folded.
+    /// Mixes two more words into a hash: the two halves of a 128-bit product, XORed (as wyhash does).
     #[inline(always)]
     pub fn mix(self, state: u64, [a, b]: [u64; 2]) -> u64 {
         let product = u128::from(state ^ a ^ self.0) * u128::from(b ^ self.1);
@@ -45,14 +46,15 @@ impl Seed {
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// The upper half of the hash: tells nearly all strangers apart without a look at their keys.
+    /// The upper half of the hash. If it differs, the keys differ, and they need not be compared.
     tag: u32,
     id: u32,
 }
 
 const EMPTY: Slot = Slot { tag: 0, id: u32::MAX };
 
-/// Open addressing with linear probing, at most a quarter full: nearly every key is found at its first place.
+/// Open addressing with linear probing. At most a quarter of the slots are full, so nearly every key is
+/// in its first slot.
 pub(super) struct IdTable {
     slots: Vec<Slot>,
     len: usize,
@@ -63,7 +65,7 @@ impl IdTable {
         IdTable { slots: vec![EMPTY; 64], len: 0 }
     }
 
-    /// The id filed under `hash` for which `is_match` holds.
+    /// The id stored under `hash` for which `is_match` holds.
     #[inline(always)]
     pub fn find(&self, hash: u64, is_match: impl Fn(u32) -> bool) -> Option<u32> {
         let slots = &self.slots[..];
@@ -82,7 +84,7 @@ impl IdTable {
         }
     }
 
-    /// Files a new id; `hash_of` gives the hash of ids already filed, for when the table grows.
+    /// Stores a new id. `hash_of` gives the hash of an id stored before; it is needed when the table grows.
     pub fn insert(&mut self, hash: u64, id: u32, hash_of: impl Fn(u32) -> u64) {
         if (self.len + 1) * 4 > self.slots.len() {
             let larger = vec![EMPTY; self.slots.len() * 2];

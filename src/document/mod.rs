@@ -23,7 +23,7 @@ pub use vocabulary::{Capacity, Vocabulary, VocabularyStats};
 
 use crate::ids::{ElementId, NameId, NodeId, TagPathId};
 
-/// A stretch of one of a document's buffers.
+/// A range of bytes or items in one of a document's buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Span {
     pub start: u32,
@@ -45,13 +45,13 @@ impl Span {
     }
 }
 
-/// An element. Elements stand in pre-order, so a sub-tree is a range of them.
+/// An element. Elements are stored in pre-order, so a sub-tree is a range of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Element {
     pub name: NameId,
     /// `ElementId::NONE` for the root element.
     pub parent: ElementId,
-    /// One past the last element of the sub-tree; a next sibling, if there is one, stands there.
+    /// One past the last element of the sub-tree; the next sibling, if there is one, has this id.
     pub end: ElementId,
     pub tag_path: TagPathId,
     /// The element's number among nodes of all kinds.
@@ -62,8 +62,8 @@ pub struct Element {
     pub attributes_start: u32,
     /// The text nodes of the sub-tree: a range of `Document::texts`.
     pub texts: Span,
-    /// The string-value: a range of `Document::text`. Text nodes stand there in document order
-    /// with nothing between them, which makes every string-value one slice.
+    /// The string-value: a range of `Document::text`. That buffer holds the text nodes in document
+    /// order with nothing between them, so every string-value is one slice.
     pub text: Span,
     /// From `<` of the start tag to `>` of the end tag, in `Document::source`.
     pub span: Span,
@@ -84,7 +84,7 @@ pub struct Text {
     pub node: NodeId,
     /// The content, in `Document::text`.
     pub content: Span,
-    /// Where it stands, in `Document::source`.
+    /// Its range in `Document::source`.
     pub span: Span,
 }
 
@@ -109,10 +109,14 @@ pub struct Other {
     pub span: Span,
 }
 
-/// One message, read. Flat, reusable from message to message, names as ids of a `Vocabulary`.
+/// One message after reading: flat arrays that are reused for the next message, with names as ids of
+/// a `Vocabulary`.
+///
+/// `<a x="1">hi<b/></a>` becomes the elements `a` (0, sub-tree 0..2) and `b` (1, sub-tree 1..2), the
+/// attribute `x` with its value as a range of `values`, one text node `hi`, and the text `hi`.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
-    /// The UTF-8 form of the message: what spans count in.
+    /// The message in UTF-8; spans are offsets into it.
     pub source: Vec<u8>,
     pub elements: Vec<Element>,
     pub attributes: Vec<Attribute>,
@@ -120,8 +124,8 @@ pub struct Document {
     pub others: Vec<Other>,
     /// All character data in document order.
     pub text: Vec<u8>,
-    /// Attribute values, comments, processing instructions: the source, where most of them stand as
-    /// they are, and after it those that do not.
+    /// Attribute values, comments, processing instructions: a copy of the source, which contains most
+    /// of them literally, followed by those that normalisation changed.
     pub values: Vec<u8>,
 }
 
@@ -157,7 +161,7 @@ impl Document {
         attribute.value.of(&self.values)
     }
 
-    /// Forgets the message, keeps the memory, but not all that an unusually large message took.
+    /// Empties the document. Keeps its buffers for the next message, except what exceeds 4 MiB each.
     pub fn clear(&mut self) {
         clear_buffer(&mut self.source);
         clear_buffer(&mut self.elements);

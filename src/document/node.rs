@@ -7,9 +7,9 @@ use crate::ids::{ElementId, NodeId};
 pub enum NodeRef {
     Document,
     Element(ElementId),
-    /// Its element, and its place in `Document::attributes`.
+    /// Its element, and its index in `Document::attributes`.
     Attribute(ElementId, u32),
-    /// Its place in `Document::texts`.
+    /// Its index in `Document::texts`.
     Text(u32),
 }
 
@@ -24,7 +24,7 @@ impl Document {
         }
     }
 
-    /// Where a node's string-value lies in the text; an attribute's lies elsewhere.
+    /// The range of a node's string-value in `Document::text`; `None` for an attribute.
     pub fn text_span(&self, node: NodeRef) -> Option<Span> {
         match node {
             NodeRef::Document => Some(Span { start: 0, end: self.text.len() as u32 }),

@@ -1,12 +1,21 @@
-//! Names and tag paths as numbers, kept from message to message.
+//! Interns namespace URIs, expanded names and tag paths: each distinct one has an id that stays the same
+//! from message to message. A *tag path* is the list of names from the root element down to an element.
+//!
+//! ```text
+//! <a><b/><b/></a>   names      a = 0, b = 1
+//!                   tag paths  /a = 0 (no parent, name 0), /a/b = 1 (parent 0, name 1)
+//! ```
+//!
+//! Both `b` have tag path 1. So whatever depends only on the tag path, such as the state of an
+//! automaton, is computed once per tag path and not once per element.
 
 use super::id_table::{IdTable, Seed};
 use crate::ids::{NameId, TagPathId, UriId};
 
-/// What a vocabulary may hold before the next message makes it start anew.
+/// How much a vocabulary may hold. Past it, the next message starts a new epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
-    /// Names; as many namespace URIs.
+    /// The limit on names, and also on namespace URIs.
     pub names: usize,
     pub tag_paths: usize,
     /// Bytes of all names and namespace URIs together.
@@ -19,7 +28,7 @@ impl Default for Capacity {
     }
 }
 
-/// What a vocabulary holds now.
+/// How much a vocabulary holds now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VocabularyStats {
     pub epoch: u64,
@@ -31,14 +40,14 @@ pub struct VocabularyStats {
 
 /// Interns namespace URIs, expanded names and tag paths.
 ///
-/// It outlives messages so that what is computed per name or tag path can be remembered by id.
-/// It is bounded: when a message finds it past its capacity it starts anew under another `epoch`,
-/// and whatever was remembered by id belongs to the epoch it was remembered in.
+/// It outlives messages, so that caches can use names and tag paths as keys. It is bounded: if it is past
+/// its capacity when a message begins, it is emptied and its `epoch` grows. A cache that is keyed by its
+/// ids is valid for one epoch only.
 pub struct Vocabulary {
     epoch: u64,
     capacity: Capacity,
     seed: Seed,
-    /// The bytes of URIs and names, end to end.
+    /// The bytes of all URIs and names, concatenated.
     bytes: Vec<u8>,
     uris: Vec<ByteRange>,
     uri_ids: IdTable,
@@ -48,7 +57,7 @@ pub struct Vocabulary {
     path_ids: IdTable,
 }
 
-/// A part of `Vocabulary::bytes`.
+/// A range of `Vocabulary::bytes`.
 #[derive(Clone, Copy)]
 struct ByteRange {
     start: u32,
@@ -83,7 +92,7 @@ impl Vocabulary {
         vocabulary
     }
 
-    /// Changes whenever ids are given out anew.
+    /// Changes whenever ids are reassigned.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -92,7 +101,8 @@ impl Vocabulary {
         self.capacity
     }
 
-    /// Starts anew if past capacity. For between messages: ids of a message being read must last.
+    /// Starts a new epoch if past capacity. Call it between messages only: the ids of a message must stay
+    /// valid while it is read.
     pub fn reset_if_full(&mut self) {
         let Capacity { names, tag_paths, bytes } = self.capacity;
         let most = self.names.len().max(self.uris.len());
@@ -133,7 +143,7 @@ impl Vocabulary {
         id
     }
 
-    /// The id of a name that some message of this epoch has used.
+    /// The id of a name, if a message of this epoch has used it.
     pub fn find_name(&self, uri: &[u8], local: &[u8]) -> Option<NameId> {
         let is_match = |id: u32| self.uris[id as usize].of(&self.bytes) == uri;
         let uri = UriId(self.uri_ids.find(self.seed.bytes(0, uri), is_match)?);

@@ -1,4 +1,4 @@
-//! The parsed query. Names are expanded: prefixes are gone.
+//! The parsed query. Names are expanded: a prefix is replaced by its namespace URI.
 
 use std::cmp::Ordering;
 
@@ -45,13 +45,13 @@ pub struct Step {
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Predicate {
-    /// `[n]`: counts among what the step selects from one parent, after the predicates before it.
-    /// `None` stands for a number that no position equals (`[0]`, `[1.5]`).
+    /// `[n]`: the position among the nodes that the step selects from one parent and that pass the
+    /// predicates before this one. `None` is a number that is no position (`[0]`, `[1.5]`).
     Position(Option<u32>),
     Condition(Expr),
 }
 
-/// A path from the document node, or from the context node of the predicate it stands in.
+/// A path from the document node, or from the context node of the predicate that contains it.
 /// A relative path with no steps is `.`, an absolute one is `/`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Path {
@@ -70,7 +70,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// As it is written.
+    /// The operator in XPath.
     pub fn symbol(self) -> &'static str {
         match self {
             Operator::Equal => "=",
@@ -89,7 +89,8 @@ pub enum Literal {
     Number(f64),
 }
 
-/// Numbers in IEEE 754's total order: what is equal is written alike, and operands can be sorted.
+/// Orders numbers by IEEE 754's total order, so that operands can be sorted and equal literals have the
+/// same text.
 impl Ord for Literal {
     fn cmp(&self, other: &Literal) -> Ordering {
         match (self, other) {
@@ -125,15 +126,15 @@ impl Literal {
     }
 }
 
-/// How a node's string-value is tested. Over a path a test is existential: some node passes it.
+/// A test of a node's string-value. A path passes a test if one of its nodes does.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Test {
-    /// Always passes: the node is there.
+    /// Always passes: the node exists.
     Exists,
     /// `= 'x'`, `!= 'x'` compare strings; every other pair compares numbers.
     Compare(Operator, Literal),
-    /// Looks at the *first* node of the path only, as XPath converts a node set to a string
-    /// (an empty set is the empty string).
+    /// Tests the *first* node of the path only, because XPath converts a node set to a string so (an
+    /// empty set to the empty string).
     Contains(String),
     StartsWith(String),
 }
@@ -150,7 +151,7 @@ pub enum Expr {
 /// A filter or a transformation. Its id is the hash of its canonical text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Query {
-    /// Whether it matches; a transformation's is that it binds an element.
+    /// The condition under which the query matches. A transformation matches if it binds an element.
     pub expr: Expr,
     pub transformation: Option<Box<Transformation>>,
 }

@@ -1,20 +1,27 @@
-//! Equal queries become one query.
+//! Rewrites queries into a canonical form, so that many ways to write a query become one query with one id.
 //!
-//! The rewriting is one rewrite from the leaves up; at every expression the passes run in the order
-//! they are listed in. Each keeps the meaning, and finds what stands below already canonical.
-//! None makes a query deeper.
+//! ```text
+//! //a[c and b]   //a[b][c]   //a[c][b][b]        →  //a[b][c]
+//! not(x or y)    not(y) and not(x)               →  not(/x) and not(/y)
+//! //a[@n < '5']  //a[5 > @n]                     →  //a[@n<5]
+//! //a[@n > 'x']                                  →  false()
+//! ```
+//!
+//! One walk from the leaves up. At each expression the passes run in the order of `PASSES`; each keeps
+//! the meaning, may rely on canonical sub-expressions, and never makes a query deeper. The cost is that
+//! of sorting operands and predicates.
 
 use super::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Step, Test};
 use super::number::number;
 
-/// Where an expression stands.
+/// The surroundings of an expression that decide which rewrites keep its meaning.
 #[derive(Clone, Copy)]
 struct Context {
-    /// At the top and not negated: which nodes a path selects can be asked for, so only
-    /// elsewhere may it give way to a path that is merely true alike.
+    /// Not inside a predicate. At the top level and not negated, callers can ask which nodes a path
+    /// selects. Elsewhere a path may be replaced by one that is merely true for the same messages.
     top: bool,
     negated: bool,
-    /// The context node is an attribute or a text node.
+    /// Whether the context node is an attribute or a text node.
     leaf: bool,
 }
 
@@ -49,7 +56,7 @@ pub fn canonicalise(query: &mut Query) {
     rewrite(&mut query.expr, TOP);
 }
 
-/// A path of which the nodes count: a test of their own value stays a predicate.
+/// The canonical form of a path whose nodes are used: a test of their own value stays a predicate.
 fn canonical_path(path: Path) -> Path {
     let Some(last) = path.steps.last() else { return path };
     let (absolute, node) = (path.absolute, last.node.clone());
@@ -69,7 +76,7 @@ fn canonical_path(path: Path) -> Path {
     }
 }
 
-/// `*[0]`, or the same of attributes or text: the path that selects nothing.
+/// The canonical path that selects nothing: `*[0]`, `@*[0]` or `text()[0]`.
 fn empty_path(absolute: bool, node: Node) -> Path {
     let node = match node {
         Node::Element(_) => Node::Element(NameTest::Any),
@@ -163,9 +170,9 @@ fn split_conjunctions(expr: &mut Expr, _: Context) {
     }
 }
 
-/// `a[2][1]` → `a[2]`, `@a[1]` → `@a`, `/a[1]` → `/a`; `a[2][2]` → `a[0]`, which is never.
+/// `a[2][1]` → `a[2]`, `@a[1]` → `@a`, `/a[1]` → `/a`; `a[2][2]` → `a[0]`, which selects nothing.
 ///
-/// What selects one node at most from a parent has a first node and no second.
+/// A step that selects at most one node from a parent has a first node and no second.
 fn simplify_positions(expr: &mut Expr, _: Context) {
     let Expr::Path(path, _) = expr else { return };
     for (at, step) in path.steps.iter_mut().enumerate().filter(|(_, step)| !step.predicates.is_empty()) {
@@ -202,7 +209,7 @@ fn sort_runs(predicates: &mut Vec<Predicate>) {
     predicates.dedup_by(|a, b| matches!(a, Predicate::Condition(_)) && a == b);
 }
 
-/// `a[. = 'x']` → `a = 'x'`; with more than one of them all are predicates:
+/// `a[. = 'x']` → `a = 'x'`; if there is more than one such comparison, all become predicates:
 /// `a[. > 1] < 5` → `a[. < 5][. > 1]`
 fn compare_own_value(expr: &mut Expr, _: Context) {
     let Expr::Path(path, test) = expr else { return };
@@ -239,7 +246,7 @@ fn final_run(predicates: &[Predicate]) -> &[Predicate] {
     &predicates[start.map_or(0, |at| at + 1)..]
 }
 
-/// `x[a[b = 1]]` → `x[a/b = 1]`, where only the truth of `a[b = 1]` counts.
+/// `x[a[b = 1]]` → `x[a/b = 1]`, where only the truth of `a[b = 1]` matters.
 fn join_single_predicate(expr: &mut Expr, context: Context) {
     let Expr::Path(path, test) = expr else { return };
     if context.selects() || *test != Test::Exists {
@@ -277,7 +284,7 @@ fn fold_constants(expr: &mut Expr, context: Context) {
         Predicate::Position(position) => position.is_none(),
         Predicate::Condition(condition) => is_false(condition),
     };
-    // Tests fail on an empty set: what `contains` and `starts-with` look for is not empty here.
+    // Every test fails on an empty node set: `contains` and `starts-with` of '' are folded above.
     if starts_nowhere || path.steps.iter().any(|step| step.predicates.iter().any(never)) {
         *expr = FALSE;
     }
@@ -300,8 +307,8 @@ fn negate(expr: Expr) -> Expr {
         Expr::Or(operands) => Expr::And(all(operands)),
         Expr::And(operands) => Expr::Or(all(operands)),
         Expr::Not(operand) => *operand,
-        // The context node is one node, and a node either equals or differs. (Over a set both
-        // can be true, and `not(. < 1)` is true of what is not a number.)
+        // Correct only for the context node, which is one node. (A set of nodes can be both `= 'x'` and
+        // `!= 'x'`, and `not(. < 1)` is true for a value that is not a number.)
         Expr::Path(path, Test::Compare(operator @ (Operator::Equal | Operator::NotEqual), literal))
             if !path.absolute && path.steps.is_empty() =>
         {
@@ -327,7 +334,7 @@ fn sort_operands(expr: &mut Expr, _: Context) {
         match operand {
             Expr::And(inner) if conjunction => flat.extend(inner),
             Expr::Or(inner) if !conjunction => flat.extend(inner),
-            // The constant of the other kind decides.
+            // `false()` in a conjunction, `true()` in a disjunction.
             other if is_true(&other) || is_false(&other) => return *expr = other,
             other => flat.push(other),
         }

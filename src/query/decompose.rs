@@ -1,4 +1,5 @@
-//! A query taken apart into what can be looked up: lines, and how they combine.
+//! Decomposes a query into linear paths, which an index can look up, and alternatives of them: a prefilter.
+//! Disjunctive normal form of the necessary conditions, weakened where it would grow too large.
 //!
 //! ```text
 //! /a/b[@x = 1][c or not(d)]//e
@@ -6,18 +7,20 @@
 //!   alternatives  {0, 1, 2} anchored at b;   {0, 2, not 3} anchored at b
 //! ```
 //!
-//! A *line* is a linear path from the document node, with at most one test at its end. An
-//! *alternative* is a conjunction of lines and negated lines; the query implies that one of its
-//! alternatives holds. The converse is what makes a prefilter exact: if an alternative is `exact`
-//! and each of its *anchors* (elements where lines branch) bound at most one element of the
-//! message, then the lines hold of the same elements, and the query matches. Otherwise the query
-//! has to be verified.
+//! A *linear path* (short: line) starts at the document node, follows element steps without predicates and
+//! ends with at most one test. An *alternative* is a conjunction of lines and negated lines. If the query
+//! matches, one of its alternatives holds. The converse holds only sometimes: if an alternative is `exact`
+//! and each of its *anchors* (branch points: elements where lines part) binds at most one element of the
+//! message, then the query matches. Otherwise the query must be verified.
+//!
+//! In the example, `<a><b x="1"/><b><c/><e/></b></a>` satisfies lines 0, 1 and 2, but the anchor `b` binds
+//! two elements: verification finds that no single `b` has all three, and the query does not match.
 
 use crate::query::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Step, Test};
 
-/// Past this many alternatives a conjunction of disjunctions is weakened, not multiplied out.
+/// A conjunction of disjunctions with more alternatives than this is weakened, not multiplied out.
 const PRODUCT_LIMIT: usize = 32;
-/// Past this many alternatives a disjunction is not taken apart at all.
+/// A disjunction with more alternatives than this is not decomposed: it is always a candidate.
 const ALTERNATIVES_LIMIT: usize = 1024;
 
 /// An element step of the query's twig, as an index into `Decomposition::nodes`.
@@ -33,7 +36,7 @@ pub struct TwigStep<'q> {
     pub test: &'q NameTest,
 }
 
-/// What a line's test looks at, below the element its path leads to.
+/// What the test of a linear path applies to, at the element where the path ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Subject<'q> {
     /// The element itself.
@@ -43,7 +46,7 @@ pub enum Subject<'q> {
     Text,
     /// Its string-value.
     Value,
-    /// Its place among the siblings that pass the same name test.
+    /// Its position among the siblings that pass the same name test.
     Position,
 }
 
@@ -57,6 +60,7 @@ pub enum Check<'q> {
     Position(u32),
 }
 
+/// A linear path with its test.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinearPath<'q> {
     pub node: TwigNode,
@@ -67,19 +71,19 @@ pub struct LinearPath<'q> {
 /// A conjunction that is necessary for the query together with the other alternatives.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Alternative {
-    /// Lines that hold, as indexes into `Decomposition::lines`.
+    /// Lines that must hold, as indexes into `Decomposition::lines`.
     pub positive: Vec<u32>,
-    /// Lines that do not hold.
+    /// Lines that must not hold.
     pub negative: Vec<u32>,
-    /// Twig nodes where lines branch; below a unique element, branching is harmless.
+    /// Twig nodes where lines branch, without those that can bind only one element.
     pub anchors: Vec<TwigNode>,
-    /// What is counted at one of the anchors, if anything is.
+    /// A position that must be counted at one of the anchors.
     pub counted: Option<Counted>,
-    /// Whether nothing but the anchors stands between the lines and the query.
+    /// Whether the lines, holding for the same elements at the anchors, imply the query.
     pub exact: bool,
 }
 
-/// A position that counts what the predicates before it left: in `b[c][2]`, the second `b` with a `c`.
+/// A position after other predicates: in `b[c][2]`, the second `b` that has a `c`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Counted {
     pub anchor: TwigNode,
@@ -88,13 +92,13 @@ pub struct Counted {
     pub lines: Vec<u32>,
 }
 
-/// How far below an anchor's element a line that passes through it ends.
+/// How many levels below an anchor's element a line through the anchor ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
     Exactly(u32),
-    /// The first step below the anchor is by `//`, and no other.
+    /// Only the first step below the anchor is `//`.
     AtLeast(u32),
-    /// There is a `//` further down: which elements lie between matters.
+    /// A later step is `//`: the level does not tell whether the elements between match.
     Unclear,
 }
 
@@ -115,7 +119,7 @@ pub struct Decomposition<'q> {
     pub alternatives: Vec<Alternative>,
 }
 
-/// Takes a query apart.
+/// Decomposes a query.
 pub fn decompose(query: &Query) -> Decomposition<'_> {
     let mut parts = Decomposition::default();
     let partials = parts.expr(&query.expr, DOCUMENT);
@@ -147,18 +151,18 @@ pub fn postfix(query: &Query) -> Vec<Postfix> {
     out
 }
 
-/// An alternative under construction, seen from a context node.
+/// An alternative under construction, relative to a context node.
 #[derive(Clone, Default)]
 struct Partial {
     alternative: Alternative,
-    /// Branches of this alternative that hang from the context node.
+    /// The number of branches of this alternative below the context node.
     branches: u32,
-    /// Whether one of them is a positive line, so that the context node's existence is implied.
+    /// Whether one of them is a positive line, which implies that the context node exists.
     rooted: bool,
 }
 
 impl Partial {
-    /// Holds always: the neutral element of a conjunction.
+    /// True for every message: the neutral element of a conjunction.
     fn always(exact: bool) -> Partial {
         Partial { alternative: Alternative { exact, ..Alternative::default() }, ..Partial::default() }
     }
@@ -236,9 +240,9 @@ impl<'q> Decomposition<'q> {
         product
     }
 
-    /// `not(A or B or …)` at a context node, by De Morgan where the alternatives are conjunctions
-    /// of plain lines; otherwise nothing is necessary. Nor is it where the context node can bind
-    /// several elements: `//b[not(@x)]` holds of one `b` though another has an `x`.
+    /// `not(A or B or …)` at a context node, by De Morgan's laws if the alternatives are conjunctions of plain
+    /// lines. Otherwise no condition is necessary. Neither is one if the context node can bind several
+    /// elements: `//b[not(@x)]` can hold for one `b` while another one has an `x`.
     fn negate(&mut self, inner: Vec<Partial>, context: TwigNode) -> Vec<Partial> {
         let plain = |partial: &Partial| {
             let Alternative { exact, counted, anchors, .. } = &partial.alternative;
@@ -265,12 +269,12 @@ impl<'q> Decomposition<'q> {
         all
     }
 
-    /// The alternatives of "some node on the path passes the test".
+    /// The alternatives of "some node of the path passes the test".
     fn path(&mut self, path: &'q Path, test: &'q Test, context: TwigNode) -> Vec<Partial> {
         let start = if path.absolute { DOCUMENT } else { context };
         let mut partials = self.steps(&path.steps, test, start);
         if start != context {
-            // Nothing of an absolute path hangs from the context node.
+            // An absolute path has no branch below the context node.
             for partial in &mut partials {
                 partial.branches = 0;
                 partial.rooted = false;
@@ -304,8 +308,8 @@ impl<'q> Decomposition<'q> {
         }
     }
 
-    /// The lines of a last step that selects attributes or text nodes: of the context node, and
-    /// after `//` also of the elements below it.
+    /// The lines of a last step that selects attributes or text nodes: those of the context node, and
+    /// after `//` also those of the elements below it.
     fn leaves(
         &mut self,
         axis: Axis,
@@ -338,7 +342,7 @@ impl<'q> Decomposition<'q> {
             return vec![Partial::always(true)];
         }
         if node == DOCUMENT {
-            // The document's own string-value has no line.
+            // No line ends at the document node.
             return vec![Partial::always(false)];
         }
         let check = match test {
@@ -350,7 +354,7 @@ impl<'q> Decomposition<'q> {
         };
         let (subject, check, exact) = match (check, exact) {
             (Some(check), true) => (subject, check, true),
-            // Something is there: that much is necessary. Every element has a string-value.
+            // Necessary is only that the node exists. Every element has a string-value.
             _ if subject == Subject::Value => (Subject::Element, Check::Exists, false),
             _ => (subject, Check::Exists, false),
         };
@@ -360,14 +364,14 @@ impl<'q> Decomposition<'q> {
         vec![partial]
     }
 
-    /// The predicates of a step, at the twig node it leads to.
+    /// The alternatives of a step's predicates, at the step's twig node.
     fn predicates(&mut self, step: &'q Step, node: TwigNode) -> Vec<Partial> {
         let mut all = vec![Partial::always(true)];
         for (index, predicate) in step.predicates.iter().enumerate() {
             let next = match predicate {
                 Predicate::Condition(expr) => self.expr(expr, node),
                 Predicate::Position(None) => Vec::new(),
-                // The first predicate counts siblings of the same name: a property of the element.
+                // A position as first predicate counts siblings of the same name: a property of the element.
                 Predicate::Position(Some(position))
                     if index == 0
                         && matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_))) =>
@@ -385,7 +389,7 @@ impl<'q> Decomposition<'q> {
         all
     }
 
-    /// A position after other predicates: it counts what they left.
+    /// A position after other predicates: it counts the nodes that pass them.
     fn counted(&mut self, left: Vec<Partial>, step: &'q Step, node: TwigNode, position: u32) -> Vec<Partial> {
         let countable = matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_)))
             && left.iter().all(|Partial { alternative, .. }| {
@@ -400,7 +404,7 @@ impl<'q> Decomposition<'q> {
             return if position == 1 { left } else { Vec::new() };
         }
         let lines = left[0].alternative.positive.clone();
-        // Nothing is counted past its place among all siblings of the name.
+        // The n-th sibling that passes the predicates is at position n or later among all siblings.
         let place = match position {
             1 => Partial::always(true),
             _ => {
@@ -416,7 +420,7 @@ impl<'q> Decomposition<'q> {
         all
     }
 
-    /// Turns alternatives seen from `node` into alternatives seen from its parent.
+    /// Turns alternatives relative to `node` into alternatives relative to its parent.
     fn lift(&mut self, partials: Vec<Partial>, node: TwigNode) -> Vec<Partial> {
         let mut lifted = partials;
         for partial in &mut lifted {
@@ -431,7 +435,7 @@ impl<'q> Decomposition<'q> {
         lifted
     }
 
-    /// How far below `anchor` the path to `node` ends; `None` if it does not pass through it.
+    /// How far below `anchor` the path to `node` ends; `None` if the path does not pass through `anchor`.
     pub fn reach(&self, node: TwigNode, anchor: TwigNode) -> Option<Reach> {
         let (mut at, mut steps, mut deep, mut clear) = (node, 0, false, true);
         while at != anchor {
@@ -461,7 +465,7 @@ impl<'q> Decomposition<'q> {
         self.lines.len() as u32 - 1
     }
 
-    /// Notes that lines branch at `node`, unless it can bind only one element anyway.
+    /// Records that lines branch at `node`, unless it can bind only one element.
     fn anchor(&self, partial: &mut Partial, node: TwigNode) {
         if !self.is_unique(node) {
             push_new(&mut partial.alternative.anchors, node);

@@ -1,4 +1,4 @@
-//! Lines of element steps: what the shared automaton matches, and what streams are made of.
+//! Paths of element steps without predicates: what the shared automaton matches.
 
 use super::ast::{Axis, NameTest, Node, Path};
 
@@ -8,10 +8,10 @@ pub struct ElementStep {
     pub test: NameTest,
 }
 
-/// Element steps without predicates, from the document node or from the element that is bound.
+/// Element steps without predicates, from the document node or from a bound element.
 pub type ElementPath = Vec<ElementStep>;
 
-/// What a path takes at the elements its line leads to.
+/// What a path selects at the elements where its element path ends.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Leaf {
     Element,
@@ -19,8 +19,8 @@ pub enum Leaf {
     Text,
 }
 
-/// A relative path as a line and a leaf; `None` if it has to be searched for: it has predicates, or
-/// takes leaves at every depth.
+/// A relative path as an element path and a leaf. `None` if the automaton cannot match it: it has
+/// predicates, or selects attributes or text at every depth.
 pub fn streamed(path: &Path) -> Option<(ElementPath, Leaf)> {
     if path.absolute {
         return None;
@@ -41,7 +41,7 @@ pub fn streamed(path: &Path) -> Option<(ElementPath, Leaf)> {
     Some((line, leaf))
 }
 
-/// The element steps of a path, without their predicates. Steps to attributes and text end it.
+/// The element steps of a path, without their predicates, up to the first other step.
 pub fn skeleton(path: &Path) -> ElementPath {
     path.steps
         .iter()

@@ -31,31 +31,32 @@ pub use namespaces::Namespaces;
 use crate::error::QueryError;
 use crate::limits::QUERY_DEPTH_LIMIT;
 
-/// Parses a query, resolves its names and brings it into canonical form.
+/// Parses a query, resolves its names and rewrites it into canonical form.
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     let mut query = parse_as_written(text, namespaces)?;
     canonical::canonicalise(&mut query);
     Ok(query)
 }
 
-/// A query that can be kept: its canonical text parses to it again.
+/// A query whose canonical text parses to the same query again, so it can be stored as text.
 pub struct StorableQuery {
     pub query: Query,
     pub canonical: String,
     pub id: QueryId,
 }
 
-/// Shorter texts cannot reach a limit: a level of nesting takes three characters at least.
+/// Canonical texts up to this length cannot exceed a limit: a level of nesting takes at least three
+/// characters.
 const SURELY_STORABLE: usize = 3 * (QUERY_DEPTH_LIMIT - 1);
 
-/// Parses a query that is to be kept. Segments are merged from canonical texts, so one that writing
-/// out took past a limit is refused now, not lost later.
+/// Parses a query that will be stored. Merging segments parses canonical texts again, so a query whose
+/// canonical text exceeds a limit is refused here.
 pub fn parse_storable(text: &str, namespaces: &Namespaces) -> Result<StorableQuery, QueryError> {
     let query = parse(text, namespaces)?;
     let canonical = query.canonical();
     if canonical.len() > SURELY_STORABLE {
         parse_as_written(&canonical, &Namespaces::default()).map_err(|error| QueryError {
-            reason: format!("{}, in the canonical form", error.reason),
+            reason: format!("{} (of the canonical form)", error.reason),
             position: Default::default(),
             ..error
         })?;
@@ -64,12 +65,12 @@ pub fn parse_storable(text: &str, namespaces: &Namespaces) -> Result<StorableQue
     Ok(StorableQuery { query, canonical, id })
 }
 
-/// Parses a query and leaves it as it is written: what tests compare the canonical form with.
+/// Parses a query without rewriting it into canonical form; tests compare the two.
 pub fn parse_as_written(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     parser::parse(text, namespaces).map_err(|refused| *refused)
 }
 
-/// A query's id, the same everywhere: the first 128 bits of the BLAKE3 hash of its canonical text.
+/// A query's id: the first 128 bits of the BLAKE3 hash of its canonical text, so the same in every process.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct QueryId(pub [u8; 16]);

@@ -3,7 +3,7 @@
 use crate::error::{Position, QueryError};
 use crate::util::xml_chars::{is_name_char, is_name_start};
 
-/// The URI that the prefix `xml` always stands for.
+/// The URI that the prefix `xml` is always bound to.
 pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// Prefix → namespace URI. `xml` is always bound.
@@ -18,7 +18,7 @@ impl Namespaces {
         Namespaces::default()
     }
 
-    /// Binds a prefix, anew if it is bound already.
+    /// Binds a prefix, replacing an earlier binding.
     pub fn bind(&mut self, prefix: &str, uri: &str) -> Result<(), QueryError> {
         check(prefix, uri).map_err(|reason| QueryError {
             code: "namespace",

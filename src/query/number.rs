@@ -11,8 +11,8 @@ const POWERS: [f64; 23] = [
 /// The number a string-value stands for, NaN if none: white space, `-`, digits with at most one
 /// point among them, white space. No exponent, no `+`, no `inf`.
 ///
-/// A mantissa below 2^53 over an exact power of ten is one correctly rounded division, which
-/// covers what messages hold; the standard library rounds the rest.
+/// A mantissa below 2^53 divided by an exact power of ten is correctly rounded, which covers the numbers
+/// that messages contain; the standard library parses the rest.
 pub fn number(bytes: &[u8]) -> f64 {
     if bytes.len() > LONG {
         return long_number(bytes);
@@ -30,7 +30,7 @@ pub fn number(bytes: &[u8]) -> f64 {
     while let Some(&byte) = digits.get(at) {
         match byte {
             b'0'..=b'9' => {
-                // Wraps only past 19 digits, and past 15 the mantissa is not used.
+                // It overflows only past 19 digits, and past 15 it is not used.
                 mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
                 count += 1;
             }
@@ -52,15 +52,14 @@ pub fn number(bytes: &[u8]) -> f64 {
     if negative { -magnitude } else { magnitude }
 }
 
-/// Longer strings are not what a number looks like, but a message can nest megabytes of digits.
+/// Longer strings take another path: a message may contain megabytes of digits.
 const LONG: usize = 128;
-/// A whole part of more digits is past every double.
+/// A whole part with more digits than this is infinite as a double.
 const MOST_WHOLE: usize = 400;
 /// Digits of a fraction that can matter: 324 zeros, then the 767 that decide the rounding.
 const MOST_FRACTION: usize = 1200;
 
-/// The same for a long string, in a few passes that each take many bytes at a time, and with no more
-/// digits than a double can tell apart.
+/// The same for a long string: a few vectorised passes, and only as many digits as affect a double.
 #[cold]
 fn long_number(bytes: &[u8]) -> f64 {
     let text = &bytes[run(bytes, is_space)..];
@@ -81,7 +80,7 @@ fn long_number(bytes: &[u8]) -> f64 {
         f64::INFINITY
     } else {
         let (kept, dropped) = fraction.split_at(fraction.len().min(MOST_FRACTION));
-        // What is dropped only says on which side of a midpoint the number lies.
+        // The dropped digits only decide on which side of a midpoint the number lies.
         let beyond = run(dropped, |byte| byte == b'0') < dropped.len();
         let digits = [b"0", whole, b".", kept, if beyond { b"1" } else { b"0" }].concat();
         std::str::from_utf8(&digits).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
@@ -89,10 +88,10 @@ fn long_number(bytes: &[u8]) -> f64 {
     if negative { -magnitude } else { magnitude }
 }
 
-/// How many bytes from the start are of a class.
+/// The length of the prefix whose bytes are all of a class.
 fn run(bytes: &[u8], is: impl Fn(u8) -> bool) -> usize {
     let (blocks, _) = bytes.as_chunks::<32>();
-    // No early exit inside a block: that is what lets the compiler take it at once.
+    // No early exit inside a block, so that the compiler vectorises it.
     let whole = |block: &&[u8; 32]| block.iter().fold(true, |all, &byte| all & is(byte));
     let start = 32 * blocks.iter().take_while(whole).count();
     start + bytes[start..].iter().take_while(|&&byte| is(byte)).count()

@@ -1,11 +1,11 @@
-//! Transformation → text. What it writes parses to the same transformation again, with no prefix map.
+//! Transformation → canonical text, which parses to the same transformation again without a prefix map.
 
 use super::ast::Path;
 use super::text;
 use super::transformation::{Block, Element, Item, Outer, Part, PrefixedName, Transformation};
 use crate::util::xml_chars;
 
-/// Every block's variable has this name.
+/// The variable of every block.
 const VARIABLE: &str = "$v";
 
 pub fn write(transformation: &Transformation, out: &mut String) {
@@ -110,12 +110,12 @@ fn bound_path(path: &Path, out: &mut String) {
 }
 
 fn content_text(text: &str, out: &mut String) {
-    // White space alone would be left out: a reference says that it is meant.
-    let mut meant = !text.bytes().all(xml_chars::is_space);
+    // The parser drops text of white space only, so its first character is written as a reference.
+    let mut kept = !text.bytes().all(xml_chars::is_space);
     for c in text.chars() {
         match c {
-            c if !meant => {
-                meant = true;
+            c if !kept => {
+                kept = true;
                 reference(c, out);
             }
             '\r' => reference(c, out),

@@ -1,4 +1,4 @@
-//! Query → text. What it writes parses to the same query again.
+//! Query → canonical text, which parses to the same query again: `//a[@x = "1"]` → `//a[@x='1']`.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ pub fn write(query: &Query, out: &mut String) {
     }
 }
 
-/// `inside_and`: an `or` needs parentheses.
+/// `inside_and`: whether an `or` needs parentheses.
 fn expr(expression: &Expr, inside_and: bool, out: &mut String) {
     match expression {
         Expr::Or(operands) if operands.is_empty() => out.push_str("false()"),
@@ -72,7 +72,7 @@ fn function(opening: &str, nodes: &Path, value: &str, out: &mut String) {
 
 fn path(path: &Path, out: &mut String) {
     match path.steps.split_first() {
-        // In parentheses, lest a word after it be read as a step.
+        // In parentheses, so that a word after it is not read as a step.
         None => out.push_str(if path.absolute { "(/)" } else { "." }),
         Some((first, rest)) if !path.absolute => {
             if first.axis == Axis::Descendant {
@@ -85,7 +85,7 @@ fn path(path: &Path, out: &mut String) {
     }
 }
 
-/// Steps that go on from somewhere.
+/// Steps after the start of a path, each with its `/` or `//`.
 pub(super) fn steps(steps: &[Step], out: &mut String) {
     for next in steps {
         out.push_str(if next.axis == Axis::Child { "/" } else { "//" });
@@ -134,7 +134,7 @@ fn namespace(uri: &str, out: &mut String) {
     out.push('}');
 }
 
-/// A literal holds one kind of quote at most: XPath 1.0 has no way to write both.
+/// A literal contains at most one kind of quote: XPath 1.0 cannot write both in one literal.
 fn quoted(value: &str, out: &mut String) {
     let quote = if value.contains('\'') { '"' } else { '\'' };
     out.push(quote);
@@ -142,10 +142,10 @@ fn quoted(value: &str, out: &mut String) {
     out.push(quote);
 }
 
-/// The shortest digits that stand for the number, without exponent.
+/// The shortest decimal text that parses to the number, without exponent.
 fn number(value: f64, out: &mut String) {
     if value.is_infinite() {
-        // XPath cannot write infinity; the least power of ten past the doubles is read as one.
+        // XPath cannot write infinity; the smallest power of ten beyond the doubles parses to it.
         let sign = if value < 0.0 { "-" } else { "" };
         let _ = write!(out, "{sign}1{:0309}", 0);
     } else {

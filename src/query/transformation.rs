@@ -1,7 +1,7 @@
 //! The parsed transformation: for-where-return blocks and the elements constructed around them.
 //!
-//! `where` is gone: a condition on the bound element is one more predicate of the binding path's last
-//! step. Names in paths are expanded; constructed names keep their prefixes, because prefixes are output.
+//! There is no `where`: the parser turns its condition into a predicate of the binding path's last step.
+//! Names in paths are expanded; constructed names keep their prefixes, because the output shows them.
 //!
 //! Before: `<r>{ for $v in //a where $v/b = 1 return <c>{ $v/d }</c> }</r>`.
 //! After: an element `r` that holds a block with the path `//a[b = 1]`, the return path `d`, and the
@@ -9,7 +9,7 @@
 
 use super::ast::{Expr, Path, Test};
 
-/// What is built for a message: a block, or one element with blocks in it.
+/// A block, or one constructed element that contains blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transformation {
     pub outer: Outer,
@@ -17,7 +17,7 @@ pub struct Transformation {
     pub blocks: Vec<Block>,
 }
 
-/// What stands outside the blocks. A block is named by its place in `Transformation::blocks`.
+/// A part outside the blocks. A block is an index into `Transformation::blocks`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outer {
     Text(String),
@@ -28,24 +28,24 @@ pub enum Outer {
 /// `for $v in PATH return TEMPLATE`
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// Selects the elements that are bound, absolute.
+    /// Selects the elements to bind; absolute.
     pub binding: Path,
-    /// The distinct paths that the template takes nodes from, relative to the bound element; no steps
-    /// stand for the bound element itself.
+    /// The distinct paths in the template, relative to the bound element. A path without steps is the
+    /// bound element itself.
     pub returns: Vec<Path>,
     pub template: Vec<Item>,
 }
 
-/// A part of a template. Return paths are named by their place in `Block::returns`.
+/// A part of a template. A return path is an index into `Block::returns`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Item {
     Text(String),
     Element(Element<Item>),
-    /// `{ $v/path }`: the nodes themselves. Attributes go to the constructed element around.
+    /// `{ $v/path }`: copies of the nodes. Attributes become attributes of the enclosing element.
     Nodes(usize),
     /// `{ count($v/path) }`
     Count(usize),
-    /// `{ string($v/path) }`: the first node's.
+    /// `{ string($v/path) }`: the string-value of the first node.
     First(usize),
 }
 
@@ -53,7 +53,7 @@ pub enum Item {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Element<T> {
     pub name: PrefixedName,
-    /// Prefix and URI of what the element declares, prefixes of its own names included.
+    /// Prefix and URI of each declaration, including those that the element's own names need.
     pub namespaces: Vec<(String, String)>,
     pub attributes: Vec<Attribute>,
     pub content: Vec<T>,
@@ -61,7 +61,7 @@ pub struct Element<T> {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PrefixedName {
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub prefix: String,
     pub local: String,
 }
@@ -76,14 +76,14 @@ pub struct Attribute {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
     Text(String),
-    /// The nodes' string-values, with a blank between two.
+    /// The nodes' string-values, separated by spaces.
     Values(usize),
     Count(usize),
     First(usize),
 }
 
 impl Transformation {
-    /// The filter that decides whether a message concerns it: some block binds an element.
+    /// The filter that decides whether the transformation matches: some block binds an element.
     pub fn filter(&self) -> Expr {
         let binds = |block: &Block| Expr::Path(block.binding.clone(), Test::Exists);
         match self.blocks.as_slice() {
@@ -92,7 +92,7 @@ impl Transformation {
         }
     }
 
-    /// Replaces every path. Return paths that have become equal become one.
+    /// Replaces every path by `map` of it, and merges return paths that are equal then.
     pub fn map_paths(&mut self, map: impl Fn(Path) -> Path) {
         for block in &mut self.blocks {
             block.binding = map(std::mem::take(&mut block.binding));
@@ -112,7 +112,7 @@ impl Transformation {
 }
 
 impl Item {
-    /// Gives each return path the place that `places` tells for it.
+    /// Replaces each index of a return path by `places` of it.
     fn renumber(&mut self, places: &[usize]) {
         match self {
             Item::Text(_) => {}
@@ -130,7 +130,7 @@ impl Item {
 }
 
 impl Transformation {
-    /// What is constructed, whatever is bound: equal for transformations that bind otherwise only.
+    /// A key for what is constructed, equal for transformations that differ only in their bindings.
     pub fn construction(&self) -> String {
         let blocks: Vec<_> = self.blocks.iter().map(|block| (&block.returns, &block.template)).collect();
         format!("{:?}", (&self.outer, blocks))

@@ -114,7 +114,7 @@ def test_transform_prints_what_queries_make(folder: Path, capsys: pytest.Capture
         '<c x="1"/>',
         "one.xml\t2",
         "<a><b x='1'>t</b></a>",
-        "bad.xml\tERROR mismatched-tag: </b> expected, not </a",
+        "bad.xml\tERROR mismatched-tag: </b> is expected, not </a>",
     ]
 
 

@@ -9,7 +9,7 @@ use super::parser::Parser;
 use super::{AttributeDeclaration, AttributeDefault, AttributeType, Entity, EntityKind, ExternalId};
 use crate::error::{Exceeded, ReadError};
 
-/// Content models nest no deeper than this, whatever the limits say: they are read recursively.
+/// The deepest nesting of content models, whatever `Limits::depth` is: they are read recursively.
 const MODEL_DEPTH: usize = 512;
 
 impl<'a> Parser<'a> {
@@ -55,13 +55,13 @@ impl<'a> Parser<'a> {
         Ok(names)
     }
 
-    /// A group whose `(` has been read.
+    /// Reads a group after its `(`.
     fn group(&mut self, floor: usize, depth: usize) -> Result<Particle, ReadError> {
         let limit = self.limits.depth.min(MODEL_DEPTH);
         if depth > limit {
             return Err(self.input.error(Problem {
                 code: "depth-limit",
-                reason: format!("a content model nests {depth} deep where {limit} is allowed"),
+                reason: format!("a content model is nested {depth} levels deep where {limit} are allowed"),
                 exceeded: Some(Exceeded { value: depth as u64, limit: limit as u64 }),
             }));
         }
@@ -122,11 +122,11 @@ impl<'a> Parser<'a> {
             let kind = self.attribute_type(floor)?;
             self.require_space(floor, "after the type of an attribute")?;
             let default = self.attribute_default(floor, &kind)?;
-            if self.counting {
+            if self.declarations_count {
                 self.declare_attribute(&element, AttributeDeclaration { name, kind, default })?;
             }
         }
-        if self.counting {
+        if self.declarations_count {
             self.dtd.attributes.entry(&element);
         }
         Ok(())
@@ -171,14 +171,14 @@ impl<'a> Parser<'a> {
                 )
             }
             other => {
-                let reason = format!("`{other}` is no type of attribute");
+                let reason = format!("`{other}` is not an attribute type");
                 self.input.back_to(mark);
                 return Err(self.input.error(Problem::new("bad-declaration", reason)));
             }
         })
     }
 
-    /// The rest of a list in parentheses, divided by `|`.
+    /// Reads the rest of a list in parentheses, separated by `|`.
     fn tokens(
         &mut self,
         floor: usize,
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
         Ok(if fixed { AttributeDefault::Fixed(value) } else { AttributeDefault::Value(value) })
     }
 
-    /// In a parameter entity or an external subset.
+    /// Whether this is in a parameter entity or an external subset.
     fn is_outside(&self) -> bool {
         self.resolve.is_some() || self.input.depth() > 1
     }
@@ -264,7 +264,7 @@ impl<'a> Parser<'a> {
         };
         self.space(floor)?;
         self.input.expect(">", "to end an entity declaration")?;
-        if self.counting {
+        if self.declarations_count {
             let table = if parameter { &mut self.dtd.parameter_entities } else { &mut self.dtd.entities };
             table.declare(name, Entity { kind, outside });
         }
@@ -292,7 +292,7 @@ impl<'a> Parser<'a> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || " \r\n-'()+,./:=?;!*#@$_%".contains(c);
         if let Some(c) = public.chars().find(|&c| !allowed(c)) {
             self.input.back_to(mark);
-            let reason = format!("`{c}` may not stand in a public identifier");
+            let reason = format!("`{c}` is not allowed in a public identifier");
             return Err(self.input.error(Problem::new("bad-declaration", reason)));
         }
         Ok(public.split([' ', '\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "))

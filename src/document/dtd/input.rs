@@ -1,4 +1,4 @@
-//! The text being read: a stack of entities, the tokens in it, errors with their place.
+//! The text being read: a stack of entities, the tokens in it, errors with their position.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::error::{Exceeded, Position, ReadError};
 use crate::limits::Limits;
 use crate::util::xml_chars::{is_char, is_name_char, is_name_start, is_space};
 
-/// What is wrong, before it is known where.
+/// An error without its position.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub code: &'static str,
@@ -29,7 +29,7 @@ impl Problem {
     }
 }
 
-/// What entities may still add to the text.
+/// Bounds the bytes that entities add to the text.
 pub(super) struct Budget {
     pub spent: usize,
     limit: usize,
@@ -40,7 +40,7 @@ impl Budget {
         Budget { spent: 0, limit: limits.expansion }
     }
 
-    /// Every inclusion of an entity is paid for, so the work done is bounded with the text.
+    /// Counts each inclusion of an entity, so the limit also bounds the work.
     pub fn spend(&mut self, bytes: usize) -> Result<(), Problem> {
         self.spent += bytes;
         if self.spent > self.limit {
@@ -70,21 +70,22 @@ impl Deref for Text<'_> {
 struct Frame<'a> {
     text: Text<'a>,
     at: usize,
-    /// Its place among the parameter entities; the outermost frame is no entity.
+    /// Its index among the parameter entities; `None` for the outermost frame.
     entity: Option<usize>,
-    /// In the external subset or an external entity, where references may stand inside declarations.
+    /// Whether this is the external subset or an external entity, where references are allowed inside
+    /// declarations.
     external: bool,
 }
 
 pub(super) struct Input<'a> {
-    /// The outermost text, from its very beginning: what positions count in.
+    /// The outermost text from its beginning; positions count in it.
     source: &'a [u8],
-    /// Where in `source` the outermost frame begins.
+    /// The offset in `source` where the outermost frame begins.
     origin: usize,
-    /// Whether the outermost frame was cut short before a byte that is not UTF-8.
+    /// Whether the outermost frame ends before a byte that is not UTF-8.
     cut: bool,
     frames: Vec<Frame<'a>>,
-    /// Where in the outermost frame the reference stands that is being read.
+    /// The offset in the outermost frame of the reference that is being expanded.
     entered: usize,
     limits: Limits,
 }
@@ -114,7 +115,7 @@ impl<'a> Input<'a> {
         &top.text[top.at..]
     }
 
-    /// How many entities are open; 1 is the outermost text alone.
+    /// The number of open texts; 1 is the outermost text alone.
     pub fn depth(&self) -> usize {
         self.frames.len()
     }
@@ -123,17 +124,17 @@ impl<'a> Input<'a> {
         self.top().external
     }
 
-    /// Whether line ends are as someone typed them; the texts of entities are already normalised.
+    /// Whether line ends are not normalised yet; those of entities are.
     pub fn is_raw(&self) -> bool {
         self.depth() == 1
     }
 
-    /// Where the outermost text has been read to, counted in `source`.
+    /// The offset in `source` that the outermost text has been read to.
     pub fn offset(&self) -> usize {
         self.origin + self.frames[0].at
     }
 
-    /// Goes into a parameter entity; the caller has checked that it is not open.
+    /// Enters a parameter entity; the caller has checked that it is not open.
     pub fn enter(&mut self, entity: usize, text: Arc<str>, from_outside: bool, reference: usize) {
         if self.frames.len() == 1 {
             self.entered = reference;
@@ -142,12 +143,12 @@ impl<'a> Input<'a> {
         self.frames.push(Frame { text: Text::Entity(text), at: 0, entity: Some(entity), external });
     }
 
-    /// Leaves an entity that has been read to its end; gives its place among the parameter entities.
+    /// Leaves an entity at its end; returns its index among the parameter entities.
     pub fn leave(&mut self) -> Option<usize> {
         self.frames.pop().and_then(|frame| frame.entity)
     }
 
-    /// The innermost entity is used up.
+    /// Whether the innermost text has ended.
     pub fn at_end(&self) -> bool {
         self.rest().is_empty()
     }
@@ -156,7 +157,7 @@ impl<'a> Input<'a> {
         self.top().at
     }
 
-    /// Goes back to a mark in the same entity, for the sake of an error's position.
+    /// Goes back to a mark in the same entity, to report an error there.
     pub fn back_to(&mut self, mark: usize) {
         self.top_mut().at = mark;
     }
@@ -175,7 +176,7 @@ impl<'a> Input<'a> {
         self.rest().as_bytes().get(length).is_some_and(|&byte| is_space(byte))
     }
 
-    /// Whether a `%` stands here that begins a reference.
+    /// Whether a reference to a parameter entity begins here.
     pub fn at_parameter_reference(&self) -> bool {
         let mut chars = self.rest().chars();
         chars.next() == Some('%') && chars.next().is_some_and(is_name_start)
@@ -237,7 +238,10 @@ impl<'a> Input<'a> {
         };
         if !qualified {
             self.back_to(mark);
-            return Err(self.error(Problem::new("bad-name", format!("`{name}` is no name with a prefix"))));
+            return Err(self.error(Problem::new(
+                "bad-name",
+                format!("`{name}` is not a name: at most one colon, between two names"),
+            )));
         }
         Ok(name)
     }
@@ -249,13 +253,13 @@ impl<'a> Input<'a> {
         if name.contains(':') {
             self.back_to(mark);
             return Err(
-                self.error(Problem::new("bad-name", format!("`{name}`: no colon is allowed in {what}")))
+                self.error(Problem::new("bad-name", format!("`{name}`: a colon is not allowed in {what}")))
             );
         }
         Ok(name)
     }
 
-    /// A literal in either quotes, which end in the entity they began in.
+    /// A literal in single or double quotes, which must end in the entity where they began.
     pub fn quoted(&mut self, what: &str) -> Result<String, ReadError> {
         match self.peek() {
             Some('"') => self.delimited("\"", "\"", what),
@@ -264,7 +268,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Text from `open`, which stands here, to `close`; every character in it is one XML allows.
+    /// Text from `open`, which is here, to `close`; XML must allow every character in it.
     pub fn delimited(&mut self, open: &str, close: &str, what: &str) -> Result<String, ReadError> {
         let mark = self.mark();
         self.top_mut().at += open.len();
@@ -292,8 +296,8 @@ impl<'a> Input<'a> {
         Ok(content)
     }
 
-    /// Text of the innermost entity up to any of `stops`, every character one that XML allows.
-    /// Gives the place among `stops` of the one it stands at.
+    /// Skips text of the innermost entity up to one of `stops`, and returns which of them; XML must allow
+    /// every character.
     pub fn skip_to(&mut self, stops: &[&str]) -> Result<Option<usize>, ReadError> {
         loop {
             if let Some(stop) = stops.iter().position(|stop| self.starts_with(stop)) {
@@ -320,7 +324,7 @@ impl<'a> Input<'a> {
                 .strip_prefix("1.")
                 .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
             {
-                let reason = format!("`{version}` is no version of XML 1");
+                let reason = format!("`{version}` is not a version of XML 1");
                 return Err(self.error(Problem::new("bad-version", reason)));
             }
             if !self.eat_space() {
@@ -358,7 +362,7 @@ impl<'a> Input<'a> {
         ReadError { code, reason, position: Position::of(self.source, self.origin + offset), exceeded }
     }
 
-    /// Something else stands where `wanted` should.
+    /// An error: something else is found where `wanted` is expected.
     pub fn unexpected(&self, wanted: &str) -> ReadError {
         let problem = match self.peek() {
             Some(c) if !is_char(c) => return self.illegal_character(),
@@ -371,7 +375,10 @@ impl<'a> Input<'a> {
 
     fn illegal_character(&self) -> ReadError {
         let code = self.peek().map_or(0, u32::from);
-        self.error(Problem::new("illegal-character", format!("U+{code:04X} is no character of XML")))
+        self.error(Problem::new(
+            "illegal-character",
+            format!("the character U+{code:04X} is not allowed in XML"),
+        ))
     }
 }
 

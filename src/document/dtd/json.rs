@@ -1,4 +1,4 @@
-//! A DTD's elements as JSON, for the Python side: DTDs are small and cross the border once.
+//! A DTD's elements as JSON, for Python: DTDs are small and are passed once.
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! Literals: entity values and attribute defaults, with the references in them replaced.
+//! Literals: entity values and attribute defaults, with the references in them replaced. An entity may nest
+//! as deep as a message is long, so the texts being expanded are on an explicit stack.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,11 +27,11 @@ enum Reference<'a> {
     Entity(&'a str),
 }
 
-/// Reads `&…;` at the start of `text`; gives what it refers to and its length.
+/// Reads `&…;` at the start of `text`; returns the reference and its length.
 fn reference(text: &str) -> Result<(Reference<'_>, usize), Problem> {
     let malformed = || {
         let shown: String = text.chars().take(12).collect();
-        Problem::new("bad-reference", format!("`{shown}` is no reference; a plain `&` is written `&amp;`"))
+        Problem::new("bad-reference", format!("`{shown}` is not a reference; write a literal `&` as `&amp;`"))
     };
     let end = text.find(';').ok_or_else(malformed)?;
     let body = &text[1..end];
@@ -39,14 +40,17 @@ fn reference(text: &str) -> Result<(Reference<'_>, usize), Problem> {
             Some(digits) => (digits, 16),
             None => (number, 10),
         };
-        // `from_str_radix` takes a sign; a reference does not.
+        // `from_str_radix` accepts a sign; a reference has none.
         if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
             return Err(malformed());
         }
         let c = u32::from_str_radix(digits, radix).ok().and_then(char::from_u32).filter(|&c| is_char(c));
         let c = c.ok_or_else(|| {
             let shown: String = body.chars().take(12).collect();
-            Problem::new("illegal-character", format!("`&{shown};` is no character of XML"))
+            Problem::new(
+                "illegal-character",
+                format!("`&{shown};` is a character that is not allowed in XML"),
+            )
         })?;
         return Ok((Reference::Character(c), end + 1));
     }
@@ -59,15 +63,15 @@ fn entity_name(text: &str) -> Option<&str> {
     (text.starts_with(is_name_start) && text.chars().all(is_part)).then_some(text)
 }
 
-/// One text of those being read, innermost last.
+/// One of the texts being expanded.
 struct Open {
     text: Arc<str>,
     at: usize,
-    /// Its place among the entities; the literal itself is none.
+    /// Its index among the entities; `None` for the literal itself.
     entity: Option<usize>,
 }
 
-/// The texts being read, with no recursion: entities may nest as deep as a message is long.
+/// The texts being expanded, innermost last.
 struct Nesting {
     open: Vec<Open>,
     is_open: BTreeSet<usize>,
@@ -95,7 +99,7 @@ impl Nesting {
 }
 
 /// The replacement text of an internal entity (§4.5): character and parameter-entity references are
-/// replaced, references to general entities stay. Where line ends are `raw` they become `\n`.
+/// replaced, references to general entities stay, line ends are normalised to `\n`.
 pub(super) fn entity_value(parser: &mut Parser, literal: &str) -> Result<String, Problem> {
     let references_allowed = parser.input.is_external();
     let raw = parser.input.is_raw();
@@ -120,7 +124,7 @@ pub(super) fn entity_value(parser: &mut Parser, literal: &str) -> Result<String,
             '%' => {
                 let name =
                     rest[1..].split_once(';').and_then(|(name, _)| entity_name(name)).ok_or_else(|| {
-                        Problem::new("bad-reference", "a plain `%` in an entity's value is written `&#37;`")
+                        Problem::new("bad-reference", "write a literal `%` in an entity's value as `&#37;`")
                     })?;
                 if !references_allowed {
                     return Err(inside_declaration());
@@ -152,20 +156,20 @@ pub(super) fn entity_value(parser: &mut Parser, literal: &str) -> Result<String,
 pub(super) fn inside_declaration() -> Problem {
     Problem::new(
         "parameter-reference",
-        "in an internal subset a parameter entity may be referred to between declarations only",
+        "in an internal subset, references to parameter entities are allowed only between declarations",
     )
 }
 
-/// Where a literal stands.
+/// The surroundings of a literal that change its value.
 pub(super) struct Surroundings {
     pub prolog: Prolog,
-    /// The literal stands in a parameter entity or an external subset.
+    /// Whether the literal is in a parameter entity or an external subset.
     pub outside: bool,
-    /// Line ends in the literal are as someone typed them.
+    /// Whether line ends in the literal are not normalised yet.
     pub raw: bool,
 }
 
-/// The normalised value of an attribute's default (§3.3.3), not yet trimmed for tokenised types.
+/// The normalised value of an attribute's default (§3.3.3); `collapse_spaces` completes tokenised types.
 pub(super) fn attribute_value(
     dtd: &Dtd,
     surroundings: &Surroundings,
@@ -184,7 +188,7 @@ pub(super) fn attribute_value(
             '<' => {
                 return Err(Problem::new(
                     "less-than-in-attribute",
-                    "`<` may not stand in an attribute value; write `&lt;`",
+                    "`<` is not allowed in an attribute value; write `&lt;`",
                 ));
             }
             '&' => {
@@ -217,7 +221,8 @@ pub(super) fn attribute_value(
     Ok(value)
 }
 
-/// The text of an entity a default refers to; `None` if it may be declared where nobody has read.
+/// The text of an entity that a default refers to; `None` if it may be declared in a part that was not
+/// read.
 fn general_entity<'a>(
     dtd: &'a Dtd,
     surroundings: &Surroundings,
@@ -245,16 +250,16 @@ fn general_entity<'a>(
         EntityKind::Internal(text) => Ok(Some((position, text))),
         EntityKind::External(_) => Err(Problem::new(
             "external-entity",
-            format!("the entity `{name}` is external and may not stand in an attribute value"),
+            format!("the entity `{name}` is external, which is not allowed in an attribute value"),
         )),
         EntityKind::Unparsed(..) => Err(Problem::new(
             "unparsed-entity",
-            format!("the entity `{name}` is unparsed and may not be referred to"),
+            format!("the entity `{name}` is unparsed and cannot be referred to"),
         )),
     }
 }
 
-/// Trims, and makes one of several spaces (not other white space: that came by character reference).
+/// Trims, and collapses runs of spaces. Other white space comes from character references and stays.
 pub(super) fn collapse_spaces(value: &str) -> String {
     value.split(' ').filter(|token| !token.is_empty()).collect::<Vec<_>>().join(" ")
 }

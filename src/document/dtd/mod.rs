@@ -1,18 +1,27 @@
-//! The DTD reader: one for internal subsets and for DTD files a user gives.
+//! The DTD reader, for internal subsets and for DTD files.
 //!
-//! It enforces every well-formedness rule of the declarations (XML 1.0, fifth edition, §2.8, §3.2–3.4
-//! and §4.2–4.5), not validity, with two exceptions where a DTD that merely fails to be valid would be
-//! useless: a declaration ends in the entity it began in, and so does a conditional section.
+//! ```text
+//! <!ENTITY % inline "em | code">
+//! <!ELEMENT p (#PCDATA | %inline;)*>     elements: p → Mixed(em, code)
+//! <!ATTLIST p lang CDATA "en">           attributes: p → lang, default `en`
+//! ```
+//!
+//! The parser reads from a stack of texts: `%inline;` pushes the replacement text `em | code`, and the
+//! end of that text pops it. So the declarations never see a reference.
+//!
+//! It enforces every well-formedness rule of declarations (XML 1.0, fifth edition, §2.8, §3.2–3.4 and
+//! §4.2–4.5), and of the validity rules two: a declaration and a conditional section end in the entity
+//! they began in.
 //!
 //! | file | what |
 //! |---|---|
 //! | `mod.rs` | the result, `Dtd`, and the two entry points |
 //! | `model.rs` | content models and the cardinalities they imply |
-//! | `input.rs` | the text being read: a stack of entities, tokens, errors with their place |
-//! | `parser.rs` | what stands between declarations: parameter entities, conditional sections |
+//! | `input.rs` | the text being read: a stack of entities, tokens, errors with their position |
+//! | `parser.rs` | the loop over declarations; parameter entities, conditional sections, comments |
 //! | `declarations.rs` | the four declarations |
 //! | `literals.rs` | entity values and attribute defaults |
-//! | `json.rs` | a DTD's elements for the Python side |
+//! | `json.rs` | a DTD's elements as JSON, for Python |
 
 mod declarations;
 mod input;
@@ -32,7 +41,7 @@ use crate::error::ReadError;
 use crate::limits::Limits;
 use parser::Parser;
 
-/// What the prolog around an internal subset says that changes how it is read.
+/// The parts of the prolog that change how an internal subset is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Prolog {
     /// `standalone="yes"`.
@@ -51,17 +60,17 @@ pub fn read_internal(
     Parser::internal(source, start, prolog, limits).read()
 }
 
-/// Asks the caller for the bytes of an external parameter entity by its system identifier.
+/// Returns the bytes of an external parameter entity by its system identifier, if the caller has them.
 pub type Resolve<'a> = dyn Fn(&str) -> Option<Vec<u8>> + 'a;
 
-/// Reads a DTD file. External parameter entities are asked from `resolve`: the kernel does no I/O.
-/// One that `resolve` does not have is an error that names its system identifier.
+/// Reads a DTD file. `resolve` provides external parameter entities, because the kernel does no I/O. If it
+/// does not have one, the error names its system identifier.
 pub fn read_external(text: &[u8], limits: &Limits, resolve: &Resolve) -> Result<Dtd, ReadError> {
     let text = input::decode(text, limits)?;
     Ok(Parser::external(&text, limits, resolve).read()?.0)
 }
 
-/// What a DTD declares. Of several declarations of a name the first holds.
+/// What a DTD declares. The first declaration of a name wins.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dtd {
     pub elements: Table<Content>,
@@ -70,10 +79,10 @@ pub struct Dtd {
     pub entities: Table<Entity>,
     pub parameter_entities: Table<Entity>,
     pub notations: Table<ExternalId>,
-    /// Whether parameter entities are referred to at all. If so (or if there is an external subset),
-    /// an entity that is not declared is no well-formedness error unless the document is standalone.
+    /// Whether there are references to parameter entities. If so, or if there is an external subset, an
+    /// entity that is not declared may be declared in a part that was not read.
     pub has_parameter_references: bool,
-    /// Bytes that entities have added so far, of those that `Limits::expansion` allows.
+    /// Bytes that entities have added so far; `Limits::expansion` bounds them.
     pub expanded: usize,
 }
 
@@ -83,7 +92,8 @@ impl Dtd {
         self.attributes.get(element).map_or(&[], |attributes| attributes)
     }
 
-    /// The element graph: what an element may contain, how often, in the order of the content model.
+    /// The element graph: which elements an element may contain and how often, in the order of its content
+    /// model.
     pub fn children_of(&self, element: &[u8]) -> Vec<(&str, Cardinality)> {
         match self.elements.get(element) {
             None | Some(Content::Empty) => Vec::new(),
@@ -95,8 +105,8 @@ impl Dtd {
         }
     }
 
-    /// Elements that occur in no other element's content: where documents may begin. If every element
-    /// occurs in some other (a recursive root), all of them.
+    /// Elements that no other element contains: the possible root elements. If every element is contained
+    /// in another one (a recursive root), all of them.
     pub fn roots(&self) -> Vec<&str> {
         let mut below: Vec<&str> = Vec::new();
         for (parent, content) in self.elements.iter() {
@@ -190,7 +200,7 @@ pub enum AttributeDefault {
 }
 
 impl AttributeDefault {
-    /// The value an element gets that does not state the attribute.
+    /// The value of the attribute where an element does not have it.
     pub fn value(&self) -> Option<&str> {
         match self {
             AttributeDefault::Required | AttributeDefault::Implied => None,
@@ -199,8 +209,8 @@ impl AttributeDefault {
     }
 }
 
-/// Declarations by name, kept in order. Ordered by comparison and not hashed: whoever sends a message
-/// picks the names, and there is nothing here to attack.
+/// Declarations by name, in the order of declaration. A tree and not a hash table: the sender of a message
+/// chooses the names, and names cannot be made to collide in a tree.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table<T> {
     entries: Vec<(String, T)>,
@@ -230,7 +240,7 @@ impl<T> Table<T> {
         self.entries.is_empty()
     }
 
-    /// Where a name stands, for those who mark names by number.
+    /// The index of a name.
     fn position(&self, name: &str) -> Option<usize> {
         self.by_name.get(name.as_bytes()).copied()
     }
@@ -240,7 +250,7 @@ impl<T> Table<T> {
         (name, value)
     }
 
-    /// Adds a declaration unless there is one.
+    /// Adds a declaration, unless the name is declared already.
     fn declare(&mut self, name: String, value: T) {
         if !self.by_name.contains_key(name.as_bytes()) {
             self.by_name.insert(name.as_bytes().into(), self.entries.len());

@@ -1,4 +1,5 @@
-//! Content models, and how often each child may occur under them.
+//! Content models, and how often each child may occur under them: `(a, b?, (c | a)*)` gives `a` at least
+//! once, `b` at most once, `c` any number of times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +47,7 @@ pub enum ParticleKind {
     Choice(Vec<Particle>),
 }
 
-/// How often a child occurs under one parent; no `max` is "without bound".
+/// How often a child occurs under one parent; no `max` means unbounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cardinality {
     pub min: u32,
@@ -58,7 +59,7 @@ impl Cardinality {
     const NONE: Cardinality = Cardinality { min: 0, max: Some(0) };
     const ONE: Cardinality = Cardinality { min: 1, max: Some(1) };
 
-    /// One after the other.
+    /// Of a sequence of both.
     fn plus(self, other: Cardinality) -> Cardinality {
         Cardinality {
             min: self.min.saturating_add(other.min),
@@ -66,7 +67,7 @@ impl Cardinality {
         }
     }
 
-    /// One or the other.
+    /// Of a choice between both.
     fn or(self, other: Cardinality) -> Cardinality {
         Cardinality {
             min: self.min.min(other.min),
@@ -85,7 +86,7 @@ impl Cardinality {
 }
 
 impl Particle {
-    /// Every element named in the model, in the order of first mention, with its cardinality.
+    /// The elements of the model in the order of first mention, with their cardinalities.
     pub fn cardinalities(&self) -> Vec<(&str, Cardinality)> {
         let counts = self.count();
         let mut ordered = Vec::with_capacity(counts.len());

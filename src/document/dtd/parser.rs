@@ -1,5 +1,14 @@
-//! What stands between declarations: parameter entities, conditional sections, comments.
-//! The loop over all of it is `Parser::read`.
+//! The loop over the declarations of a DTD, `Parser::read`, and what is allowed between them: references to
+//! parameter entities, conditional sections, comments, processing instructions.
+//!
+//! Throughout, `floor` is the number of open texts where a declaration began. Within the declaration,
+//! texts above the floor may be entered and left; it must end at the floor.
+//!
+//! ```text
+//! <!ENTITY % model "(a, b)">
+//! <!ELEMENT r %model;>
+//!           floor = 1, `%model;` opens text 2, its end returns to 1, `>` ends the declaration
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,17 +25,17 @@ pub(super) struct Parser<'a> {
     pub dtd: Dtd,
     pub limits: Limits,
     pub prolog: Prolog,
-    /// Absent for an internal subset, whose external parameter entities are not read.
+    /// `None` for an internal subset: its external parameter entities are not read.
     pub resolve: Option<&'a Resolve<'a>>,
-    /// Texts of external parameter entities, by their place among the parameter entities.
+    /// The texts of external parameter entities that were read, by index.
     fetched: BTreeMap<usize, Arc<str>>,
     open_entities: BTreeSet<usize>,
     pub budget: Budget,
-    /// For every `INCLUDE` section that is open, how many entities were when it began.
+    /// For each open `INCLUDE` section, the number of open texts where it began.
     included: Vec<usize>,
-    /// Off after a reference to an entity that was not read: it may have held declarations that would
-    /// come first, so entity and attribute declarations no longer count (§5.1).
-    pub counting: bool,
+    /// False after a reference to a parameter entity that was not read. That may contain earlier
+    /// declarations, so later entity and attribute declarations are ignored (§5.1).
+    pub declarations_count: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -54,11 +63,11 @@ impl<'a> Parser<'a> {
             open_entities: Default::default(),
             budget: Budget::new(limits),
             included: Vec::new(),
-            counting: true,
+            declarations_count: true,
         }
     }
 
-    /// Reads all declarations; gives the offset where they end.
+    /// Reads all declarations; returns the offset where they end.
     pub fn read(mut self) -> Result<(Dtd, usize), ReadError> {
         let internal = self.resolve.is_none();
         if !internal {
@@ -85,7 +94,7 @@ impl<'a> Parser<'a> {
             }
             self.declaration(floor)?;
             if self.input.depth() != floor {
-                let reason = "a declaration ends in the parameter entity it began in";
+                let reason = "a declaration must end in the parameter entity where it began";
                 return Err(self.input.error(Problem::new("parameter-reference", reason)));
             }
         }
@@ -132,8 +141,8 @@ impl<'a> Parser<'a> {
 
     // --- parameter entities ---
 
-    /// White space inside a declaration that began with `floor` entities open. A parameter entity
-    /// stands there with a space on either side (§4.4.8), so entering and leaving one count.
+    /// Skips white space inside a declaration. A parameter entity is expanded with a space on either side
+    /// (§4.4.8), so entering or leaving one counts as white space.
     pub fn space(&mut self, floor: usize) -> Result<bool, ReadError> {
         let mut found = false;
         loop {
@@ -156,7 +165,7 @@ impl<'a> Parser<'a> {
         if self.space(floor)? { Ok(()) } else { Err(self.input.unexpected(&format!("white space {place}"))) }
     }
 
-    /// Goes into the parameter entity referred to here, if it can be read.
+    /// Enters the parameter entity referred to here, if it can be read.
     fn enter(&mut self) -> Result<(), ReadError> {
         let mark = self.input.mark();
         self.input.eat("%");
@@ -193,8 +202,8 @@ impl<'a> Parser<'a> {
         self.open_entities.contains(&entity)
     }
 
-    /// A parameter entity's place, text, and whether that came from outside; paid for from the budget.
-    /// `None`: it is not declared or not to be read, and declarations no longer count.
+    /// The index and text of a parameter entity, and whether the text is external; charged to the budget.
+    /// `None` if it is not declared or must not be read; later declarations are then ignored.
     pub fn parameter_entity(&mut self, name: &str) -> Result<Option<(usize, Arc<str>, bool)>, Problem> {
         self.dtd.has_parameter_references = true;
         let Some(position) = self.dtd.parameter_entities.position(name) else {
@@ -202,14 +211,14 @@ impl<'a> Parser<'a> {
                 let reason = format!("the parameter entity `{name}` is not declared");
                 return Err(Problem::new("undeclared-entity", reason));
             }
-            self.counting &= self.prolog.standalone;
+            self.declarations_count &= self.prolog.standalone;
             return Ok(None);
         };
         let (text, from_outside) = match &self.dtd.parameter_entities.at(position).1.kind {
             EntityKind::Internal(text) => (Arc::clone(text), false),
             EntityKind::External(id) | EntityKind::Unparsed(id, _) => {
                 let Some(resolve) = self.resolve else {
-                    self.counting &= self.prolog.standalone;
+                    self.declarations_count &= self.prolog.standalone;
                     return Ok(None);
                 };
                 if let Some(text) = self.fetched.get(&position) {
@@ -241,14 +250,14 @@ impl<'a> Parser<'a> {
         Ok(text.into())
     }
 
-    // --- what is not a declaration ---
+    // --- comments, instructions, conditional sections ---
 
     fn comment(&mut self) -> Result<(), ReadError> {
         let mark = self.input.mark();
         let text = self.input.delimited("<!--", "-->", "a comment")?;
         if text.contains("--") || text.ends_with('-') {
             self.input.back_to(mark);
-            return Err(self.input.error(Problem::new("bad-comment", "`--` may not stand in a comment")));
+            return Err(self.input.error(Problem::new("bad-comment", "`--` is not allowed in a comment")));
         }
         Ok(())
     }
@@ -259,8 +268,7 @@ impl<'a> Parser<'a> {
         let target = self.input.plain_name("the target of a processing instruction")?;
         if target.eq_ignore_ascii_case("xml") {
             self.input.back_to(mark);
-            let reason =
-                "a processing instruction may not be called `xml`; a text declaration comes first of all";
+            let reason = "`xml` is not allowed as the target of a processing instruction; a text declaration must come first";
             return Err(self.input.error(Problem::new("reserved-target", reason)));
         }
         let text = self.input.delimited("", "?>", "a processing instruction")?;
@@ -272,7 +280,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `<![INCLUDE[` is opened here and closed by the loop of `read`; `<![IGNORE[…]]>` is skipped whole.
+    /// Opens `<![INCLUDE[`, which the loop of `read` closes; skips `<![IGNORE[…]]>` entirely.
     fn conditional(&mut self, floor: usize) -> Result<(), ReadError> {
         self.input.eat("<![");
         self.space(floor)?;

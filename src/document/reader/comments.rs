@@ -7,7 +7,7 @@ use crate::document::{Other, OtherKind, Span};
 use crate::ids::ElementId;
 
 impl MessageParser<'_> {
-    /// `<!-- … -->` at `at`; gives the place after it.
+    /// Reads `<!-- … -->` at `at`; returns the offset after it.
     pub fn comment(&mut self, at: usize) -> ReadResult<usize> {
         let start = at + 4;
         let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"--") else {
@@ -15,18 +15,19 @@ impl MessageParser<'_> {
         };
         let end = start + found;
         if self.text[end + 2] != b'>' {
-            return Err(self.fault("bad-comment", "-- may not stand inside a comment", end));
+            return Err(self.fault("bad-comment", "-- is not allowed inside a comment", end));
         }
         let content = self.content_span(start, end)?;
         self.other(OtherKind::Comment, content, at, end + 3);
         Ok(end + 3)
     }
 
-    /// `<?target … ?>` at `at`; gives the place after it.
+    /// Reads `<?target … ?>` at `at`; returns the offset after it.
     pub fn instruction(&mut self, at: usize) -> ReadResult<usize> {
-        let target = self.plain_name(at + 2, "bad-instruction", "a target expected after <?")?;
+        let target =
+            self.plain_name(at + 2, "bad-instruction", "the name of a target is expected after <?")?;
         if self.text[at + 2..target].eq_ignore_ascii_case(b"xml") {
-            let reason = "an XML declaration stands at the very beginning, and xml is no other target";
+            let reason = "an XML declaration is allowed only at the very beginning, and xml is not allowed as a target";
             return Err(self.fault("bad-instruction", reason, at));
         }
         let Some(found) = memchr::memmem::find(&self.text[target..self.end], b"?>") else {
@@ -35,7 +36,7 @@ impl MessageParser<'_> {
         let end = target + found;
         let start = skip(self.text, target, SPACE).min(end);
         if start == target && end > target {
-            return Err(self.fault("bad-instruction", "white space expected after the target", target));
+            return Err(self.fault("bad-instruction", "white space is expected after the target", target));
         }
         let content = self.content_span(start, end)?;
         let target = self.value_span(at + 2, target);
@@ -49,19 +50,20 @@ impl MessageParser<'_> {
         self.document.others.push(Other { kind, parent, node, content, span });
     }
 
-    /// The content of a comment or instruction in `Document::values`: bounded, line ends made `\n`.
+    /// The content of a comment or instruction in `Document::values`: within the limit, line ends normalised
+    /// to `\n`.
     fn content_span(&mut self, start: usize, end: usize) -> ReadResult<Span> {
         let content = &self.text[start..end];
         if content.len() > self.limits.text {
             return Err(self.exceeded(
                 "text-limit",
-                "bytes in one piece",
+                "bytes in a comment or processing instruction",
                 start,
                 content.len(),
                 self.limits.text,
             ));
         }
-        // In an entity a carriage return came from a character reference, and means itself.
+        // In an entity a carriage return comes from a character reference: it is kept.
         if self.reference.is_some() || memchr::memchr(b'\r', content).is_none() {
             return Ok(self.value_span(start, end));
         }

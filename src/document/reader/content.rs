@@ -1,4 +1,4 @@
-//! What stands between the tags: character data, CDATA sections, and the loop over all of it.
+//! The content of the root element: character data, CDATA sections, end tags, and the loop over them.
 
 use super::MessageParser;
 use super::fault::ReadResult;
@@ -7,7 +7,7 @@ use super::scan::{SPACE, same, skip, skip_text};
 use crate::document::{Span, Text};
 
 impl MessageParser<'_> {
-    /// The root element, whose `<` is at `root`; gives the place after it.
+    /// Reads the root element, whose `<` is at `root`; returns the offset after it.
     pub fn content(&mut self, root: usize) -> ReadResult<usize> {
         let mut at = self.start_tag(root)?;
         while !self.scratch.open.is_empty() {
@@ -30,7 +30,7 @@ impl MessageParser<'_> {
                 }
                 (b'&', _) => self.reference_in_content(at)?,
                 (b']', b']') if text[at + 2] == b'>' => {
-                    return Err(self.fault("section-end", "]]> may not stand in text; write ]]&gt;", at));
+                    return Err(self.fault("section-end", "]]> is not allowed in text; write ]]&gt;", at));
                 }
                 (b'\r', next) if self.reference.is_none() => {
                     self.append_bytes(b"\n", at);
@@ -46,7 +46,7 @@ impl MessageParser<'_> {
         Ok(at)
     }
 
-    /// `</name>` at `at`; gives the place after it.
+    /// Reads `</name>` at `at`; returns the offset after it.
     #[inline]
     fn end_tag(&mut self, at: usize) -> ReadResult<usize> {
         self.finish_text(at)?;
@@ -54,7 +54,11 @@ impl MessageParser<'_> {
         let open = *self.scratch.open.last().expect("the loop over content runs while one is open");
         let (name, len) = (at + 2, open.name_len as usize);
         if self.scratch.open.len() <= self.base {
-            return Err(self.fault("entity-boundary", "an entity ends an element that it did not begin", at));
+            return Err(self.fault(
+                "entity-boundary",
+                "an entity closes an element that it did not open",
+                at,
+            ));
         }
         let mut after = name + len;
         if after > self.end || !same(text, name, open.name_at as usize, len) {
@@ -94,7 +98,11 @@ impl MessageParser<'_> {
             return self.comment(at);
         }
         if self.text[at..at + SECTION.len()] != *SECTION {
-            return Err(self.unexpected("bad-tag", "a comment or a CDATA section expected after <!", at + 2));
+            return Err(self.unexpected(
+                "bad-tag",
+                "a comment or a CDATA section is expected after <!",
+                at + 2,
+            ));
         }
         let start = at + SECTION.len();
         let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"]]>") else {
@@ -115,14 +123,14 @@ impl MessageParser<'_> {
         Ok(end + 3)
     }
 
-    /// Adds `start..end` of the text being read to the run.
+    /// Appends `start..end` of the text being read to the text node being collected.
     #[inline(always)]
     fn append_text(&mut self, start: usize, end: usize) {
         let text = self.text;
         self.append_bytes(&text[start..end], start);
     }
 
-    /// Adds bytes to the run, which stand for what is at `at`.
+    /// Appends bytes that stand for what is at `at` to the text node being collected.
     #[inline(always)]
     pub fn append_bytes(&mut self, bytes: &[u8], at: usize) {
         if self.document.text.len() == self.run.start as usize {
@@ -131,7 +139,7 @@ impl MessageParser<'_> {
         self.document.text.extend_from_slice(bytes);
     }
 
-    /// Makes a text node of the run, if there is any, now that markup follows at `at`.
+    /// Ends the text node being collected, if there is one, because markup follows at `at`.
     #[inline(always)]
     pub fn finish_text(&mut self, at: usize) -> ReadResult<()> {
         let (start, end) = (self.run.start, self.document.text.len() as u32);
@@ -161,7 +169,7 @@ impl MessageParser<'_> {
         }
     }
 
-    /// What to do when there is no more of the text being read.
+    /// The text being read has ended: continues after the reference, or refuses a truncated message.
     #[cold]
     fn end_of_text(&mut self, at: usize) -> ReadResult<usize> {
         let open = self.scratch.open.len();
@@ -170,7 +178,7 @@ impl MessageParser<'_> {
                 self.suspended.push(outer);
                 return Err(self.fault(
                     "entity-boundary",
-                    "an entity does not end an element that it begins",
+                    "an entity opens an element that it does not close",
                     at,
                 ));
             }
@@ -190,6 +198,6 @@ impl MessageParser<'_> {
         if skip(self.text, end, SPACE) == self.end {
             return self.fault("truncated", "the end tag does not end", at);
         }
-        self.fault("mismatched-tag", format!("</{expected}> expected, not </{found}"), at)
+        self.fault("mismatched-tag", format!("</{expected}> is expected, not </{found}>"), at)
     }
 }

@@ -3,20 +3,20 @@
 use super::fault::{Fault, ReadResult, fault};
 use crate::util::xml_chars::is_space;
 
-/// What an XML declaration says; the default is what its absence says.
+/// The content of an XML declaration; the default is that of a message without one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Declaration<'a> {
     pub encoding: Option<&'a str>,
     pub standalone: bool,
-    /// Where the encoding is named, for complaints about it.
+    /// The offset of the encoding's name, for errors about it.
     pub encoding_at: usize,
-    /// Where the rest of the document begins.
+    /// The offset after the declaration.
     pub end: usize,
 }
 
-/// Reads the XML declaration that `source` begins with, if it does.
+/// Reads the XML declaration at the start of `source`, if there is one.
 ///
-/// `source` need not be UTF-8 yet; a declaration is ASCII.
+/// `source` may be in any encoding that extends ASCII: a declaration is ASCII.
 pub(super) fn read(source: &[u8]) -> ReadResult<Declaration<'_>> {
     if !source.starts_with(b"<?xml") || !source.get(5).copied().is_some_and(is_space) {
         return Ok(Declaration::default());
@@ -25,7 +25,7 @@ pub(super) fn read(source: &[u8]) -> ReadResult<Declaration<'_>> {
     let mut declaration = Declaration::default();
     let mut space = cursor.space();
     if !(space && cursor.take(b"version")) {
-        return Err(cursor.fault("an XML declaration begins with its version"));
+        return Err(cursor.fault("an XML declaration must begin with version"));
     }
     let version = cursor.value()?;
     if !version.strip_prefix("1.").is_some_and(|minor| !minor.is_empty() && is_all(minor, u8::is_ascii_digit))
@@ -52,7 +52,9 @@ pub(super) fn read(source: &[u8]) -> ReadResult<Declaration<'_>> {
         cursor.space();
     }
     if !cursor.take(b"?>") {
-        return Err(cursor.fault("an XML declaration has version, encoding and standalone, in this order"));
+        return Err(
+            cursor.fault("an XML declaration consists of version, encoding and standalone, in this order")
+        );
     }
     Ok(Declaration { end: cursor.at, ..declaration })
 }
@@ -87,14 +89,14 @@ impl<'a> Cursor<'a> {
     fn value(&mut self) -> ReadResult<&'a str> {
         self.space();
         if !self.take(b"=") {
-            return Err(self.fault("= expected"));
+            return Err(self.fault("= is expected"));
         }
         self.space();
         let Some(&quote @ (b'"' | b'\'')) = self.rest().first() else {
-            return Err(self.fault("a value in quotes expected"));
+            return Err(self.fault("a value in quotes is expected"));
         };
         self.at += 1;
-        // Real values are short; without the bound a stray quote would cost a pass over the message.
+        // Real values are short. Without this bound an unclosed quote would cost a pass over the message.
         let length = self.rest().iter().take(64).position(|&b| b == quote);
         let value = length.and_then(|length| std::str::from_utf8(&self.rest()[..length]).ok());
         let value = value.ok_or_else(|| self.fault("the value does not end"))?;

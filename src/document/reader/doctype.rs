@@ -1,4 +1,5 @@
-//! `<!DOCTYPE name SYSTEM "…" [ … ]>`: accepted, never fetched, its internal subset read only on demand.
+//! `<!DOCTYPE name SYSTEM "…" [ … ]>`. An external subset is never fetched; an internal subset is refused
+//! unless `Limits::internal_subset` allows it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,17 +10,16 @@ use super::written_names::WrittenNameId;
 use crate::document::Span;
 use crate::document::dtd::{self, AttributeDeclaration, Dtd, EntityKind};
 
-/// What a document type declaration means for the rest of the document.
+/// What the rest of the document needs from a document type declaration.
 #[derive(Default)]
 pub(super) struct Doctype {
-    /// There are declarations we have not read, so that an entity may be declared without our
-    /// knowing.
+    /// Whether there are declarations that were not read: an entity may be declared in them.
     pub incomplete: bool,
     pub entities: Vec<Entity>,
     pub entity_ids: HashMap<Box<[u8]>, usize>,
-    /// Attributes that have a default, with its place in `Document::values`, by element.
+    /// By element: its attributes that have a default, and the default in `Document::values`.
     pub defaults: HashMap<WrittenNameId, Vec<(WrittenNameId, Span)>>,
-    /// Attributes (of an element) whose values are tokens.
+    /// The pairs of element and attribute whose values are tokens.
     pub tokenised: HashSet<(WrittenNameId, WrittenNameId)>,
 }
 
@@ -37,20 +37,20 @@ pub(super) enum EntityContent {
 }
 
 impl MessageParser<'_> {
-    /// The declaration at `at`; gives the place after it.
+    /// Reads the declaration at `start`; returns the offset after it.
     pub fn doctype(&mut self, start: usize) -> ReadResult<usize> {
         let mut doctype = Doctype::default();
         let mut at = self.require_space(start + "<!DOCTYPE".len())?;
         let name_end = skip(self.text, at, NAME);
         if name_end == at {
-            return Err(self.unexpected("bad-doctype", "the name of the root element expected", at));
+            return Err(self.unexpected("bad-doctype", "the name of the root element is expected", at));
         }
         self.name_between(at, name_end)?;
         at = skip(self.text, name_end, SPACE);
         let keyword = &self.text[at..at + 6];
         if keyword == b"SYSTEM" || keyword == b"PUBLIC" {
             if at == name_end {
-                return Err(self.fault("bad-doctype", "white space expected", at));
+                return Err(self.fault("bad-doctype", "white space is expected", at));
             }
             doctype.incomplete = true;
             let mut after = self.require_space(at + 6)?;
@@ -58,7 +58,7 @@ impl MessageParser<'_> {
                 let end = self.literal(after)?;
                 let is_public = |b: &u8| b.is_ascii_alphanumeric() || b" \r\n-'()+,./:=?;!*#@$_%".contains(b);
                 if !self.text[after + 1..end - 1].iter().all(is_public) {
-                    let reason = "a character that may not stand in a public identifier";
+                    let reason = "this character is not allowed in a public identifier";
                     return Err(self.fault("bad-doctype", reason, after));
                 }
                 after = self.require_space(end)?;
@@ -67,7 +67,11 @@ impl MessageParser<'_> {
         }
         if self.text[at] == b'[' {
             if !self.limits.internal_subset {
-                return Err(self.fault("internal-subset", "an internal DTD subset is not allowed here", at));
+                return Err(self.fault(
+                    "internal-subset",
+                    "an internal DTD subset is not allowed; switch internal_subset on to read it",
+                    at,
+                ));
             }
             let prolog = dtd::Prolog { standalone: self.standalone, external: doctype.incomplete };
             let (dtd, end) = dtd::read_internal(&self.source[..self.end], at + 1, prolog, self.limits)?;
@@ -77,7 +81,7 @@ impl MessageParser<'_> {
         if self.text[at] != b'>' {
             return Err(self.unexpected(
                 "bad-doctype",
-                "the document type declaration does not end here with >",
+                "> is expected at the end of the document type declaration",
                 at,
             ));
         }
@@ -85,7 +89,7 @@ impl MessageParser<'_> {
         Ok(at + 1)
     }
 
-    /// Keeps of a DTD what reading needs, by the names that the reader knows.
+    /// Keeps the entities and attribute declarations of a DTD, with names as the reader knows them.
     fn keep_declarations(&mut self, doctype: &mut Doctype, dtd: Dtd, at: usize) -> ReadResult<()> {
         doctype.incomplete |= dtd.has_parameter_references;
         self.expanded = dtd.expanded;
@@ -131,14 +135,14 @@ impl MessageParser<'_> {
         if is(self.text[at], SPACE) {
             return Ok(skip(self.text, at, SPACE));
         }
-        Err(self.unexpected("bad-doctype", "white space expected", at))
+        Err(self.unexpected("bad-doctype", "white space is expected", at))
     }
 
-    /// A literal in quotes at `at`; gives the place after it.
+    /// Reads a literal in quotes at `at`; returns the offset after it.
     fn literal(&self, at: usize) -> ReadResult<usize> {
         let quote = self.text[at];
         if quote != b'"' && quote != b'\'' {
-            return Err(self.unexpected("bad-doctype", "an identifier in quotes expected", at));
+            return Err(self.unexpected("bad-doctype", "an identifier in quotes is expected", at));
         }
         match memchr::memchr(quote, &self.text[at + 1..self.end]) {
             Some(length) => Ok(at + length + 2),

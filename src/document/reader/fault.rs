@@ -1,8 +1,8 @@
-//! How the files of the reader make their errors.
+//! The errors of the reader: how they are constructed.
 
 use crate::error::{Exceeded, Position, ReadError};
 
-/// Boxed, so that the happy path does not carry the size of the other.
+/// Boxed, so that results are small when there is no error.
 pub(super) type Fault = Box<ReadError>;
 pub(super) type ReadResult<T> = Result<T, Fault>;
 
@@ -12,7 +12,7 @@ pub(super) fn fault(code: &'static str, reason: impl Into<String>, source: &[u8]
     Box::new(ReadError { code, reason: reason.into(), position, exceeded: None })
 }
 
-/// A limit passed: `value` of `what`, `limit` allowed.
+/// A limit is exceeded: `value` of `what`, where `limit` is allowed.
 #[cold]
 pub(super) fn exceeded(
     code: &'static str,

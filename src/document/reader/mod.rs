@@ -1,4 +1,14 @@
 //! Bytes in, a `Document` out: XML 1.0 (fifth edition) with Namespaces, strictly well-formed or refused.
+//! One pass over the bytes after decoding, without recursion; errors carry a code and a position.
+//!
+//! ```text
+//! <a><b>x &amp; y</b></a>
+//!   start tag a     push element 0, open = [a]
+//!   start tag b     push element 1, open = [a, b]
+//!   x , &amp;,  y   append `x & y` to `Document::text`
+//!   end tag b       text node `x & y`; element 1 ends; open = [a]
+//!   end tag a       element 0 ends; open = []
+//! ```
 //!
 //! A message is read in this order, one function each:
 //! `encoding::decode` → `declaration::read` → `encoding::agree` → `encoding::validate` →
@@ -42,7 +52,7 @@ use crate::error::ReadError;
 use crate::ids::{ElementId, NodeId, TagPathId};
 use crate::limits::Limits;
 
-/// Reads messages, one after the other. What it keeps between them is names and memory.
+/// Reads messages, one after the other. Between messages it keeps the vocabulary and its buffers.
 pub struct Reader {
     vocabulary: Vocabulary,
     scratch: Scratch,
@@ -53,7 +63,7 @@ impl Reader {
         Reader::with_vocabulary(Vocabulary::new())
     }
 
-    /// A reader whose vocabulary has a capacity of its own.
+    /// A reader with a vocabulary of another capacity.
     pub fn with_vocabulary(vocabulary: Vocabulary) -> Reader {
         let scratch = Scratch {
             names: WrittenNames::new(),
@@ -71,8 +81,8 @@ impl Reader {
         &self.vocabulary
     }
 
-    /// Reads one message into `document`, which is cleared first; its memory is used again.
-    /// After an error it is empty.
+    /// Reads one message into `document`, replacing what it held and reusing its buffers. After an error
+    /// the document is empty.
     pub fn read(
         &mut self,
         message: &[u8],
@@ -148,25 +158,26 @@ impl Default for Reader {
     }
 }
 
-/// What outlives a message besides the vocabulary: remembered names, and memory.
+/// What a reader keeps between messages besides the vocabulary: written names and buffers.
 struct Scratch {
     pub names: WrittenNames,
     pub namespaces: Namespaces,
     /// The elements that are open, the root first.
     pub open: Vec<Open>,
-    /// Attributes of the tag being read that have a prefix: place in `Document::attributes`, name,
-    /// place in the text.
+    /// Attributes with a prefix, of the tag being read: index in `Document::attributes`, name, offset in
+    /// the text.
     pub prefixed: Vec<(u32, WrittenNameId, u32)>,
-    /// Namespace declarations of the tag being read, with their values in `Document::values`.
+    /// Namespace declarations of the tag being read: name, value in `Document::values`, offset in the text.
     pub declared: Vec<(WrittenNameId, Span, u32)>,
-    /// Where a DTD declares attributes: the names of the tag's attributes as written.
+    /// The attribute names of the tag being read; used only if a DTD declares attributes.
     pub written: Vec<WrittenNameId>,
-    /// Start tags so far, over all messages: tells one tag's attributes from another's.
+    /// The number of start tags so far, over all messages. A name that carries the number of the current
+    /// tag occurs twice in it.
     pub tag: u64,
 }
 
 impl Scratch {
-    /// Drops what a refused message may have left behind.
+    /// Clears what a refused message may have left behind.
     fn begin(&mut self) {
         self.open.clear();
         self.prefixed.clear();
@@ -174,14 +185,14 @@ impl Scratch {
         self.written.clear();
     }
 
-    /// Drops what is remembered by ids of the vocabulary, which may have a new epoch.
+    /// Clears what refers to ids of the vocabulary, when that has a new epoch.
     fn clear_names(&mut self) {
         self.names = WrittenNames::new();
         self.namespaces = Namespaces::new();
     }
 }
 
-/// An element whose end tag is still to come.
+/// An element whose end tag has not been read yet.
 #[derive(Clone, Copy)]
 struct Open {
     pub element: ElementId,
@@ -189,36 +200,37 @@ struct Open {
     /// Its name as written, in the text that is being read.
     pub name_at: u32,
     pub name_len: u32,
-    /// What `Namespaces::leave` wants.
+    /// The mark to pass to `Namespaces::leave`.
     pub bindings: u32,
 }
 
-/// The text node being collected: where it starts in `Document::text` and in the source.
+/// The text node being collected: its start in `Document::text` and in the source.
 #[derive(Clone, Copy)]
 struct TextRun {
     pub start: u32,
     pub source: u32,
 }
 
-/// A text set aside while the replacement text of an entity it refers to is read.
+/// A text whose reading is suspended while the replacement text of an entity is read.
 struct Suspended<'a> {
     pub text: &'a [u8],
     pub end: usize,
     pub at: usize,
     pub base: usize,
-    /// Which entity is read in the meantime.
+    /// The entity that is read in the meantime.
     pub entity: usize,
 }
 
-/// The reading of one message.
+/// Reads one message.
 struct MessageParser<'a> {
-    /// The UTF-8 form, padded.
+    /// The message in UTF-8, padded.
     pub source: &'a [u8],
-    /// What is being read: the source, or the replacement text of an entity; padded.
+    /// The text being read: the source, or the replacement text of an entity; padded.
     pub text: &'a [u8],
     /// Where `text` ends and its padding begins.
     pub end: usize,
-    /// While an entity is read: where the source refers to it. Nodes of an entity stand there.
+    /// While an entity is read: the span of the reference in the source. Nodes that come from the entity
+    /// have this span.
     pub reference: Option<Span>,
     pub limits: &'a Limits,
     pub standalone: bool,
@@ -229,19 +241,19 @@ struct MessageParser<'a> {
     /// Nodes so far; the document node is one.
     pub nodes: u32,
     pub run: TextRun,
-    /// Elements that were open when `text` was begun: it can close only later ones.
+    /// The number of elements that were open when `text` began: `text` may close only later ones.
     pub base: usize,
     pub suspended: Vec<Suspended<'a>>,
-    /// By entity: whether it is being read.
+    /// By entity: whether it is being expanded. An entity that contains itself is refused.
     pub expanding: Vec<bool>,
-    /// Bytes that references and defaults have added so far.
+    /// Bytes that entity references and attribute defaults have added so far.
     pub expanded: usize,
     /// Whether a DTD gives attributes defaults or types.
     pub declares_attributes: bool,
 }
 
 impl<'a> MessageParser<'a> {
-    /// Everything before the root element; gives the place of its `<`.
+    /// Reads everything before the root element; returns the offset of its `<`.
     fn prolog(&mut self, start: usize) -> ReadResult<usize> {
         let mut at = start;
         loop {
@@ -258,7 +270,7 @@ impl<'a> MessageParser<'a> {
         }
     }
 
-    /// Everything after the root element.
+    /// Reads everything after the root element.
     fn epilog(&mut self, start: usize) -> ReadResult<()> {
         let mut at = start;
         loop {
@@ -280,7 +292,8 @@ impl<'a> MessageParser<'a> {
         }
     }
 
-    /// A stretch of `text` in `Document::values`, where the source stands already.
+    /// The span of `start..end` of `text` in `Document::values`. That buffer begins with the source, so only
+    /// text from an entity is copied.
     pub fn value_span(&mut self, start: usize, end: usize) -> Span {
         if self.reference.is_none() {
             return Span { start: start as u32, end: end as u32 };
@@ -291,7 +304,7 @@ impl<'a> MessageParser<'a> {
         Span { start: at, end: values.len() as u32 }
     }
 
-    /// A name without a colon (a target, an entity) at `at`; gives the place after it.
+    /// Reads a name without a colon (a target, an entity) at `at`; returns the offset after it.
     pub fn plain_name(&mut self, at: usize, code: &'static str, reason: &str) -> ReadResult<usize> {
         let end = scan::skip(self.text, at, scan::NAME);
         let name = &self.text[at..end];
@@ -314,7 +327,7 @@ impl<'a> MessageParser<'a> {
         node
     }
 
-    /// Where something that is at `start..end` of `text` stands in the source.
+    /// The span in the source of `start..end` of `text`.
     #[inline(always)]
     pub fn source_span(&self, start: usize, end: usize) -> Span {
         self.reference.unwrap_or(Span { start: start as u32, end: end as u32 })
@@ -325,7 +338,7 @@ impl<'a> MessageParser<'a> {
         fault(code, reason, self.source, self.source_span(at, at).start as usize)
     }
 
-    /// A fault at a place where something else was expected, which may just be missing.
+    /// A fault where something else was expected; `truncated` if the text ends there.
     #[cold]
     pub fn unexpected(&self, code: &'static str, reason: &str, at: usize) -> Fault {
         self.fault(if at == self.end { "truncated" } else { code }, reason, at)

@@ -1,4 +1,5 @@
-//! Which prefix stands for which namespace, at the place being read.
+//! The namespace that each prefix is bound to, at the position being read: a table by prefix and an undo
+//! log. A lookup is one array access; the end of an element undoes its declarations.
 
 use super::written_names::{PrefixId, WrittenNames};
 use crate::document::Vocabulary;
@@ -7,7 +8,7 @@ use crate::ids::UriId;
 pub(super) const XML: &[u8] = b"http://www.w3.org/XML/1998/namespace";
 pub(super) const XMLNS: &[u8] = b"http://www.w3.org/2000/xmlns/";
 
-/// The bindings in force, and how to undo those of each open element.
+/// The bindings in scope, and the log that undoes those of each open element.
 pub(super) struct Namespaces {
     /// By prefix; `UriId::NONE` where a prefix is not bound.
     bound: Vec<UriId>,
@@ -19,7 +20,7 @@ impl Namespaces {
         Namespaces { bound: Vec::new(), undo: Vec::new() }
     }
 
-    /// Makes ready for a document.
+    /// Starts a document: only `xml` and the empty prefix are bound.
     pub fn begin(&mut self, vocabulary: &mut Vocabulary) {
         self.leave(0);
         if self.bound.is_empty() {
@@ -32,13 +33,13 @@ impl Namespaces {
         self.bound.get(prefix.0 as usize).copied().unwrap_or(UriId::NONE)
     }
 
-    /// To be given to `leave` when the element that is now entered ends.
+    /// Call at a start tag; pass the mark to `leave` at its end tag.
     #[inline(always)]
     pub fn mark(&self) -> u32 {
         self.undo.len() as u32
     }
 
-    /// Binds a prefix, or says with which code and why not.
+    /// Binds a prefix, or returns the code and reason of the refusal.
     pub fn declare(
         &mut self,
         prefix: PrefixId,
@@ -48,12 +49,20 @@ impl Namespaces {
     ) -> Result<(), (&'static str, &'static str)> {
         match prefix {
             PrefixId::XML if uri == XML => return Ok(()),
-            PrefixId::XML => return Err(("reserved-prefix", "xml stands for its own namespace, always")),
-            PrefixId::XMLNS => return Err(("reserved-prefix", "xmlns cannot be declared")),
-            _ if uri == XML => return Err(("reserved-namespace", "only xml may stand for its namespace")),
-            _ if uri == XMLNS => return Err(("reserved-namespace", "nothing may stand for this namespace")),
+            PrefixId::XML => {
+                return Err(("reserved-prefix", "the prefix xml cannot be bound to another namespace"));
+            }
+            PrefixId::XMLNS => return Err(("reserved-prefix", "the prefix xmlns cannot be declared")),
+            _ if uri == XML => {
+                return Err(("reserved-namespace", "only the prefix xml may be bound to the XML namespace"));
+            }
+            _ if uri == XMLNS => {
+                return Err(("reserved-namespace", "no prefix may be bound to the namespace of xmlns"));
+            }
             PrefixId::NONE => {}
-            _ if uri.is_empty() => return Err(("empty-namespace", "a prefix cannot stand for no namespace")),
+            _ if uri.is_empty() => {
+                return Err(("empty-namespace", "a prefix cannot be bound to an empty namespace"));
+            }
             _ => {}
         }
         if self.bound.len() < names.prefixes() {

@@ -1,4 +1,4 @@
-//! `&amp;`, `&#38;` and what else an ampersand begins.
+//! References: `&amp;`, `&#38;`, `&entity;`.
 
 use super::MessageParser;
 use super::fault::ReadResult;
@@ -19,7 +19,7 @@ pub(super) enum Reference {
 }
 
 impl MessageParser<'_> {
-    /// The reference whose `&` is at `at`, and the place after it.
+    /// Reads the reference whose `&` is at `at`; returns it and the offset after it.
     pub fn reference_at(&mut self, at: usize) -> ReadResult<(Reference, usize)> {
         if self.text[at + 1] == b'#' {
             return self.character_reference(at);
@@ -28,7 +28,7 @@ impl MessageParser<'_> {
         if let Some((name, c)) = PREDEFINED.iter().find(|(name, _)| self.text[start..].starts_with(name)) {
             return Ok((Reference::Character(*c), start + name.len()));
         }
-        let reason = "a name expected after &; a plain & is written &amp;";
+        let reason = "a name is expected after &; write a literal & as &amp;";
         let end = self.plain_name(start, "bad-reference", reason)?;
         if self.text[end] != b';' {
             return Err(self.unexpected("bad-reference", "the reference does not end with ;", end));
@@ -45,7 +45,11 @@ impl MessageParser<'_> {
             end += 1;
         }
         if end == start || self.text[end] != b';' {
-            return Err(self.unexpected("bad-reference", "a character reference is &#, digits and ;", end));
+            return Err(self.unexpected(
+                "bad-reference",
+                "a character reference is written &#, digits and ;",
+                end,
+            ));
         }
         match char::from_u32(code).filter(|&c| is_char(c)) {
             Some(c) => Ok((Reference::Character(c), end + 1)),

@@ -1,7 +1,7 @@
 //! Byte classes and the loops that run over them.
 //!
-//! What is scanned is *padded*: `PADDING` zero bytes stand after the last byte. Zero is in no class
-//! and no document, so every loop stops there by itself, and whole words can be loaded anywhere.
+//! The scanned text is *padded*: `PADDING` zero bytes follow its last byte. Zero is in no class and in no
+//! document, so every loop stops at the padding, and 8 or 16 bytes can be loaded at any offset.
 
 use crate::util::simd::Sixteen;
 pub(super) use crate::util::simd::word;
@@ -9,7 +9,7 @@ pub(super) use crate::util::simd::word;
 /// Zero bytes after the end of a padded text.
 pub(super) const PADDING: usize = 32;
 
-/// May stand in a name, as far as a single byte tells (`chars` has the last word).
+/// Bytes that may be part of a name; `xml_chars` decides on whole characters.
 pub(super) const NAME: u8 = 1;
 pub(super) const SPACE: u8 = 2;
 
@@ -34,7 +34,7 @@ pub(super) fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
 }
 
-/// The first place at or after `at` whose byte is not of `class`.
+/// The first offset at or after `at` whose byte is not of `class`.
 #[inline(always)]
 pub(super) fn skip(text: &[u8], mut at: usize, class: u8) -> usize {
     while is(text[at], class) {
@@ -43,8 +43,8 @@ pub(super) fn skip(text: &[u8], mut at: usize, class: u8) -> usize {
     at
 }
 
-/// The end of the name at `at`: the first byte that may follow a name in a tag, or that no name
-/// contains. A byte that is neither may be taken for part of the name, which is then no name.
+/// The end of the name at `at`: the first byte that may follow a name in a tag, or that no name contains.
+/// Other bytes count as part of the name; `written_names` checks it later.
 #[inline(always)]
 pub(super) fn skip_name(text: &[u8], mut at: usize) -> usize {
     loop {
@@ -56,7 +56,7 @@ pub(super) fn skip_name(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The end of what means itself in an attribute value between `quote`s.
+/// The end of the literal part of an attribute value: a quote, a reference, white space or `<`.
 #[inline(always)]
 pub(super) fn skip_value(text: &[u8], mut at: usize, quote: u8) -> usize {
     loop {
@@ -68,7 +68,7 @@ pub(super) fn skip_value(text: &[u8], mut at: usize, quote: u8) -> usize {
     }
 }
 
-/// The end of character data that means itself.
+/// The end of literal character data: markup, a reference, `]` or a carriage return.
 #[inline(always)]
 pub(super) fn skip_text(text: &[u8], mut at: usize) -> usize {
     loop {
@@ -80,13 +80,13 @@ pub(super) fn skip_text(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The first control character that is not white space, if there is any before `end`.
+/// The first control character before `end` that is not white space.
 pub(super) fn find_control(text: &[u8], end: usize) -> Option<usize> {
     let found = (0..end).step_by(16).find_map(|at| {
         let stop = Sixteen::at(text, at).is_control();
         (stop != 0).then(|| at + stop.trailing_zeros() as usize)
     });
-    // The padding is made of them.
+    // The padding consists of control characters.
     found.filter(|&at| at < end)
 }
 

@@ -9,7 +9,7 @@ use crate::document::{Attribute, Element, Span};
 use crate::ids::{ElementId, NameId, TagPathId};
 
 impl MessageParser<'_> {
-    /// `<name …>` or `<name …/>` at `at`; gives the place after it.
+    /// Reads `<name …>` or `<name …/>` at `start`; returns the offset after it.
     #[inline]
     pub fn start_tag(&mut self, start: usize) -> ReadResult<usize> {
         let text = self.text;
@@ -23,7 +23,7 @@ impl MessageParser<'_> {
                 break;
             }
             if !is(byte, SPACE) {
-                return Err(self.unexpected("bad-tag", "white space, > or /> expected", at));
+                return Err(self.unexpected("bad-tag", "white space, > or /> is expected", at));
             }
             at = skip(text, at + 1, SPACE);
             if is(text[at], NAME) {
@@ -33,7 +33,7 @@ impl MessageParser<'_> {
         }
         let empty = text[at] == b'/';
         if empty && text[at + 1] != b'>' {
-            return Err(self.unexpected("bad-tag", "> expected after /", at + 1));
+            return Err(self.unexpected("bad-tag", "> is expected after /", at + 1));
         }
         let after = at + if empty { 2 } else { 1 };
 
@@ -57,7 +57,7 @@ impl MessageParser<'_> {
         Ok(after)
     }
 
-    /// A new element, whose tag at `start` has been read and its namespaces bound.
+    /// Adds the element whose tag at `start` has been read and its namespaces bound.
     #[inline(always)]
     fn element(
         &mut self,
@@ -73,7 +73,7 @@ impl MessageParser<'_> {
         }
         let (depth, limit) = (self.scratch.open.len() + 1, self.limits.depth);
         if depth > limit {
-            return Err(self.exceeded("depth-limit", "elements inside each other", start, depth, limit));
+            return Err(self.exceeded("depth-limit", "levels of nested elements", start, depth, limit));
         }
         let (parent, parent_path) = match self.scratch.open.last() {
             Some(open) => (open.element, open.tag_path),
@@ -99,7 +99,7 @@ impl MessageParser<'_> {
         Ok((id, tag_path))
     }
 
-    /// The name at `at`, and the place after it.
+    /// The name at `at`, and the offset after it.
     #[inline(always)]
     fn name(&mut self, at: usize) -> ReadResult<(WrittenNameId, usize)> {
         let end = skip_name(self.text, at);
@@ -121,13 +121,13 @@ impl MessageParser<'_> {
     #[cold]
     fn new_name(&mut self, at: usize, len: usize) -> ReadResult<WrittenNameId> {
         if len == 0 {
-            return Err(self.unexpected("bad-tag", "a name expected; a plain < is written &lt;", at));
+            return Err(self.unexpected("bad-tag", "a name is expected; write a literal < as &lt;", at));
         }
         let id = self.scratch.names.add(self.text, at, len, self.vocabulary);
         id.map_err(|reason| self.fault("bad-name", reason, at))
     }
 
-    /// `name="value"` at `at`; gives the place after it.
+    /// Reads `name="value"` at `start`; returns the offset after it.
     #[inline(always)]
     fn attribute(&mut self, start: usize) -> ReadResult<usize> {
         let text = self.text;
@@ -137,7 +137,7 @@ impl MessageParser<'_> {
             if text[at] != b'=' {
                 return Err(self.unexpected(
                     "bad-attribute",
-                    "= expected after the name of an attribute",
+                    "= is expected after the name of an attribute",
                     at,
                 ));
             }
@@ -148,7 +148,7 @@ impl MessageParser<'_> {
         }
         let quote = text[at];
         if quote != b'"' && quote != b'\'' {
-            return Err(self.unexpected("bad-attribute", "a value in quotes expected", at));
+            return Err(self.unexpected("bad-attribute", "a value in quotes is expected", at));
         }
         let value_at = at + 1;
         at = skip_value(text, value_at, quote);
@@ -187,9 +187,8 @@ impl MessageParser<'_> {
         Ok(())
     }
 
-    /// The rest of a value that does not stand in the source as it is: from `start` up to `stop`
-    /// it does, at `stop` there is a reference, white space or an error. Gives the value and the
-    /// place of the closing quote.
+    /// Normalises the value that starts at `start` and is literal up to `stop`, where a reference, white
+    /// space or an error is. Returns the value and the offset of the closing quote.
     #[cold]
     fn normalise_value(&mut self, start: usize, stop: usize, quote: u8) -> ReadResult<(Span, usize)> {
         let text = self.text;
@@ -198,7 +197,7 @@ impl MessageParser<'_> {
         let mut at = stop;
         while text[at] != quote {
             match text[at] {
-                // Two bytes, but one line end.
+                // `\r\n` is one line end.
                 b'\r' if text[at + 1] == b'\n' && self.reference.is_none() => at += 1,
                 b'\r' | b'\n' | b'\t' => {
                     self.document.values.push(b' ');
@@ -218,7 +217,7 @@ impl MessageParser<'_> {
                 b'<' => {
                     return Err(self.fault(
                         "less-than-in-attribute",
-                        "< may not stand in a value; write &lt;",
+                        "< is not allowed in a value; write &lt;",
                         at,
                     ));
                 }
@@ -232,8 +231,7 @@ impl MessageParser<'_> {
         Ok((Span { start: value_start as u32, end }, at))
     }
 
-    /// Refuses the tag at `start` as soon as it has too many attributes or declarations: they have cost
-    /// little by then.
+    /// Refuses the tag at `start` at its first attribute or declaration past the limit.
     #[inline(always)]
     pub fn check_counts(&self, start: usize, attributes_start: usize) -> ReadResult<()> {
         let (count, limit) = (self.document.attributes.len() - attributes_start, self.limits.attributes);
@@ -282,16 +280,20 @@ impl MessageParser<'_> {
     #[cold]
     fn duplicate(&self, id: WrittenNameId, at: usize) -> super::fault::Fault {
         let name = String::from_utf8_lossy(self.scratch.names.bytes(id));
-        self.fault("duplicate-attribute", format!("a second attribute {name}"), at)
+        self.fault("duplicate-attribute", format!("the element has two attributes {name}"), at)
     }
 
     #[cold]
     fn unbound(&self, id: WrittenNameId, at: usize) -> super::fault::Fault {
         let prefix = self.scratch.names.entry(id).prefix;
         if prefix == PrefixId::XMLNS {
-            return self.fault("reserved-prefix", "no name has the prefix xmlns", at);
+            return self.fault("reserved-prefix", "the prefix xmlns is not allowed in a name", at);
         }
         let prefix = String::from_utf8_lossy(self.scratch.names.prefix_text(prefix));
-        self.fault("unbound-prefix", format!("the prefix {prefix} is not bound to a namespace"), at)
+        self.fault(
+            "unbound-prefix",
+            format!("the prefix {prefix} is not bound to a namespace; declare it with xmlns:{prefix}"),
+            at,
+        )
     }
 }

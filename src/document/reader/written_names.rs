@@ -1,4 +1,14 @@
-//! Names as they are written, `prefix:local`, each checked and taken apart only once.
+//! A cache of names as written, `prefix:local`. A name is checked, split and resolved once per epoch; after
+//! that it costs one lookup by its bytes.
+//!
+//! ```text
+//! p:item   prefix `p`, local part `item`, resolved last with p = urn:x to NameId 7
+//! xmlns:p  declares the prefix `p`
+//! ```
+//!
+//! The entry also remembers the namespace it was resolved in last, because a prefix is nearly always
+//! bound to the same namespace, and the last start tag that had it as an attribute, which finds
+//! duplicate attributes without a set.
 
 use super::scan::{PADDING, word};
 use crate::document::id_table::{IdTable, Seed};
@@ -6,7 +16,7 @@ use crate::document::{Capacity, Vocabulary};
 use crate::ids::{NameId, UriId};
 use crate::util::xml_chars::{is_name_char, is_name_start};
 
-/// The prefix of a name, as a number in a `WrittenNames`.
+/// A prefix in `WrittenNames`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PrefixId(pub u32);
 
@@ -17,7 +27,7 @@ impl PrefixId {
     pub const XMLNS: PrefixId = PrefixId(2);
 }
 
-/// A written name's place in a `WrittenNames`.
+/// A name as written, in `WrittenNames`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct WrittenNameId(pub u32);
 
@@ -29,20 +39,20 @@ pub(super) enum WrittenKind {
     Declares(PrefixId),
 }
 
-/// A name as written, with what has been found out about it.
+/// A name as written, and what is known about it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrittenName {
     /// Its first sixteen bytes, with zeros after the end.
     head: [u64; 2],
-    /// All its bytes: a part of `WrittenNames::bytes`.
+    /// All its bytes: a range of `WrittenNames::bytes`.
     start: u32,
     len: u32,
     local: u32,
     pub prefix: PrefixId,
     pub kind: WrittenKind,
-    /// The name in no namespace: what a `Plain` attribute is called.
+    /// The name in no namespace: that of a `Plain` attribute.
     pub plain: NameId,
-    /// The namespace it was last resolved in, and the name it has there.
+    /// The namespace it was resolved in last, and the resulting name.
     uri: UriId,
     name: NameId,
     /// The last start tag that had it as an attribute.
@@ -52,14 +62,14 @@ pub(super) struct WrittenName {
 /// All written names of an epoch of the vocabulary.
 pub(super) struct WrittenNames {
     seed: Seed,
-    /// The bytes of all names, end to end.
+    /// The bytes of all names, concatenated.
     bytes: Vec<u8>,
     entries: Vec<WrittenName>,
     hashes: Vec<u64>,
     ids: IdTable,
     prefixes: Vec<Box<[u8]>>,
     prefix_ids: IdTable,
-    /// The last start tag that had an attribute of this (prefixed) name, by `NameId`.
+    /// By `NameId`: the last start tag that had an attribute with a prefix and this name.
     tags: Vec<u64>,
 }
 
@@ -81,8 +91,8 @@ impl WrittenNames {
         names
     }
 
-    /// Whether it holds more than it should between messages. One name of a vocabulary can be written
-    /// with any number of prefixes.
+    /// Whether it is past the capacity and must be cleared before the next message. It has a check of its
+    /// own because one name of a vocabulary can be written with any number of prefixes.
     pub fn is_full(&self, capacity: Capacity) -> bool {
         self.entries.len().max(self.prefixes.len()) > capacity.names || self.bytes.len() > capacity.bytes
     }
@@ -100,7 +110,7 @@ impl WrittenNames {
         &self.prefixes[id.0 as usize]
     }
 
-    /// The name of `len` bytes at `at` of a padded text, if it was met before.
+    /// The name of `len` bytes at `at` of a padded text, if it is in the cache.
     #[inline(always)]
     pub fn find(&self, text: &[u8], at: usize, len: usize) -> Option<WrittenNameId> {
         let head = first_sixteen(text, at, len);
@@ -109,8 +119,7 @@ impl WrittenNames {
             .map(WrittenNameId)
     }
 
-    /// The same, and if it was not met before it is checked and taken in. An error says what is
-    /// wrong with it.
+    /// Finds a name, or checks it and adds it to the cache. The error is the reason why it is not a name.
     #[cold]
     pub fn add(
         &mut self,
@@ -158,7 +167,7 @@ impl WrittenNames {
         Ok(WrittenNameId(id))
     }
 
-    /// `add` for a name that stands alone.
+    /// `add` for a name that is not part of a padded text.
     pub fn add_bytes(
         &mut self,
         bytes: &[u8],
@@ -169,7 +178,7 @@ impl WrittenNames {
         self.add(&padded, 0, bytes.len(), vocabulary)
     }
 
-    /// The name that a written name is in the namespace `uri`.
+    /// The expanded name of a written name whose prefix is bound to `uri`.
     #[inline(always)]
     pub fn resolve(&mut self, id: WrittenNameId, uri: UriId, vocabulary: &mut Vocabulary) -> NameId {
         let entry = &self.entries[id.0 as usize];
@@ -187,14 +196,14 @@ impl WrittenNames {
         name
     }
 
-    /// Notes that start tag `tag` has an attribute written so; false if it has one already.
+    /// Records that start tag `tag` has this attribute; false if it has it already.
     #[inline(always)]
     pub fn mark_written(&mut self, id: WrittenNameId, tag: u64) -> bool {
         let noted = &mut self.entries[id.0 as usize].tag;
         std::mem::replace(noted, tag) != tag
     }
 
-    /// The same by the resolved name, for attributes with a prefix.
+    /// The same by the expanded name, for attributes with a prefix.
     pub fn mark_resolved(&mut self, name: NameId, tag: u64) -> bool {
         if self.tags.len() <= name.index() {
             self.tags.resize(name.index() + 1, 0);
@@ -238,12 +247,12 @@ impl WrittenNames {
     #[inline(always)]
     fn is(&self, id: u32, head: [u64; 2], text: &[u8], at: usize, len: usize) -> bool {
         let entry = &self.entries[id as usize];
-        // No name contains zeros, so those of one length alone can have the same sixteen bytes.
+        // No name contains a zero byte, so equal zero-padded heads imply equal lengths up to 16.
         entry.head == head && (len <= 16 || *self.bytes(WrittenNameId(id)) == text[at..at + len])
     }
 }
 
-/// Sixteen bytes at `at`, or fewer if there are only `len`, with zeros after them.
+/// The first sixteen of the `len` bytes at `at`, padded with zeros.
 #[inline(always)]
 fn first_sixteen(text: &[u8], at: usize, len: usize) -> [u64; 2] {
     static MASK: [u8; 32] = {
@@ -267,10 +276,10 @@ pub(super) fn is_name(bytes: &[u8]) -> bool {
     text.starts_with(is_name_start) && text.chars().all(is_name_char)
 }
 
-/// The place of the colon of a `QName`, or what is wrong with it.
+/// The offset of the colon of a `QName`, or why it is not a `QName`.
 fn check_qualified(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
     if !is_name(bytes) {
-        return Err("a character that may not stand here in a name");
+        return Err("this character is not allowed here in a name");
     }
     let Some(colon) = memchr::memchr(b':', bytes) else {
         return Ok(None);

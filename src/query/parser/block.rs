@@ -1,4 +1,4 @@
-//! Blocks, `for $v in PATH where COND return TEMPLATE`, and what stands in the braces of a template.
+//! Blocks, `for $v in PATH where COND return TEMPLATE`, and the expressions in braces of a template.
 
 use super::constructor::Content;
 use super::hints;
@@ -9,18 +9,18 @@ use super::{Operand, Parser};
 use crate::query::ast::{Node, Path, Predicate};
 use crate::query::transformation::{Block, Element, Item, Outer, Part, Transformation};
 
-/// What has been read of a transformation. A filter leaves it as it is.
+/// The transformation parsed so far; empty for a filter.
 #[derive(Default)]
 pub(super) struct Construction<'a> {
-    /// The variable of the block that is being read, once it is bound.
+    /// The variable of the current block, once it is bound.
     pub variable: Option<&'a str>,
     pub scope: Scope<'a>,
-    /// The return paths of that block.
+    /// The return paths of the current block.
     returns: Vec<Path>,
     blocks: Vec<Block>,
 }
 
-/// What is done with the nodes of a return path.
+/// How a template uses the nodes of a return path.
 enum PathUse {
     Nodes,
     Count,
@@ -28,7 +28,7 @@ enum PathUse {
 }
 
 impl<'a> Parser<'a> {
-    /// `transformation = block | element`; None where a filter begins.
+    /// `transformation = block | element`; `None` if a filter begins here.
     pub(super) fn transformation(&mut self) -> Result<Option<Transformation>, Refused> {
         let start = self.lexer.start;
         let outer = if self.at_block() {
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
         self.lexer.advance()?;
         let name = self.lexer.word;
         if matches!(name, "doc" | "msg") || name.contains(':') {
-            let reason = format!("`${name}` cannot be bound; take another name, such as `$v`");
+            let reason = format!("`${name}` cannot be bound; use another name, such as `$v`");
             return Err(self.refuse(self.lexer.start, "variable", reason));
         }
         self.lexer.advance()?;
@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
         self.lexer.advance()
     }
 
-    /// The path after `in`: it selects elements.
+    /// Parses the path after `in`, which must select elements.
     fn binding(&mut self) -> Result<Path, Refused> {
         let start = self.lexer.start;
         let reason = match self.or_expr()? {
@@ -119,7 +119,7 @@ impl<'a> Parser<'a> {
         Err(self.refuse(start, "binding", reason))
     }
 
-    /// What stands after `return`.
+    /// Parses the template after `return`.
     fn returned(&mut self) -> Result<Item, Refused> {
         if self.at_constructor() {
             return Ok(Item::Element(self.constructor()?));
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         Ok(Item::Nodes(place))
     }
 
-    /// `$v`, `$v/path`, `count($v/path)` or `string($v/path)` in braces; here after the opening one.
+    /// Parses `$v`, `$v/path`, `count($v/path)` or `string($v/path)` after an opening brace.
     fn enclosed(&mut self) -> Result<(PathUse, usize), Refused> {
         self.count()?;
         self.lexer.advance()?;
@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
         Ok((path_use, place))
     }
 
-    /// Characters follow the brace, not tokens: the lexer stays there.
+    /// Checks for the closing brace without advancing: characters follow it, not tokens.
     fn close_brace(&self) -> Result<(), Refused> {
         match self.lexer.token {
             Token::CloseBrace => Ok(()),
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `$v` or `$v/path`, as its place among the return paths; here at the variable.
+    /// Parses `$v` or `$v/path` at the variable; returns its index among the return paths.
     fn return_path(&mut self) -> Result<usize, Refused> {
         let (name, bound) = (self.lexer.word, self.construction.variable);
         if bound != Some(name) {
@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
         last.is_some_and(|step| matches!(step.node, Node::Attribute(_)))
     }
 
-    /// A part of an attribute value in braces; here after the opening one.
+    /// Parses a part of an attribute value after an opening brace.
     pub(super) fn enclosed_part(&mut self) -> Result<Part, Refused> {
         let (path_use, place) = self.enclosed()?;
         Ok(match path_use {
@@ -212,14 +212,14 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Refuses what is XQuery, but no part of a block here.
+    /// Refuses XQuery clauses that are not supported.
     #[cold]
     fn outside_the_language(&self) -> Refused {
         let reason = hints::clause(&self.lexer).unwrap_or_default();
         self.refuse(self.lexer.start, "clause", reason)
     }
 
-    /// Refuses what cannot stand in a template.
+    /// Refuses what is not allowed in a template.
     #[cold]
     fn bad_template_item(&self) -> Refused {
         let (code, reason) = hints::bad_template_item(&self.lexer, self.construction.variable);

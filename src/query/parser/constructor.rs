@@ -1,6 +1,6 @@
 //! Constructed elements: `<name attribute="…">…</name>`, as XQuery reads them.
 //!
-//! Here the lexer stands between characters, not at a token: `Lexer::at` is the place.
+//! Elements are parsed by character, not by token: `Lexer::at` is the offset of the next character.
 
 use super::Parser;
 use super::hints;
@@ -11,28 +11,28 @@ use crate::query::namespaces::XML_URI;
 use crate::query::transformation::{Attribute, Element, Part, PrefixedName};
 use crate::util::xml_chars;
 
-/// What an element can contain, outside a block or inside.
+/// The content of a constructed element: `Outer` outside a block, `Item` inside one.
 pub(super) trait Content: Sized {
     fn text(text: String) -> Self;
     fn element(element: Element<Self>) -> Self;
-    /// What stands in braces; here after the opening one, afterwards behind the closing one.
+    /// Parses the expression in braces, from after the opening brace to after the closing one.
     fn enclosed(parser: &mut Parser<'_>) -> Result<Self, Refused>;
-    /// The return path of attributes.
+    /// The return path, if it selects attributes.
     fn attribute(&self, parser: &Parser<'_>) -> Option<usize>;
 }
 
-/// An attribute as it stands in a tag. What it means is known once the tag's namespaces are.
+/// An attribute whose value is not parsed yet: that needs the namespaces of the whole tag.
 struct RawAttribute<'a> {
     at: usize,
     prefix: &'a str,
     local: &'a str,
-    /// Where its value starts, after the quote.
+    /// The offset of its value, after the quote.
     value: usize,
     quote: u8,
 }
 
 impl<'a> RawAttribute<'a> {
-    /// The prefix that it declares.
+    /// The prefix that it declares, if it is a namespace declaration.
     fn declared_prefix(&self) -> Option<&'a str> {
         match (self.prefix, self.local) {
             ("", "xmlns") => Some(""),
@@ -53,7 +53,7 @@ impl<'a> Parser<'a> {
             && characters.next().is_some_and(|c| matches!(c, '!' | '?' | '/') || xml_chars::is_name_start(c))
     }
 
-    /// An element where tokens stand before and after.
+    /// Parses an element that is surrounded by tokens.
     pub(super) fn constructor<T: Content>(&mut self) -> Result<Element<T>, Refused> {
         self.lexer.at = self.lexer.start;
         let element = self.element()?;
@@ -92,7 +92,7 @@ impl<'a> Parser<'a> {
         Ok(Element { name, namespaces, attributes, content })
     }
 
-    /// Puts what a tag declares in force.
+    /// Binds the namespaces that a tag declares.
     fn declarations(&mut self, written: &[RawAttribute<'a>]) -> Result<(), Refused> {
         for (place, attribute) in written.iter().enumerate() {
             let Some(prefix) = attribute.declared_prefix() else { continue };
@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The attributes of a tag, and their expanded names, to tell which are one attribute.
+    /// Parses the attributes of a tag; returns them and their expanded names, which must differ.
     fn attributes(&mut self, written: &[RawAttribute<'a>]) -> Result<(Vec<Attribute>, Vec<Name>), Refused> {
         let (mut attributes, mut names) = (Vec::new(), Vec::new());
         for attribute in written.iter().filter(|attribute| attribute.declared_prefix().is_none()) {
@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
         Ok((attributes, names))
     }
 
-    /// Refuses what begins with `<` and is neither element nor text.
+    /// Refuses comments, processing instructions and the like.
     fn not_an_element(&self) -> Result<(), Refused> {
         let at = self.lexer.at;
         let refusal = match self.lexer.peek(1) {
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
         Ok((first, self.lexer.ncname()?))
     }
 
-    /// The rest of a tag after its name: the attributes, unread, and whether it ends with `/>`.
+    /// Parses the rest of a tag after its name: its raw attributes, and whether it ends with `/>`.
     fn tag(&mut self) -> Result<(Vec<RawAttribute<'a>>, bool), Refused> {
         let mut written = Vec::new();
         loop {
@@ -162,8 +162,9 @@ impl<'a> Parser<'a> {
             }
             let at = self.lexer.at;
             if !spaced || self.peek().is_none() {
-                let what = if self.peek().is_none() { "the query ends" } else { "something else stands" };
-                let reason = format!("{what} where an attribute, `>` or `/>` should be");
+                let what =
+                    if self.peek().is_none() { "the query ends" } else { "another character is found" };
+                let reason = format!("{what} where an attribute, `>` or `/>` is expected");
                 return Err(self.refuse(at, "syntax", reason));
             }
             let (prefix, local) = self.qualified_name()?;
@@ -174,7 +175,7 @@ impl<'a> Parser<'a> {
             self.lexer.at += 1;
             self.lexer.skip_space();
             let Some(quote @ (b'"' | b'\'')) = self.peek() else {
-                return Err(self.refuse(self.lexer.at, "syntax", "an attribute value stands in quotes"));
+                return Err(self.refuse(self.lexer.at, "syntax", "an attribute value must be in quotes"));
             };
             let value = self.lexer.at + 1;
             self.lexer.at = self.value_end(value, quote)? + 1;
@@ -182,11 +183,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Where the value that starts at `start` ends. Braces may hold quotes of their own.
+    /// The offset where the value that starts at `start` ends. Expressions in braces may contain quotes.
     fn value_end(&self, start: usize, quote: u8) -> Result<usize, Refused> {
         let bytes = self.lexer.text.as_bytes();
         let unclosed = |at: usize, quote: u8| {
-            let reason = format!("what starts here is not closed by `{}`", quote as char);
+            let reason = format!("the value that starts here is not closed by `{}`", quote as char);
             self.refuse(at, "unterminated-literal", reason)
         };
         let mut at = start;
@@ -216,7 +217,7 @@ impl<'a> Parser<'a> {
         Err(unclosed(start - 1, quote))
     }
 
-    /// Puts a declaration in force, unless it is already.
+    /// Binds a declared prefix, unless it is bound to the same URI already.
     fn declare(&mut self, prefix: &'a str, attribute: &RawAttribute<'a>) -> Result<(), Refused> {
         self.lexer.start = attribute.at;
         self.count()?;
@@ -239,7 +240,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Declares a prefix where no constructed element around does.
+    /// Declares a prefix, unless an enclosing constructed element does.
     fn use_prefix(&mut self, prefix: &'a str, at: usize) -> Result<(), Refused> {
         if prefix.is_empty() || prefix == "xml" || self.construction.scope.uri(prefix).is_some() {
             return Ok(());
@@ -304,7 +305,7 @@ impl<'a> Parser<'a> {
         Ok(parts)
     }
 
-    /// What stands between the tags, up to the end tag. `start`: where the start tag is.
+    /// Parses the content up to the end tag. `start` is the offset of the start tag.
     fn content<T: Content>(&mut self, start: usize, mut names: Vec<Name>) -> Result<Vec<T>, Refused> {
         let mut content = Vec::new();
         let mut text = Text::default();
@@ -361,7 +362,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Refuses an attribute of the bound element that the constructed one has already.
+    /// Refuses an attribute of the bound element if the constructed element already has it.
     fn new_attribute(&self, place: usize, names: &mut Vec<Name>, at: usize) -> Result<(), Refused> {
         let path = self.return_path_at(place);
         let [step] = path.steps.as_slice() else { return Ok(()) };
@@ -375,7 +376,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `</name>`, which must be the name of the start tag at `start`.
+    /// Parses `</name>`, which must have the name of the start tag at `start`.
     fn end_tag(&mut self, start: usize, prefix: &str, local: &str) -> Result<(), Refused> {
         let at = self.lexer.at;
         self.lexer.at += 2;
@@ -383,12 +384,12 @@ impl<'a> Parser<'a> {
             let colon = if prefix.is_empty() { "" } else { ":" };
             let line = 1 + self.lexer.text[..start].matches('\n').count();
             let reason =
-                format!("`</{prefix}{colon}{local}>` should be here: its start tag is in line {line}");
+                format!("`</{prefix}{colon}{local}>` is expected here; its start tag is in line {line}");
             return Err(self.refuse(at, "mismatched-tag", reason));
         }
         self.lexer.skip_space();
         if self.peek() != Some(b'>') {
-            return Err(self.refuse(self.lexer.at, "syntax", "`>` should be here"));
+            return Err(self.refuse(self.lexer.at, "syntax", "`>` is expected here"));
         }
         self.lexer.at += 1;
         Ok(())
@@ -396,12 +397,12 @@ impl<'a> Parser<'a> {
 
     #[cold]
     fn duplicate(&self, at: usize, name: &str) -> Refused {
-        self.refuse(at, "duplicate-attribute", format!("a second attribute `{name}` of one element"))
+        self.refuse(at, "duplicate-attribute", format!("the element has two attributes `{name}`"))
     }
 }
 
-/// Text between tags and braces. White space alone is left out, unless it is there on purpose: by
-/// reference or in a CDATA section.
+/// Text between tags and braces. Text of white space only is dropped, unless it contains a reference or a
+/// CDATA section.
 #[derive(Default)]
 struct Text {
     characters: String,

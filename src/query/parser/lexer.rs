@@ -5,8 +5,7 @@ use crate::limits::QUERY_LITERAL_LIMIT;
 use crate::query::ast::Operator;
 use crate::util::xml_chars;
 
-/// A kind of token; what it says is in the lexer's `word` and `local`. Apart from them it is
-/// compared and passed in a register.
+/// A kind of token. Its text is in the lexer's `word` and `local`, so that a token is one small value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Token {
     End,
@@ -20,7 +19,7 @@ pub enum Token {
     CloseParen,
     OpenBracket,
     CloseBracket,
-    /// Ends an expression that stands in a constructed element.
+    /// Ends an expression inside a constructed element.
     CloseBrace,
     Comma,
     Pipe,
@@ -28,8 +27,8 @@ pub enum Token {
     Minus,
     DoubleColon,
     Compare(Operator),
-    /// `word` is a name without prefix: an element, an axis, a function, `and`, `or`; the parser
-    /// tells which by its place.
+    /// `word` is a name without prefix: an element, an axis, a function, `and` or `or`. The parser
+    /// decides which by the context.
     Name,
     /// `word:local` or `word:*`
     Prefixed,
@@ -43,26 +42,26 @@ pub enum Token {
     Variable,
 }
 
-/// Stands at one token of a text.
+/// The current token of a text.
 pub struct Lexer<'a> {
     pub text: &'a str,
     pub token: Token,
-    /// Where the token starts.
+    /// The offset where the token starts.
     pub start: usize,
     pub word: &'a str,
     /// None for `*`.
     pub local: Option<&'a str>,
-    /// Where the token ends. Constructed elements are read from here, character by character.
+    /// The offset where the token ends. Constructed elements are read from here by character.
     pub at: usize,
 }
 
 impl<'a> Lexer<'a> {
-    /// Stands before the first token.
+    /// A lexer before the first token; call `advance`.
     pub fn new(text: &'a str) -> Lexer<'a> {
         Lexer { text, token: Token::End, start: 0, word: "", local: None, at: 0 }
     }
 
-    /// Goes to the next token.
+    /// Advances to the next token.
     #[inline]
     pub fn advance(&mut self) -> Result<(), Refused> {
         self.skip_space();
@@ -160,7 +159,7 @@ impl<'a> Lexer<'a> {
         };
         self.word = &self.text[start..start + length];
         if let Some(brace) = self.word.find('{') {
-            return Err(refuse(self.text, start + brace, "syntax", "a namespace URI holds no `{`"));
+            return Err(refuse(self.text, start + brace, "syntax", "a namespace URI cannot contain `{`"));
         }
         self.at = start + length + 1;
         self.local()?;
@@ -191,7 +190,7 @@ impl<'a> Lexer<'a> {
                 }
                 self.at += first.len_utf8();
             }
-            _ => return Err(refuse(self.text, start, "syntax", "a name is missing here")),
+            _ => return Err(refuse(self.text, start, "syntax", "a name is expected here")),
         }
         loop {
             match bytes.get(self.at) {
@@ -268,10 +267,10 @@ impl<'a> Lexer<'a> {
     #[cold]
     fn stray_character(&self) -> Refused {
         let reason = match self.text[self.at..].chars().next() {
-            Some('&') => "`&` has no meaning here; is the query XML-escaped?".to_string(),
-            Some('{') => "`{` has no meaning here; an expanded name is written `Q{uri}name`".to_string(),
-            Some(c) => format!("the character {c:?} has no meaning here"),
-            None => "the query ends where it should go on".to_string(),
+            Some('&') => "`&` is not allowed here; if the query is XML-escaped, unescape it".to_string(),
+            Some('{') => "`{` is not allowed here; an expanded name is written `Q{uri}name`".to_string(),
+            Some(c) => format!("the character {c:?} is not allowed here"),
+            None => "the query is incomplete".to_string(),
         };
         refuse(self.text, self.at, "syntax", reason)
     }

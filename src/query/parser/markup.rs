@@ -15,7 +15,7 @@ impl<'a> Parser<'a> {
         self.lexer.text.as_bytes()[self.lexer.at..].starts_with(characters.as_bytes())
     }
 
-    /// `{{`, `}}` or one of them alone: gives the character that a pair stands for.
+    /// At a brace: the character that `{{` or `}}` means; `None` for a single `{`, which begins an expression.
     pub(super) fn doubled_brace(&mut self) -> Result<Option<char>, Refused> {
         let at = self.lexer.at;
         let (brace, next) = (self.lexer.peek(0), self.lexer.peek(1));
@@ -24,12 +24,12 @@ impl<'a> Parser<'a> {
             return Ok(brace.map(char::from));
         }
         match brace {
-            Some(b'}') => Err(self.refuse(at, "syntax", "a `}` that is text is written `}}`")),
+            Some(b'}') => Err(self.refuse(at, "syntax", "write a literal `}` as `}}`")),
             _ => Ok(None),
         }
     }
 
-    /// Appends the plain characters up to one that has a meaning of its own.
+    /// Appends the characters up to the first special one.
     pub(super) fn copy_plain(&mut self, text: &mut String, special: &[u8]) -> Result<(), Refused> {
         let rest = &self.lexer.text[self.lexer.at..];
         let length = rest.bytes().position(|byte| special.contains(&byte)).unwrap_or(rest.len());
@@ -39,23 +39,23 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Refuses characters that no XML document may contain; here at their beginning.
+    /// Refuses characters that XML does not allow; `run` starts at the current offset.
     pub(super) fn check_characters(&self, run: &'a str) -> Result<&'a str, Refused> {
         match run.char_indices().find(|&(_, c)| !xml_chars::is_char(c)) {
             Some((offset, c)) => {
-                let reason = format!("the character {c:?} cannot stand in XML");
+                let reason = format!("the character {c:?} is not allowed in XML");
                 Err(self.refuse(self.lexer.at + offset, "syntax", reason))
             }
             None => Ok(run),
         }
     }
 
-    /// `\r\n` and `\r` are line ends like `\n`.
+    /// Skips a line end, `\r\n` or one character.
     pub(super) fn line_end(&mut self) {
         self.lexer.at += if self.starts_with("\r\n") { 2 } else { 1 };
     }
 
-    /// `&lt;` and the like, `&#10;`, `&#xA;`; here at the ampersand.
+    /// Parses `&lt;`, `&#10;` or `&#xA;` at the ampersand.
     pub(super) fn reference(&mut self) -> Result<char, Refused> {
         let at = self.lexer.at;
         let rest = &self.lexer.text[at + 1..];
@@ -78,7 +78,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The character with a number, if it may stand in XML.
+/// The character with this number, if XML allows it.
 fn character_by_number(digits: &[u8], radix: u32) -> Option<char> {
     if digits.is_empty() || !digits.iter().all(|&digit| char::from(digit).is_digit(radix)) {
         return None;

@@ -1,7 +1,6 @@
-//! Tokens → AST, by recursive descent. The grammar stands in docs/language.md; the functions
-//! below carry its names and its order.
-//!
-//! Nothing here recurses without `enter`, so depth is bounded whatever the text.
+//! Query text → AST, by recursive descent with one token of lookahead. The grammar is in docs/language.md;
+//! the functions have the names of its rules and follow its order. Every recursion goes through `enter`,
+//! which bounds the depth.
 //!
 //! | file | what it parses |
 //! |---|---|
@@ -69,16 +68,16 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, Refused> {
 struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
     pub(super) namespaces: &'a Namespaces,
-    /// How many predicates we are inside of.
+    /// The number of enclosing predicates.
     pub(super) predicates: usize,
     depth: usize,
     nodes: usize,
-    /// Bytes of the query, plus those that unions and prefixes stand for.
+    /// Bytes of the query with unions and prefixes expanded.
     expanded_bytes: usize,
     pub(super) construction: Construction<'a>,
 }
 
-/// What an expression stands for before it is known how it is used.
+/// The value of an expression, before it is known how it is used.
 enum Operand<'a> {
     Path(Path),
     Union(Vec<Path>),
@@ -152,7 +151,7 @@ impl<'a> Parser<'a> {
             (None, Some(literal)) => (left, operator, literal),
             (Some(literal), None) => (right, mirror(operator), literal),
             (Some(_), Some(_)) => {
-                let reason = "two literals are compared; one side must be a path";
+                let reason = "two literals are compared; one side of a comparison must be a path";
                 return Err(self.refuse(at, "literal-comparison", reason));
             }
             (None, None) => return Err(self.bad_comparison(&left, &right, at)),
@@ -202,7 +201,7 @@ impl<'a> Parser<'a> {
                 return Err(self.refuse(
                     start,
                     "union-operand",
-                    "`|` joins paths; join conditions with `or`",
+                    "`|` combines paths; combine conditions with `or`",
                 ));
             }
         }
@@ -251,7 +250,7 @@ impl<'a> Parser<'a> {
             return Err(self.refuse(
                 start,
                 "arithmetic",
-                "arithmetic is not supported; `-` stands before a number only",
+                "arithmetic is not supported; `-` is allowed only before a number",
             ));
         }
         let value = number(self.lexer.word.as_bytes());
@@ -269,7 +268,7 @@ impl<'a> Parser<'a> {
         Ok(operand)
     }
 
-    /// `$doc` and `$msg`: the document node. In a block also the variable that it binds.
+    /// `$doc` and `$msg` are the document node; in a block, its variable is the bound element.
     fn variable(&mut self, name: &str) -> Result<Operand<'a>, Refused> {
         let absolute = matches!(name, "doc" | "msg");
         if !absolute && (self.construction.variable != Some(name) || self.predicates > 0) {
@@ -279,7 +278,7 @@ impl<'a> Parser<'a> {
         Ok(Operand::Path(self.path_after_variable(absolute)?))
     }
 
-    /// What `$v/a` selects; here at the variable.
+    /// Parses `$v/a` at the variable; returns the path after it.
     pub(super) fn path_after_variable(&mut self, absolute: bool) -> Result<Path, Refused> {
         self.lexer.advance()?;
         let mut path = Path { absolute, steps: Vec::new() };
@@ -336,7 +335,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Their second.
+    /// The second argument of `contains()` and `starts-with()`.
     fn search_string(&mut self) -> Result<String, Refused> {
         let start = self.lexer.start;
         match self.or_expr()? {

@@ -6,8 +6,8 @@ use super::refusal::Refused;
 use super::{Operand, Parser};
 use crate::query::ast::{Axis, Name, NameTest, Node, Path, Predicate, Step};
 
-/// How the next step is reached. A `//` waits here for the step it belongs to; `.` leaves it
-/// waiting, for `a//./b` is `a//b`.
+/// The axis of the next step. A `//` applies to the step after it; `.` between them changes nothing:
+/// `a//./b` is `a//b`.
 #[derive(Clone, Copy)]
 pub(super) struct StepAxis {
     axis: Axis,
@@ -19,7 +19,7 @@ impl StepAxis {
     const CHILD: StepAxis = StepAxis { axis: Axis::Child, counts_all: false };
     const DESCENDANT: StepAxis = StepAxis { axis: Axis::Descendant, counts_all: false };
 
-    /// What `/` and `//` are; None for other tokens.
+    /// The axis that `/` or `//` means; `None` for other tokens.
     pub(super) fn from_token(token: Token) -> Option<StepAxis> {
         match token {
             Token::Slash => Some(StepAxis::CHILD),
@@ -32,7 +32,7 @@ impl StepAxis {
 impl Parser<'_> {
     /// `path = "/" | ("/" | "//")? step (("/" | "//") step)*`
     ///
-    /// The context of the top level is the document node: there, a relative path is absolute.
+    /// At the top level the context is the document node, so a relative path is absolute there.
     #[inline]
     pub(super) fn path(&mut self) -> Result<Path, Refused> {
         let leading = StepAxis::from_token(self.lexer.token);
@@ -56,14 +56,14 @@ impl Parser<'_> {
         Ok(path)
     }
 
-    /// The steps from here on, `step_axis` being what leads to the first.
+    /// Parses steps; `step_axis` is the axis of the first.
     pub(super) fn steps(&mut self, path: &mut Path, mut step_axis: StepAxis) -> Result<(), Refused> {
         loop {
             self.count()?;
             let start = self.lexer.start;
             if let Some(node) = self.node(&mut step_axis)? {
                 if path.steps.last().is_some_and(|last| !matches!(last.node, Node::Element(_))) {
-                    let reason = "no step can follow an attribute or `text()`: they have no children";
+                    let reason = "no step can follow an attribute or `text()`, because they have no children";
                     return Err(self.refuse(start, "step-after-leaf", reason));
                 }
                 path.steps.push(Step { axis: step_axis.axis, node, predicates: Vec::new() });
@@ -86,7 +86,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `node = "." | "@"? name-test | "text()" | axis "::" …`; None for a step that does not move.
+    /// `node = "." | "@"? name-test | "text()" | axis "::" …`; `None` for a step to the context node itself.
     #[inline]
     fn node(&mut self, step_axis: &mut StepAxis) -> Result<Option<Node>, Refused> {
         match self.lexer.token {
@@ -113,7 +113,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A step with its axis in words; here at the colons.
+    /// Parses a step whose axis is written out, at the `::`.
     fn named_axis(
         &mut self,
         axis: &str,
@@ -178,7 +178,7 @@ impl Parser<'_> {
 
     fn attribute(&mut self) -> Result<Node, Refused> {
         if self.lexer.token == Token::Name && self.lexer.follower() == Some(b'(') {
-            let reason = "after `@` stands a name or `*`";
+            let reason = "a name or `*` is expected after `@`";
             return Err(self.refuse(self.lexer.start, "node-test", reason));
         }
         Ok(Node::Attribute(self.name_test()?))
@@ -202,16 +202,18 @@ impl Parser<'_> {
         Ok(test)
     }
 
-    /// What a prefix stands for: constructed elements around may bind it, and the subscription.
+    /// The namespace of a prefix: bound by an enclosing constructed element, or by the subscription.
     pub(super) fn uri(&self, prefix: &str, at: usize) -> Result<&str, Refused> {
         let found = self.construction.scope.uri(prefix).or_else(|| self.namespaces.uri(prefix));
         found.ok_or_else(|| {
-            let reason = format!("the prefix `{prefix}` is not bound to a namespace");
+            let reason = format!(
+                "the prefix `{prefix}` is not bound to a namespace; bind it in the namespaces of the query"
+            );
             self.refuse(at, "unbound-prefix", reason)
         })
     }
 
-    /// What stands before the parenthesis of `text()`; here at the parenthesis.
+    /// Parses `text()`, at its parenthesis; other node types are refused.
     fn node_type(&mut self, name: &str, start: usize) -> Result<Node, Refused> {
         if name != "text" {
             let (code, reason) = hints::node_type(name);
@@ -222,7 +224,7 @@ impl Parser<'_> {
         Ok(Node::Text)
     }
 
-    /// `node()` behind the axes that need not move.
+    /// Parses `node()` after `self::` or `descendant-or-self::`.
     fn any_node(&mut self, axis: &str) -> Result<Option<Node>, Refused> {
         if !self.lexer.is("node") || self.lexer.follower() != Some(b'(') {
             return Err(self.refuse(self.lexer.start, "axis", hints::axis_test(axis)));
@@ -258,7 +260,7 @@ impl Parser<'_> {
         if self.lexer.token != Token::OpenBracket {
             return Ok(());
         }
-        let reason = format!("{what} takes no predicate; put it on the step before");
+        let reason = format!("a predicate is not allowed after {what}; put it on the step before");
         Err(self.refuse(self.lexer.start, "filter-expression", reason))
     }
 }
@@ -274,7 +276,7 @@ fn in_namespace(uri: &str, local: Option<&str>) -> NameTest {
     }
 }
 
-/// The position a number stands for, if it is one.
+/// The position that a number means, if it is a positive integer.
 fn position(value: f64) -> Option<u32> {
     let rounded = value as u32;
     (rounded > 0 && f64::from(rounded) == value).then_some(rounded)

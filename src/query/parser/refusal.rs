@@ -1,8 +1,8 @@
-//! How a query is refused.
+//! The errors of the query parser: how they are constructed.
 
 use crate::error::{Exceeded, Position, QueryError};
 
-/// Boxed, so that the parser's results stay small on the way that succeeds.
+/// Boxed, so that results are small when there is no error.
 pub type Refused = Box<QueryError>;
 
 #[cold]
@@ -11,7 +11,7 @@ pub fn refuse(text: &str, offset: usize, code: &'static str, reason: impl Into<S
     Box::new(QueryError { code, reason: reason.into(), position, exceeded: None })
 }
 
-/// Refuses what passes a limit, naming both numbers.
+/// A limit is exceeded: the reason has both numbers.
 #[cold]
 pub fn refuse_limit(
     text: &str,
@@ -21,7 +21,7 @@ pub fn refuse_limit(
     value: usize,
     limit: usize,
 ) -> Refused {
-    let mut refused = refuse(text, offset, code, format!("{what}: {value}, at most {limit}"));
+    let mut refused = refuse(text, offset, code, format!("{what}: {value}, at most {limit} allowed"));
     refused.exceeded = Some(Exceeded { value: value as u64, limit: limit as u64 });
     refused
 }

@@ -1,19 +1,19 @@
-//! Which prefix stands for which namespace inside constructed elements.
+//! The prefixes that constructed elements bind, in a stack: an inner declaration hides an outer one.
 
-/// The declarations in force, innermost last; the default namespace has the empty prefix.
+/// The declarations in scope, innermost last; the default namespace has the empty prefix.
 #[derive(Default)]
 pub struct Scope<'a> {
     bindings: Vec<(&'a str, String)>,
 }
 
 impl<'a> Scope<'a> {
-    /// What a prefix stands for, if a constructed element binds it.
+    /// The URI of a prefix, if a constructed element binds it.
     pub fn uri(&self, prefix: &str) -> Option<&str> {
         let innermost = self.bindings.iter().rev().find(|(bound, _)| *bound == prefix);
         innermost.map(|(_, uri)| uri.as_str())
     }
 
-    /// Whether a declaration would change nothing.
+    /// Whether the prefix is bound to this URI already.
     pub fn binds(&self, prefix: &str, uri: &str) -> bool {
         self.uri(prefix).map_or(prefix.is_empty() && uri.is_empty(), |bound| bound == uri)
     }
@@ -22,7 +22,7 @@ impl<'a> Scope<'a> {
         self.bindings.push((prefix, uri));
     }
 
-    /// To be given to `leave` when the element that is now entered ends.
+    /// Call at a start tag; pass the mark to `leave` at its end tag.
     pub fn mark(&self) -> usize {
         self.bindings.len()
     }
@@ -31,7 +31,7 @@ impl<'a> Scope<'a> {
         self.bindings.truncate(mark);
     }
 
-    /// What has been declared since a mark.
+    /// The declarations since a mark.
     pub fn since(&self, mark: usize) -> &[(&'a str, String)] {
         &self.bindings[mark..]
     }
