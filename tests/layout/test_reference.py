@@ -1,4 +1,4 @@
-"""The reference tables of docs/settings.md, docs/commands.md and docs/outbox.md say what the code says."""
+"""The reference tables of the documents say what the code says: settings, columns, commands, error codes."""
 
 import re
 import tomllib
@@ -9,6 +9,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from tamis import cli, settings
+from tamis.service.errors import STATUS
 from tamis.sinks.dead_letters import LETTER
 from tamis.sinks.outbox import DELIVERY
 from tests.helpers import ROOT
@@ -111,3 +112,25 @@ def test_every_command_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     helped = set(re.findall(r"^ {4}([a-z-]+)\b", capsys.readouterr().out, re.MULTILINE))
     [rows] = [rows for heading, rows in tables("commands.md", "command").items() if "Exit" not in heading]
     assert {cells[0].strip("`").split()[1].strip("`") for cells in rows} == helped
+
+
+def codes(page: str, first: str, column: int) -> list[str]:
+    """The codes that a column of a page's only table with this first title names, in order."""
+    [rows] = tables(page, first).values()
+    return [code for cells in rows for code in re.findall(r"`([a-z0-9-]+)`", cells[column])]
+
+
+def test_every_code_of_the_reader_is_listed() -> None:
+    listed = codes("sources.md", "codes", 0)
+    written = set()
+    for file in (ROOT / "src" / "document").rglob("*.rs"):
+        if "tests" not in file.as_posix():
+            written |= set(re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"', file.read_text("utf-8")))
+    assert set(listed) - {"truncated"} == written - {"utf-8", "utf-16", "us-ascii"}
+    assert len(listed) == len(set(listed))
+
+
+def test_every_status_of_the_service_is_listed() -> None:
+    [rows] = tables("service.md", "status").values()
+    listed = {code: int(cells[0]) for cells in rows for code in re.findall(r"`([a-z-]+)`", cells[1])}
+    assert listed == STATUS
