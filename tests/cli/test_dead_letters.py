@@ -11,7 +11,7 @@ import pytest
 
 from tamis import SinkError, cli
 from tamis.model.batch import Batch
-from tamis.sinks.dead_letters import LETTER, DeadLetters, Wanted
+from tamis.sinks.dead_letters import LETTER, DeadLetters, LetterFilter
 from tamis.sinks.replay import Replays
 from tamis.sources.directory import DirectorySource, Inbox
 from tamis.sources.envelopes import read_envelopes
@@ -246,15 +246,17 @@ def test_many_letters_keep_their_bytes(letters: DeadLetters) -> None:
     rows = [letter(number, raw=b"<%d" % number) for number in range(100, 150)]
     batches = [pa.RecordBatch.from_pylist(rows[at : at + 7], schema=LETTER) for at in range(0, 50, 7)]
     letters.publish(Batch("d", 0), letters.write(Batch("d", 0), 0, batches))
-    found = [one for one in letters.letters(Wanted()) if one.id[1:] >= "100" and len(one.id) == 4]
+    found = [one for one in letters.letters(LetterFilter()) if one.id[1:] >= "100" and len(one.id) == 4]
     assert [one.id for one in found] == [f"m{number}" for number in range(149, 99, -1)]
     for order in (found, found[::-1]):
-        assert {one.id: raw for one, raw in letters.raws(order)} == {row["id"]: row["raw"] for row in rows}
+        assert {one.id: raw for one, raw in letters.with_raw(order)} == {
+            row["id"]: row["raw"] for row in rows
+        }
 
 
 def test_a_replay_that_cannot_be_marked_is_none(letters: DeadLetters, tmp_path: Path) -> None:
     """No mark can be made where a file is in the way: nothing enters."""
     (tmp_path / "dead" / "replays").write_text("no folder")
     with pytest.raises(SinkError):
-        Replays(letters).replay(list(letters.letters(Wanted(frozenset(["m0"])))), Path("inbox"))
+        Replays(letters).replay(list(letters.letters(LetterFilter(frozenset(["m0"])))), Path("inbox"))
     assert entered() == {}

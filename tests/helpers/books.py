@@ -17,7 +17,7 @@ from lxml import etree
 
 from tamis.catalog import Catalog
 from tamis.model.subscription import NewSubscription
-from tamis.pipeline.batch_log import Record
+from tamis.pipeline.batch_log import BatchRecord
 from tests.helpers.jobs import Folder, Job
 
 KILLS = int(os.environ.get("TAMIS_KILLS", "10"))
@@ -135,7 +135,7 @@ class Books:
         for before, record in pairwise(records):
             self.check_generation(before, record)
 
-    def check_generation(self, before: Record, record: Record) -> None:
+    def check_generation(self, before: BatchRecord, record: BatchRecord) -> None:
         """A batch is matched against what was published, and subscribed to, before the previous one began."""
         begun = before.time
         published = [number for number, when in self.folder.published.items() if when < begun]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.generations.manifest import Manifest
-from tamis.pipeline.batch_log import Batches, Record
+from tamis.pipeline.batch_log import BatchLog, BatchRecord
 from tamis.sinks.dead_letters import DeadLetters
 from tamis.sinks.outbox import Outbox
 from tamis.status import Status, StatusError, read_status
@@ -84,11 +84,11 @@ class Folder:
             row for one in letters.published() for batch in letters.read(one) for row in batch.to_pylist()
         ]
 
-    def records(self, source: str = "inbox") -> list[Record]:
+    def records(self, source: str = "inbox") -> list[BatchRecord]:
         """What is written down of batches, checkpoint by checkpoint."""
         folder = self.state / "batches" / source
         files = sorted(folder.glob("*.jsonl"), key=lambda file: file.stat().st_mtime)
-        return [record for file in files for record in Batches(folder, file.stem).records()]
+        return [record for file in files for record in BatchLog(folder, file.stem).records()]
 
     def read(self, source: str = "inbox") -> int:
         """How many messages finished batches have read."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.model.batch import Batch
-from tamis.sinks.dead_letters import LETTER, DeadLetters, Wanted
+from tamis.sinks.dead_letters import LETTER, DeadLetters, LetterFilter
 from tamis.sinks.outbox import Outbox
 from tamis.sinks.replay import Replays
 from tests.helpers.delivery_rows import TIME, batches, deliveries
@@ -92,7 +92,7 @@ def bury_and_replay(here: Path) -> None:
     }  # fmt: skip
     parts = letters.write(BATCH, 0, [pa.RecordBatch.from_pylist([row], schema=LETTER)])
     letters.publish(BATCH, parts)
-    Replays(letters).replay(list(letters.letters(Wanted())), inbox)
+    Replays(letters).replay(list(letters.letters(LetterFilter())), inbox)
 
 
 def see_replayed(here: Path) -> None:

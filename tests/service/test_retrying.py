@@ -33,7 +33,7 @@ def test_later_around_what_the_schedule_says_and_then_never(answer: Answer) -> N
         assert len(seconds) == len(waits) > 10
         assert 0.5 * pause <= min(seconds) < pause < max(seconds) <= 1.5 * pause
     last = judged(outbound(3), answer, SCHEDULE, AT)
-    assert (last.next, last.gone, last.failure) == (None, False, answer.told)
+    assert (last.next, last.gone, last.failure) == (None, False, answer.description)
 
 
 def test_gone_is_gone() -> None:

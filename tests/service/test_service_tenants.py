@@ -15,7 +15,7 @@ from tamis.model.token import Role
 from tamis.model.webhook import NewWebhook
 from tamis.service.app import application
 from tamis.service.service import Service
-from tamis.sinks.dead_letters import DeadLetters, Wanted
+from tamis.sinks.dead_letters import DeadLetters, LetterFilter
 from tamis.sinks.replay import Replays
 from tests.helpers.delivery_rows import delivery
 from tests.helpers.served import Served, serving, settings_in
@@ -121,7 +121,7 @@ def belongings(served: Served) -> tuple[Any, ...]:
         list(served.catalog.export(tenant="other")),
         served.catalog.mailbox.pending("other", "bob"),
         served.catalog.webhooks.list("other"),
-        list(letters.letters(Wanted(tenant="other"))),
+        list(letters.letters(LetterFilter(tenant="other"))),
         Replays(letters).marks(),
         sorted(path.name for path in (folder / "others").iterdir()),
     )

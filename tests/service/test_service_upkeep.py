@@ -83,7 +83,7 @@ def test_the_last_publication_of_every_checkpoint_stays(catalog: Catalog, tmp_pa
     outbox = Outbox(tmp_path / "outbox")
     for number in (9, 10, 11):
         publish(tmp_path, number, [delivery(number)])
-    assert outbox.older(datetime.now(UTC) + DAY) == ["c-9.json", "c-10.json"]
+    assert outbox.older_than(datetime.now(UTC) + DAY) == ["c-9.json", "c-10.json"]
     outbox.remove("c-9.json")
     outbox.remove("c-9.json")
     assert outbox.manifests() == ["c-10.json", "c-11.json"]

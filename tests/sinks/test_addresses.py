@@ -4,7 +4,7 @@ import pytest
 
 from tamis.errors import SinkError
 from tamis.sinks.addresses import Addresses
-from tamis.sinks.webhook import checked_url
+from tamis.sinks.webhook import validate_url
 
 INTERNET = ["1.1.1.1", "93.184.215.14", "2606:4700::1111", "2a00:1450:4001::200e"]
 
@@ -21,18 +21,18 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("address", INTERNET)
 def test_the_internet_is_allowed(address: str) -> None:
-    assert Addresses().allowed(address)
+    assert Addresses().is_allowed(address)
     # But not unencrypted.
-    assert not Addresses().named(address)
+    assert not Addresses().is_listed(address)
 
 
 @pytest.mark.parametrize("address", ELSEWHERE)
 def test_all_else_is_not_unless_the_settings_name_it(address: str) -> None:
-    assert not Addresses().allowed(address)
-    assert not Addresses(["9.9.9.9/32", "2620:fe::/48"]).allowed(address)
+    assert not Addresses().is_allowed(address)
+    assert not Addresses(["9.9.9.9/32", "2620:fe::/48"]).is_allowed(address)
     own = address.partition("%")[0]
-    assert Addresses([own]).allowed(address)
-    assert Addresses([own]).named(address)
+    assert Addresses([own]).is_allowed(address)
+    assert Addresses([own]).is_listed(address)
 
 
 def test_a_network_is_a_network() -> None:
@@ -61,21 +61,21 @@ BAD = [
 
 @pytest.mark.parametrize("url", GOOD)
 def test_urls_of_the_internet(url: str) -> None:
-    assert checked_url(url, Addresses()).startswith(url)
+    assert validate_url(url, Addresses()).startswith(url)
     with pytest.raises(SinkError, match="https"):
-        checked_url(url.replace("https", "http"), Addresses())
+        validate_url(url.replace("https", "http"), Addresses())
 
 
 @pytest.mark.parametrize("url", BAD)
 def test_urls_that_are_refused(url: str) -> None:
     with pytest.raises(SinkError) as caught:
-        checked_url(url, Addresses())
+        validate_url(url, Addresses())
     assert caught.value.code == "bad-url"
 
 
 def test_unencrypted_only_to_what_the_settings_name() -> None:
     addresses = Addresses(["10.0.0.0/8"])
-    assert checked_url("http://10.1.2.3:8080/x", addresses) == "http://10.1.2.3:8080/x"
-    assert checked_url("http://inside.example/", addresses) == "http://inside.example/"
+    assert validate_url("http://10.1.2.3:8080/x", addresses) == "http://10.1.2.3:8080/x"
+    assert validate_url("http://inside.example/", addresses) == "http://inside.example/"
     with pytest.raises(SinkError, match="bad-url"):
-        checked_url("http://1.1.1.1/", addresses)
+        validate_url("http://1.1.1.1/", addresses)

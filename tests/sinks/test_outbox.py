@@ -21,7 +21,7 @@ from tamis import SinkError
 from tamis.model.batch import Batch
 from tamis.sinks.outbox import Outbox
 from tamis.sinks.published import Publication, safe_name
-from tamis.sinks.xml_content import embedded
+from tamis.sinks.xml_content import as_xml_content
 from tests.helpers import ROOT
 from tests.helpers.delivery_rows import TIME, batches, deliveries, delivery
 
@@ -195,7 +195,7 @@ def test_batches_come_in_order_whatever_the_clock_did(tmp_path: Path) -> None:
     for checkpoint in ("a", "b-c"):
         numbers = [batch.number for batch in found if batch.checkpoint == checkpoint]
         assert all(one < next for one, next in pairwise(numbers))
-    assert [one.batch for one in outbox.newest()] == found[::-1]
+    assert [one.batch for one in outbox.newest_first()] == found[::-1]
 
 
 def test_a_sweep_keeps_what_is_needed(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_sweep_keeps_what_is_needed(tmp_path: Path) -> None:
     for number in (1, 2):
         outbox.write(Batch("c", number), 0, batches([delivery(number)]))
     assert outbox.sweep(keep=[]) == []
-    assert outbox.sweep(keep=[Batch("c", 1)], young=-1) == [f"data/{safe_name('')}/c-2"]
+    assert outbox.sweep(keep=[Batch("c", 1)], min_age=-1) == [f"data/{safe_name('')}/c-2"]
     assert len(files(tmp_path)) == 2
     assert [one.rows for one in outbox.published()] == [1]
 
@@ -227,7 +227,7 @@ def test_elsewhere(form: Literal["parquet", "jsonl", "xml"]) -> None:
     assert publish(outbox, BATCH, []) == publication
     assert [*outbox.published()] == [publication]
     outbox.write(Batch("c1", 1), 0, batches([delivery(1)]))
-    assert outbox.sweep(keep=[], young=-1e10) == [f"data/{safe_name('')}/c1-1"]
+    assert outbox.sweep(keep=[], min_age=-1e10) == [f"data/{safe_name('')}/c1-1"]
     if form != "xml":
         assert len(rows_of(outbox, publication)) == 8
 
@@ -302,8 +302,8 @@ def test_a_damaged_manifest_is_told(tmp_path: Path) -> None:
 
 
 def test_what_a_message_is_embedded_as() -> None:
-    assert embedded([b"<?xml version='1.0'?><a/>", b"<a"]) == [b"<a/>", None]
-    assert embedded([b"<a/>text<b/>", b""]) == [b"<a/>text<b/>", b""]
+    assert as_xml_content([b"<?xml version='1.0'?><a/>", b"<a"]) == [b"<a/>", None]
+    assert as_xml_content([b"<a/>text<b/>", b""]) == [b"<a/>text<b/>", b""]
 
 
 @pytest.mark.parametrize("kind", ["outbox", "replay"])

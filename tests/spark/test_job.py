@@ -12,7 +12,7 @@ import pytest
 from tamis.catalog import Catalog
 from tamis.generations.store import Store
 from tamis.model.subscription import NewSubscription
-from tamis.pipeline.batch_log import Batches
+from tamis.pipeline.batch_log import BatchLog
 from tests.helpers.jobs import TAMIS, Folder, forget_checkpoints, running, until_running
 from tests.helpers.waiting import until
 
@@ -115,7 +115,7 @@ def test_the_store_may_be_lost_even_beneath_a_batch_that_has_begun(tmp_path: Pat
             assert job.stop() == 0
         last = folder.records()[-1]
         (file,) = (folder.state / "batches" / "inbox").glob("*.jsonl")
-        Batches(file.parent, file.stem).begin(last.batch + 1, lambda: last.generation)
+        BatchLog(file.parent, file.stem).begin(last.batch + 1, lambda: last.generation)
         shutil.rmtree(folder.state / "generations")
         catalog.remove("q0")
         with running(folder) as job:

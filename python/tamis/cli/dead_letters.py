@@ -22,8 +22,8 @@ from tamis.cli.remote_letters import RemoteLetters
 from tamis.errors import marked
 from tamis.model.printable import printable
 from tamis.settings import Settings, load_settings
-from tamis.sinks.dead_letters import DeadLetters, Letter, Wanted
-from tamis.sinks.replay import Mark, Replays, choose
+from tamis.sinks.dead_letters import DeadLetters, Letter, LetterFilter
+from tamis.sinks.replay import ReplayMark, Replays, choose
 from tamis.sources.bytestream import StreamError
 from tamis.sources.directory import DirectorySource
 from tamis.sources.transcode import HEAD_BYTES, encoding_of
@@ -108,7 +108,7 @@ class LocalLetters:
         self._inboxes = {one.name: one.path for one in settings.sources if isinstance(one, DirectorySource)}
         self._inbox = inbox
 
-    def newest(self, wanted: Wanted, limit: int) -> list[dict[str, Any]]:
+    def newest(self, wanted: LetterFilter, limit: int) -> list[dict[str, Any]]:
         """So many rows at most, the newest first."""
         marks = self._replays.marks()
         found = islice(self._letters.letters(wanted), limit)
@@ -116,10 +116,10 @@ class LocalLetters:
 
     def one(self, key: str) -> tuple[dict[str, Any], bytes]:
         """A letter, by its key or the id of its message, and the bytes of its message."""
-        letter = self._letters.one(key)
+        letter = self._letters.newest_letter(key)
         return _row(letter, self._replays.marks().get(letter.key)), self._letters.raw(letter)
 
-    def replay(self, wanted: Wanted, *, again: bool) -> tuple[int, Iterable[str]]:
+    def replay(self, wanted: LetterFilter, *, again: bool) -> tuple[int, Iterable[str]]:
         """How many were put back into their inboxes or sent again, and why others were not."""
         with self._replays.locked():
             self._replays.finish()
@@ -155,8 +155,8 @@ def _letters(
             yield letters
 
 
-def _wanted(options: argparse.Namespace, keys: Iterable[str] = ()) -> Wanted:
-    return Wanted(frozenset(keys), options.tenant, options.source, options.code, options.since)
+def _wanted(options: argparse.Namespace, keys: Iterable[str] = ()) -> LetterFilter:
+    return LetterFilter(frozenset(keys), options.tenant, options.source, options.code, options.since)
 
 
 def list_(options: argparse.Namespace) -> int:
@@ -174,7 +174,7 @@ def list_(options: argparse.Namespace) -> int:
     return 0
 
 
-def _row(letter: Letter, mark: Mark | None) -> dict[str, Any]:
+def _row(letter: Letter, mark: ReplayMark | None) -> dict[str, Any]:
     value = {"letter": letter.key, **asdict(letter), "received": letter.received.isoformat()}
     del value["part"], value["row"]
     return {**value, "replayed": mark.time if mark else None}
@@ -236,7 +236,7 @@ def _text(raw: bytes) -> str:
 def replay(options: argparse.Namespace) -> int:
     """`tamis dead-letters replay LETTER…`."""
     wanted = _wanted(options, options.keys)
-    if wanted == Wanted() and not options.all:
+    if wanted == LetterFilter() and not options.all:
         print("tamis: name letters, narrow them down, or say --all", file=sys.stderr)
         return 2
     with _letters(options, options.to) as letters:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tamis.cli.remote import OfService, RemoteError
-from tamis.sinks.dead_letters import Wanted
+from tamis.sinks.dead_letters import LetterFilter
 
 MOST = 1_000
 """A service tells so many at a time."""
@@ -17,7 +17,7 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)
 class RemoteLetters(OfService):
     """Dead letters."""
 
-    def newest(self, wanted: Wanted, limit: int) -> list[dict[str, Any]]:
+    def newest(self, wanted: LetterFilter, limit: int) -> list[dict[str, Any]]:
         """So many rows at most, the newest first."""
         _check(wanted)
         found = self._client.dead_letters(
@@ -30,20 +30,20 @@ class RemoteLetters(OfService):
         letter = self._client.dead_letter(key)
         return _row(letter), base64.b64decode(letter["base64"])
 
-    def replay(self, wanted: Wanted, *, again: bool) -> tuple[int, Iterable[str]]:
+    def replay(self, wanted: LetterFilter, *, again: bool) -> tuple[int, Iterable[str]]:
         """How many were put back into their inboxes, and why others were not."""
         _check(wanted)
         done = self._client.replay(
             wanted.keys,
             source=wanted.source,
             code=wanted.code,
-            since=wanted.since if wanted != Wanted() else EVER,
+            since=wanted.since if wanted != LetterFilter() else EVER,
             again=again,
         )
         return done["replayed"], done["refused"]
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: LetterFilter) -> None:
     if wanted.tenant:
         raise RemoteError("other-tenant", "the token says which tenant's letters they are")
 

@@ -1,8 +1,12 @@
-"""Which generation each batch is matched against, and what came of it: written down before the work starts.
+"""A write-ahead log of batches: which generation each is matched against, and its counts once it is done.
 
-One file for a checkpoint, a line of JSON for a beginning and one for an end. A batch that is run again,
-after a crash, finds its beginning and is matched against the same generation at the same time. A number under
-which something else is planned now, as after a copy of the checkpoint was restored, is another batch.
+One file per checkpoint, one line of JSON when a batch begins and one when it ends:
+
+    {"batch": 7, "generation": 3, "begun": "2026-01-01T00:00:00.000000+00:00", "plan": "1f3a…"}
+    {"batch": 7, "counts": {"read": 10, …}}
+
+A batch that is run again after a crash finds its first line and uses the same generation and time. If Spark
+planned something else under the same number, as after restoring a copy of the checkpoint, it is a new batch.
 """
 
 import errno
@@ -17,15 +21,15 @@ from typing import Any
 from tamis.model.batch import Batch
 from tamis.storage.files import drafted, told
 
-KEPT_LINES = 100_000
-"""A file of more lines is cut down to the newest when it is opened."""
+MAX_LINES = 100_000
+"""A longer file is truncated to its newest batches when it is opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the messages of a batch: read = matched + unmatched + dead.
+    """The counts of a batch: read = matched + unmatched + dead.
 
-    Each subscription that a message matches gets a delivery, or its transformation failed.
+    For each subscription that a message matches there is a delivery or a failed transformation.
     """
 
     read: int = 0
@@ -41,98 +45,98 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """What is written down of a batch."""
+class BatchRecord:
+    """The log's entry for a batch."""
 
     batch: int
     generation: int
     begun: str
-    """When, in ISO 8601 with microseconds: deliveries carry it, so that they are the same each time."""
+    """When it first began, in ISO 8601 with microseconds: part of the deliveries, so it must not change."""
     plan: str = ""
-    """What Spark planned under its number, as a hash."""
+    """A hash of what Spark planned under its number."""
     counts: Counts | None = None
-    """What came of it, once it is done."""
+    """None until the batch is done."""
 
     @property
     def time(self) -> datetime:
-        """When it was begun."""
+        """`begun` as a datetime."""
         return datetime.fromisoformat(self.begun)
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """What is written: a beginning, and an end."""
-        beginning = {"batch": self.batch, "generation": self.generation, "begun": self.begun}
-        yield beginning | ({"plan": self.plan} if self.plan else {})
+        """The lines of the log: one when it begins, one when it ends."""
+        begin_line = {"batch": self.batch, "generation": self.generation, "begun": self.begun}
+        yield begin_line | ({"plan": self.plan} if self.plan else {})
         if self.counts is not None:
             yield {"batch": self.batch, "counts": asdict(self.counts)}
 
 
-def all_batches(folder: Path) -> Iterator["Batches"]:
-    """The batches of all sources and checkpoints that ever were, by their folders in a folder."""
+def all_batch_logs(folder: Path) -> Iterator["BatchLog"]:
+    """The logs of all sources and checkpoints below a folder."""
     for path in sorted(folder.glob("*/*.jsonl")):
-        yield Batches(path.parent, path.stem)
+        yield BatchLog(path.parent, path.stem)
 
 
-class Batches:
-    """The batches of one checkpoint."""
+class BatchLog:
+    """The log of one checkpoint."""
 
     def __init__(self, folder: Path, checkpoint: str) -> None:
         self.checkpoint = checkpoint
         self._path = folder / f"{checkpoint}.jsonl"
-        self._records: dict[int, Record] = {}
+        self._records: dict[int, BatchRecord] = {}
         with told(self._path):
             folder.mkdir(parents=True, exist_ok=True)
             lines = self._read()
-            if len(lines) > KEPT_LINES:
+            if len(lines) > MAX_LINES:
                 self._rewrite()
 
-    def begin(self, number: int, newest: Callable[[], int], plan: str = "") -> Record:
-        """What is written down of a batch; if it is new, with the newest generation, before this returns.
+    def begin(self, number: int, newest: Callable[[], int], plan: str = "") -> BatchRecord:
+        """The record of a batch. A new batch gets the newest generation, and its record is durable.
 
-        Generations never go back: a batch has at least that of the one before.
+        Generations never go back: a batch has at least the generation of the one before.
         """
         known = self._records.get(number)
         if known is not None and known.plan in ("", plan):
             return known
         begun = datetime.now(UTC).isoformat(timespec="microseconds")
-        return self._begin(Record(number, max(newest(), self.last), begun, plan))
+        return self._begin(BatchRecord(number, max(newest(), self.last_generation), begun, plan))
 
-    def begin_anew(self, number: int, generation: int) -> None:
-        """Write down another generation for a batch that has begun: its own is lost."""
+    def replace_generation(self, number: int, generation: int) -> None:
+        """Assign another generation to a batch whose own is lost."""
         self._begin(replace(self._records[number], generation=generation))
 
     def finish(self, number: int, counts: Counts) -> None:
-        """Write down that a batch is done; it is not run again."""
+        """Record that a batch is done; it is not run again."""
         record = self._records[number]
         if record.counts is None:
             done = replace(record, counts=counts)
-            *_, end = done.lines()
-            self._append(end)
+            *_, end_line = done.lines()
+            self._append(end_line)
             self._records[number] = done
 
-    def records(self) -> Iterator[Record]:
-        """All batches that are known, in order."""
+    def records(self) -> Iterator[BatchRecord]:
+        """All records, by batch number."""
         yield from (self._records[number] for number in sorted(self._records))
 
     @property
-    def last(self) -> int:
-        """The newest generation that a batch was matched against; -1 if there is no batch."""
+    def last_generation(self) -> int:
+        """The newest generation of a batch; -1 if there is no batch."""
         return max((record.generation for record in self._records.values()), default=-1)
 
-    def unfinished(self) -> list[Record]:
-        """Batches that have begun and may be run again."""
+    def unfinished(self) -> list[BatchRecord]:
+        """Batches that have begun and are not done."""
         return [record for record in self.records() if record.counts is None]
 
-    def key(self, number: int) -> Batch:
-        """The batch as others know it."""
+    def batch_id(self, number: int) -> Batch:
+        """The identity of a batch, for sinks."""
         return Batch(self.checkpoint, number, self._records[number].plan)
 
-    def _begin(self, record: Record) -> Record:
-        """Write a beginning down. Its generation is needed already while it is written."""
+    def _begin(self, record: BatchRecord) -> BatchRecord:
+        """Append the first line of a batch. Its record is visible already while it is written."""
         before = self._records.get(record.batch)
         self._records[record.batch] = record
         try:
-            (beginning,) = record.lines()
-            self._append(beginning)
+            (begin_line,) = record.lines()
+            self._append(begin_line)
         except BaseException:
             del self._records[record.batch]
             if before is not None:
@@ -141,7 +145,7 @@ class Batches:
         return record
 
     def _read(self) -> list[dict[str, Any]]:
-        """Take in the file. A last line that a crash cut short was never acted upon, and is cut off."""
+        """Load the file. An incomplete last line, left by a crash, never took effect and is truncated."""
         if not self._path.exists():
             return []
         text = self._path.read_bytes()
@@ -154,13 +158,13 @@ class Batches:
             if "counts" in line:
                 self._records[number] = replace(self._records[number], counts=Counts(**line["counts"]))
             else:
-                self._records[number] = Record(
+                self._records[number] = BatchRecord(
                     number, line["generation"], line["begun"], line.get("plan", "")
                 )
         return lines
 
     def _append(self, line: dict[str, Any]) -> None:
-        # Unbuffered: what finds no room is not written later, when the file is closed.
+        # Unbuffered: on a full disk, nothing must be written later, when the file is closed.
         with told(self._path), self._path.open("ab", buffering=0) as file:
             before = file.seek(0, os.SEEK_END)
             data = json.dumps(line).encode() + b"\n"
@@ -169,12 +173,12 @@ class Batches:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file.fileno())
             except OSError:
-                # Half a line would become one with the next.
+                # Half a line would run into the next one.
                 file.truncate(before)
                 raise
 
     def _rewrite(self) -> None:
-        newest = sorted(self._records)[-KEPT_LINES // 4 :]
+        newest = sorted(self._records)[-MAX_LINES // 4 :]
         self._records = {number: self._records[number] for number in newest}
         with drafted(self._path) as draft, draft.open("w") as file:
             for record in self.records():

@@ -1,8 +1,8 @@
-"""Which addresses may be connected to on behalf of others: those of the internet, and what settings allow.
+"""Which addresses webhooks may use: public ones, and the networks that the settings list. Prevents SSRF.
 
-Who registers a URL must not reach what only this host can: its loopback, its network, the metadata of its
-cloud. A name is no guide, since whoever owns it says what it resolves to, and may say so differently each
-time. So addresses are checked when they are connected to.
+A subscriber who registers a URL must not reach what only this host can: its loopback, its network, the
+metadata service of its cloud. Checking names is not enough: the owner of a name controls what it resolves to,
+and can change it at any time (DNS rebinding). So addresses are checked when a connection is made.
 """
 
 from collections.abc import Iterable
@@ -12,46 +12,46 @@ from typing import TypeAlias
 Address: TypeAlias = IPv4Address | IPv6Address
 
 _UNICAST = IPv6Network("2000::/3")
-"""All that the internet uses; outside are the loopback, local ones, multicast, and those with an IPv4
-address inside, which lead to where that leads: mapped, compatible, NAT64."""
+"""Global unicast. Outside it are loopback, link-local and multicast addresses, and those that embed an IPv4
+address: mapped, compatible, NAT64."""
 
 _SPECIAL = [
-    ip_network("2001::/23"),  # Teredo and other protocols, some with an IPv4 address inside
+    ip_network("2001::/23"),  # Teredo and other protocols, some with an embedded IPv4 address
     ip_network("2002::/16"),  # 6to4, likewise
-    ip_network("192.88.99.0/24"),  # and its relays
-    ip_network("192.0.0.0/24"),  # more protocols
+    ip_network("192.88.99.0/24"),  # 6to4 relays
+    ip_network("192.0.0.0/24"),  # protocol assignments
     ip_network("3fff::/20"),  # documentation
 ]
-"""What Python takes for a part of the internet, or some versions of it do."""
+"""Networks that some versions of Python call global although they are not."""
 
 
 class Addresses:
-    """The addresses that are allowed."""
+    """The addresses that webhooks may use."""
 
     def __init__(self, allow: Iterable[str] = ()) -> None:
-        """`allow`: networks beside the internet, such as `127.0.0.1/32`; `ValueError` if one is none."""
+        """`allow`: networks besides public ones, such as `127.0.0.1/32`; `ValueError` if one is malformed."""
         self._networks = [ip_network(network) for network in allow]
 
     @property
-    def any_named(self) -> bool:
-        """Whether the settings name any."""
+    def lists_any(self) -> bool:
+        """Whether the settings list any network."""
         return bool(self._networks)
 
-    def named(self, address: str) -> bool:
-        """Whether the settings name an address."""
-        return self._named(_parsed(address))
+    def is_listed(self, address: str) -> bool:
+        """Whether an address is in a network that the settings list."""
+        return self._is_listed(_parsed(address))
 
-    def allowed(self, address: str) -> bool:
+    def is_allowed(self, address: str) -> bool:
         """Whether an address may be connected to."""
         parsed = _parsed(address)
-        return self._named(parsed) or _public(parsed)
+        return self._is_listed(parsed) or _public(parsed)
 
-    def _named(self, address: Address) -> bool:
+    def _is_listed(self, address: Address) -> bool:
         return any(address in network for network in self._networks)
 
 
 def _parsed(address: str) -> Address:
-    # A zone (`%eth0`) says which link a local address is on.
+    # A zone (`%eth0`) names the interface of a link-local address.
     return ip_address(address.partition("%")[0])
 
 

@@ -1,8 +1,7 @@
-"""Dead letters: messages that were refused, or that a transformation failed on, with the reason.
+"""Dead letters, each with its reason, as published Parquet files.
 
-And deliveries that could not be made to a webhook.
-
-Published like deliveries, in Parquet.
+A dead letter is a message that was refused, a message that a transformation failed on, or a delivery that a
+webhook never accepted.
 """
 
 from bisect import bisect_right
@@ -20,25 +19,25 @@ import pyarrow.parquet as pq
 from tamis.errors import SinkError
 from tamis.model.batch import Batch
 from tamis.sinks.formats import write_parquet
-from tamis.sinks.published import Part, Parts, Publication, PublishedDirectory
+from tamis.sinks.published import Part, PartWriter, Publication, PublishedDirectory
 
 _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("tenant", pa.string(), nullable=False),
     pa.field("source", pa.string(), nullable=False),
     # The message id.
     pa.field("id", pa.string(), nullable=False),
-    # Where the message stood in its source; for a delivery, its target.
+    # The message's offset in its source; for a delivery, its target.
     pa.field("offset", pa.string(), nullable=False),
     pa.field("received", pa.timestamp("us", "UTC"), nullable=False),
-    # What the message is encoded in, where the source knows; null: the message says.
+    # The encoding, if the source fixes it; null: the XML declaration tells.
     pa.field("encoding", pa.string()),
     pa.field("code", pa.string(), nullable=False),
     pa.field("reason", pa.string(), nullable=False),
-    # Whose transformation failed, or whose delivery; null where the message itself was refused.
+    # The subscription whose transformation or delivery failed; null if the message itself was refused.
     pa.field("subscription", pa.string()),
-    # Which delivery could not be made: `raw` is its payload; null where it is a message.
+    # The delivery that failed: `raw` is its payload. Null if `raw` is a message.
     pa.field("delivery", pa.string()),
-    # The spot in the message; null where the source could make none: `raw` may then be its beginning only.
+    # The position of the error; null if the source found no message: then `raw` may be truncated.
     pa.field("position", pa.int64()),
     pa.field("line", pa.int64()),
     pa.field("column", pa.int64()),
@@ -54,7 +53,7 @@ _ROWS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter but for the bytes of its message."""
+    """A dead letter without the bytes of its message."""
 
     tenant: str
     source: str
@@ -71,11 +70,11 @@ class Letter:
     column: int | None
     part: str
     row: int
-    """The file that it is in, and where."""
+    """The file that holds it, and its row there."""
 
     @property
     def key(self) -> str:
-        """What tells it from all others: a message that is refused twice is two letters."""
+        """A unique key: a message that is refused twice has two letters."""
         return blake2b(f"{self.part}#{self.row}".encode(), digest_size=6).hexdigest()
 
 
@@ -84,8 +83,8 @@ _NOTHING: dict[str, Any] = dict.fromkeys(_READ)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which letters are asked for: those that are all of what is given."""
+class LetterFilter:
+    """Selects letters by all criteria that are given."""
 
     keys: frozenset[str] = frozenset()
     """Keys of letters, or ids of messages or deliveries."""
@@ -94,7 +93,7 @@ class Wanted:
     code: str | None = None
     since: datetime | None = None
 
-    def has(self, letter: Letter) -> bool:
+    def accepts(self, letter: Letter) -> bool:
         return (
             (not self.keys or not self.keys.isdisjoint((letter.key, letter.id, letter.delivery)))
             and self.tenant in (None, letter.tenant)
@@ -115,17 +114,17 @@ class DeadLetters(PublishedDirectory):
 
     def write(self, batch: Batch, partition: int, rows: Iterable[pa.RecordBatch]) -> list[Part]:
         """The parts that a task writes."""
-        parts = Parts(self, batch)
+        parts = PartWriter(self, batch)
         write_parquet(parts, partition, LETTER, rows)
         return parts.finish()
 
-    def letters(self, wanted: Wanted) -> Iterator[Letter]:
-        """Letters, the newest first."""
-        for publication in self.newest():
+    def letters(self, criteria: LetterFilter) -> Iterator[Letter]:
+        """The letters that a filter accepts, newest first."""
+        for publication in self.newest_first():
             for part in reversed(publication.parts):
-                if wanted.tenant in (None, part.tenant):
-                    # A batch is held whole, without the bytes of its messages.
-                    found = [letter for letter in self._letters(part) if wanted.has(letter)]
+                if criteria.tenant in (None, part.tenant):
+                    # A part is in memory as a whole, without the bytes of its messages.
+                    found = [letter for letter in self._letters(part) if criteria.accepts(letter)]
                     yield from reversed(found)
 
     def _letters(self, part: Part) -> Iterator[Letter]:
@@ -133,21 +132,21 @@ class DeadLetters(PublishedDirectory):
             row = 0
             for batch in table.iter_batches(_ROWS, columns=_READ):
                 for values in batch.to_pylist():
-                    # A file of an earlier version has fewer columns.
+                    # Files of earlier versions have fewer columns.
                     yield Letter(**{**_NOTHING, **values}, part=part.path, row=row)
                     row += 1
 
     def raw(self, letter: Letter) -> bytes:
-        """The bytes of a letter's message, as far as they were kept."""
-        [(_, raw)] = self.raws([letter])
+        """The bytes of a letter's message; possibly truncated."""
+        [(_, raw)] = self.with_raw([letter])
         return raw
 
-    def raws(self, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bytes]]:
-        """Letters with the bytes of their messages; give those of one part together, in its order."""
+    def with_raw(self, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bytes]]:
+        """Letters with their messages' bytes. The letters of a part must be consecutive, in row order."""
         for part, group in groupby(letters, key=lambda letter: letter.part):
-            yield from self._raws(part, group)
+            yield from self._with_raw(part, group)
 
-    def _raws(self, part: str, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bytes]]:
+    def _with_raw(self, part: str, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bytes]]:
         with self.place.opened(part) as file, pq.ParquetFile(file) as table:
             groups = range(table.metadata.num_row_groups)
             ends = list(accumulate(table.metadata.row_group(group).num_rows for group in groups))
@@ -163,8 +162,8 @@ class DeadLetters(PublishedDirectory):
             with self.place.opened(part.path) as file, pq.ParquetFile(file) as table:
                 yield from table.iter_batches(_ROWS)
 
-    def one(self, key: str) -> Letter:
-        """The newest letter with a key, or with a message id."""
-        for letter in self.letters(Wanted(frozenset([key]))):
+    def newest_letter(self, key: str) -> Letter:
+        """The newest letter with this key or message id."""
+        for letter in self.letters(LetterFilter(frozenset([key]))):
             return letter
         raise SinkError("no-letter", f"{self.url} has no letter {key}: see tamis dead-letters list")

@@ -1,4 +1,4 @@
-"""The forms that a task's rows are written in: Parquet, JSON lines, XML."""
+"""Writers for the rows of a task: Parquet, JSON lines, XML."""
 
 import json
 import re
@@ -14,21 +14,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tamis.sinks.published import Parts, Rows
-from tamis.sinks.xml_content import embedded
+from tamis.sinks.published import OpenPart, PartWriter
+from tamis.sinks.xml_content import as_xml_content
 
 BASE64 = "base64"
-"""How a payload is `packed` that is no text, or not what can stand inside a document."""
+"""The value of `packed` for a payload that is not UTF-8, or not XML content."""
 
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Row = dict[str, Any]
 
 
-def write_parquet(parts: Parts, partition: int, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """A file for each tenant: one, as a rule."""
+def write_parquet(
+    parts: PartWriter, partition: int, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> None:
+    """Write one file per tenant: usually just one."""
     with ExitStack() as stack:
-        writers: dict[str, tuple[Rows, pq.ParquetWriter]] = {}
+        writers: dict[str, tuple[OpenPart, pq.ParquetWriter]] = {}
         for batch in batches:
             tenants: list[Any] = pc.unique(batch.column("tenant")).to_pylist()
             for tenant in tenants:
@@ -46,8 +48,8 @@ def write_parquet(parts: Parts, partition: int, schema: pa.Schema, batches: Iter
                 part.rows += one.num_rows
 
 
-def write_lines(parts: Parts, batches: Iterable[pa.RecordBatch]) -> None:
-    """A file of JSON lines for each subscriber, whose rows stand together."""
+def write_lines(parts: PartWriter, batches: Iterable[pa.RecordBatch]) -> None:
+    """Write one file of JSON lines per subscriber; rows come sorted by subscriber."""
     for (tenant, subscriber), rows in _by_subscriber(batches):
         with parts.new(tenant, subscriber, subscriber) as part:
             for row in rows:
@@ -55,12 +57,12 @@ def write_lines(parts: Parts, batches: Iterable[pa.RecordBatch]) -> None:
                 part.rows += 1
 
 
-def write_xml(parts: Parts, batches: Iterable[pa.RecordBatch]) -> None:
-    """A document for each subscriber, whose rows stand together: an element for each row."""
-    for (tenant, subscriber), rows in _by_subscriber(_with_embedded(batches)):
+def write_xml(parts: PartWriter, batches: Iterable[pa.RecordBatch]) -> None:
+    """Write one document per subscriber, with an element per row; rows come sorted by subscriber."""
+    for (tenant, subscriber), rows in _by_subscriber(_with_content(batches)):
         with parts.new(tenant, subscriber, subscriber) as part:
-            whose = _attributes({"tenant": tenant, "subscriber": subscriber})
-            part.file.write(b'<?xml version="1.0" encoding="UTF-8"?>\n<deliveries%s>\n' % whose)
+            attributes = _attributes({"tenant": tenant, "subscriber": subscriber})
+            part.file.write(b'<?xml version="1.0" encoding="UTF-8"?>\n<deliveries%s>\n' % attributes)
             for row in rows:
                 part.file.write(_element(row))
                 part.rows += 1
@@ -68,7 +70,7 @@ def write_xml(parts: Parts, batches: Iterable[pa.RecordBatch]) -> None:
 
 
 def read_lines(lines: Iterable[bytes], schema: pa.Schema) -> Iterator[Row]:
-    """The rows of a file of JSON lines."""
+    """Parse the rows of a JSON lines file."""
     times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
     for line in lines:
         row = json.loads(line)
@@ -85,7 +87,7 @@ def _by_subscriber(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[st
 
 
 def _line(row: Row) -> Row:
-    """A row as JSON has it."""
+    """A row as a JSON object."""
     line = {name: _plain(value) for name, value in row.items() if name != "payload"}
     try:
         return {**line, "payload": row["payload"].decode()}
@@ -93,20 +95,20 @@ def _line(row: Row) -> Row:
         return {**line, "packed": BASE64, "payload": b64encode(row["payload"]).decode()}
 
 
-def _with_embedded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches with a column more: the payload as it can stand in a document, or null."""
+def _with_content(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches with one more column: the payload as XML content, or null."""
     for batch in batches:
         payloads: list[Any] = batch.column("payload").to_pylist()
-        column: Any = pa.array(embedded(payloads), pa.large_binary())
-        yield batch.append_column("embedded", column)
+        column: Any = pa.array(as_xml_content(payloads), pa.large_binary())
+        yield batch.append_column("content", column)
 
 
 def _element(row: Row) -> bytes:
-    """A row as an element, with its message inside."""
-    inside, payload = row.pop("embedded"), row.pop("payload")
-    if inside is None:
-        row["packed"], inside = BASE64, b64encode(payload)
-    return b"<delivery%s>%s</delivery>\n" % (_attributes(row), inside)
+    """A row as an element, with its payload as content."""
+    content, payload = row.pop("content"), row.pop("payload")
+    if content is None:
+        row["packed"], content = BASE64, b64encode(payload)
+    return b"<delivery%s>%s</delivery>\n" % (_attributes(row), content)
 
 
 def _attributes(values: Row) -> bytes:
@@ -115,8 +117,8 @@ def _attributes(values: Row) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    # A character that XML cannot have: ids tell deliveries apart all the same.
-    return quoteattr(_NO_XML.sub("\ufffd", text))
+    # XML does not allow these characters. Deliveries are still distinct by their ids.
+    return quoteattr(_NOT_XML.sub("\ufffd", text))
 
 
 def _plain(value: Any) -> Any:

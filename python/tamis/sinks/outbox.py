@@ -1,4 +1,4 @@
-"""The outbox: deliveries as files, each exactly once. See `published.py` for how."""
+"""The outbox: deliveries as files, each exactly once; `published.py` explains how."""
 
 from collections.abc import Iterable, Iterator
 from io import BufferedReader, RawIOBase
@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from tamis.errors import SinkError
 from tamis.model.batch import Batch
 from tamis.sinks.formats import read_lines, write_lines, write_parquet, write_xml
-from tamis.sinks.published import Part, Parts, Publication, PublishedDirectory
+from tamis.sinks.published import Part, PartWriter, Publication, PublishedDirectory
 
 Form: TypeAlias = Literal["parquet", "jsonl", "xml"]
-"""A Parquet file a task, or a file of JSON lines or XML for each subscriber."""
+"""One Parquet file per task, or one file of JSON lines or XML per subscriber."""
 
 _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("id", pa.string(), nullable=False),
@@ -30,7 +30,7 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("generation", pa.int64(), nullable=False),
     pa.field("received", pa.timestamp("us", "UTC"), nullable=False),
     pa.field("matched", pa.timestamp("us", "UTC"), nullable=False),
-    # What the payload is encoded in, where the source knows; null: the payload says.
+    # The encoding of the payload, if the source fixes it; null: the XML declaration tells.
     pa.field("encoding", pa.string()),
     pa.field("payload", pa.binary(), nullable=False),
 ]
@@ -53,8 +53,8 @@ class Outbox(PublishedDirectory):
         super().__init__(url, form)
 
     def write(self, batch: Batch, partition: int, rows: Iterable[pa.RecordBatch]) -> list[Part]:
-        """The parts that a task writes; for JSON lines and XML, a subscriber's rows stand together."""
-        parts = Parts(self, batch)
+        """Write the rows of a task; for JSON lines and XML they come sorted by subscriber."""
+        parts = PartWriter(self, batch)
         if self.form == "parquet":
             write_parquet(parts, partition, DELIVERY, rows)
         elif self.form == "jsonl":
@@ -66,20 +66,20 @@ class Outbox(PublishedDirectory):
     def read(
         self, publication: Publication, *, tenant: str | None = None, subscriber: str | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The deliveries of a batch: of a tenant, of a subscriber, or all."""
+        """The deliveries of a batch: all, or those of a tenant or a subscriber."""
         if publication.form == "xml":
             reason = f"batch {publication.batch} in {self.url} is XML: read its parts as documents"
             raise SinkError("no-rows", reason)
         for part in publication.parts:
-            strange = part.subscriber is not None and subscriber not in (None, part.subscriber)
-            if tenant in (None, part.tenant) and not strange:
+            is_other = part.subscriber is not None and subscriber not in (None, part.subscriber)
+            if tenant in (None, part.tenant) and not is_other:
                 read = self._parquet if publication.form == "parquet" else self._lines
                 for batch in read(part):
-                    wanted = batch
+                    selected = batch
                     if part.subscriber is None and subscriber is not None:
-                        wanted = batch.filter(pc.equal(batch.column("subscriber"), pa.scalar(subscriber)))
-                    if wanted.num_rows:
-                        yield wanted
+                        selected = batch.filter(pc.equal(batch.column("subscriber"), pa.scalar(subscriber)))
+                    if selected.num_rows:
+                        yield selected
 
     def _parquet(self, part: Part) -> Iterator[pa.RecordBatch]:
         with self.place.opened(part.path) as file, pq.ParquetFile(file) as table:

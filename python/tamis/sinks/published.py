@@ -3,9 +3,9 @@
     data/<tenant>/<checkpoint>-<number>/<name>-<hash>.<form>     parts, written by many tasks
     manifests/<checkpoint>-<number>.json                         which parts a batch consists of
 
-A batch is there once its manifest is, and a part counts only if a manifest names it. The name of a part has a
-hash of what it holds: whatever a task that is retried, runs twice or outlives its job still writes, it
-never changes a part that counts.
+A batch is published when its manifest appears, which is an atomic rename. A part counts only if a manifest
+names it. The name of a part contains a hash of its content, so a task that is retried, runs twice or outlives
+its job never changes a published part.
 """
 
 import heapq
@@ -26,32 +26,32 @@ from tamis.storage.files import DRAFT
 from tamis.storage.place import Draft, place_at
 
 FORMAT = 1
-"""Changes with the meaning of a manifest."""
+"""The version of the manifest format."""
 
 MANIFESTS, DATA = "manifests", "data"
 
-YOUNG = 3600.0
-"""Seconds for which a sweep leaves files alone: their batch may be on its way."""
+SWEEP_AGE = 3600.0
+"""Seconds. A sweep skips files that are younger: their batch may be in progress."""
 
-LONGEST = 120
-"""A name of more characters is cut, and told from others by a hash: file systems know 255."""
+MAX_NAME = 120
+"""Longer names are truncated and get a hash: file systems allow 255 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file of a batch, by its path from the root."""
+    """A file of a batch, by its path below the root."""
 
     path: str
     tenant: str
     subscriber: str | None
-    """Whose it is; None if it holds rows of many."""
+    """Set if all rows belong to one subscriber."""
     rows: int
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A batch that is published: what its manifest says."""
+    """A published batch: the content of its manifest."""
 
     batch: Batch
     form: str
@@ -75,7 +75,7 @@ class Publication:
 
     @staticmethod
     def parse(text: bytes, place: str) -> "Publication":
-        """What a manifest says; `place` names it in errors."""
+        """Parse a manifest; `place` names it in errors."""
         try:
             value = json.loads(text)
             form = value["format"]
@@ -84,28 +84,28 @@ class Publication:
                 parts = tuple(Part(**part) for part in value["parts"])
                 return Publication(batch, value["form"], datetime.fromisoformat(value["published"]), parts)
         except (ValueError, KeyError, TypeError) as error:
-            reason = f"{place} is no manifest: {error!r}; restore it from a copy, or move it away"
+            reason = f"{place} is not a manifest: {error!r}; restore it from a copy, or move it away"
             raise SinkError("manifest-damaged", reason) from error
         raise SinkError("manifest-format", f"{place} has format {form}, not {FORMAT}: use a newer tamis")
 
 
 class PublishedDirectory:
-    """The driver's view: which batches there are, and how one is added."""
+    """A directory of published batches, as the driver uses it."""
 
     def __init__(self, url: str | PathLike[str], form: str) -> None:
-        """A directory, or a URL that `pyarrow.fs` knows; `form` is what new parts are written in."""
+        """A directory, or a URL that `pyarrow.fs` supports; `form` is the file format of new parts."""
         self.place = place_at(url)
         self.url = self.place.url
         self.form = form
 
     def find(self, batch: Batch) -> Publication | None:
-        """A batch, if it is published."""
+        """A published batch; None if it is not published."""
         return self._parsed(_manifest(batch))
 
     def publish(self, batch: Batch, parts: Iterable[Part]) -> Publication:
-        """Make parts count, all at once; nothing if the batch is published already.
+        """Publish parts, all at once; does nothing if the batch is published already.
 
-        When this returns, what is published is safe, and other files of the batch are gone.
+        When this returns, the batch is durable, and other files of it are removed.
         """
         new = Publication(batch, self.form, datetime.now(UTC), tuple(sorted(parts, key=lambda p: p.path)))
         with self.place.locked():
@@ -115,9 +115,9 @@ class PublishedDirectory:
             if known is None:
                 for part in new.parts:
                     if found.get(part.path) != part.bytes:
-                        reason = f"{self.url}/{part.path} was written by a worker and is not here"
+                        reason = f"{self.url}/{part.path} was written by a worker and is not visible here"
                         raise SinkError("part-missing", f"{reason}: do all hosts see the same directory?")
-            # Leftovers first, so that a batch which is published needs no more work.
+            # Leftovers first, so that a published batch needs no more work.
             for path in sorted(found.keys() - {part.path for part in kept.parts}):
                 self.place.remove(path)
             if known is None:
@@ -125,66 +125,66 @@ class PublishedDirectory:
         return kept
 
     def discard(self, batch: Batch) -> None:
-        """Remove what was written of a batch that is not published."""
+        """Remove the parts of an unpublished batch."""
         with self.place.locked():
             if self.find(batch) is None:
                 for tenant in self.place.folders(DATA):
                     self.place.remove_folder(f"{DATA}/{tenant}/{safe_name(str(batch))}")
 
     def published(self) -> Iterator[Publication]:
-        """All batches, in the order in which they were published."""
+        """All batches, in the order of publication."""
         return self._read(name for _, name in self._in_order())
 
-    def newest(self) -> Iterator[Publication]:
-        """All batches, the last one first."""
+    def newest_first(self) -> Iterator[Publication]:
+        """All batches, newest first."""
         return self._read(name for _, name in reversed(list(self._in_order())))
 
     def manifests(self) -> list[str]:
-        """The names of all manifests, in the order of `published`: who follows has seen most of them."""
+        """The names of all manifests, in the order of publication: a follower reads only the new ones."""
         return [name for _, name in self._in_order()]
 
-    def named(self, manifest: str) -> Publication | None:
-        """The batch that a manifest tells of."""
+    def read_manifest(self, manifest: str) -> Publication | None:
+        """The batch of a manifest."""
         return self._parsed(f"{MANIFESTS}/{manifest}")
 
     def _read(self, names: Iterable[str]) -> Iterator[Publication]:
         for name in names:
-            found = self.named(name)
+            found = self.read_manifest(name)
             if found is not None:
                 yield found
 
     def _in_order(self) -> Iterator[tuple[int, str]]:
-        """The names of manifests by time, and those of one checkpoint by number, whatever the clock did."""
-        known = []
+        """Manifests ordered by time, and within a checkpoint by number, even if the clock was set back."""
+        found = []
         for name, (_, changed) in self.place.files(MANIFESTS).items():
             checkpoint, _, number = name.removesuffix(".json").rpartition("-")
             if name.endswith(".json") and number.isdecimal():
-                known.append((checkpoint, int(number), changed, name))
-        streams = [_timed(list(group)) for _, group in groupby(sorted(known), key=lambda one: one[0])]
+                found.append((checkpoint, int(number), changed, name))
+        streams = [_timed(list(group)) for _, group in groupby(sorted(found), key=lambda one: one[0])]
         return heapq.merge(*streams)
 
-    def older(self, before: datetime) -> list[str]:
-        """Manifests from before a time, but for the last of each checkpoint: its batch may be run again."""
+    def older_than(self, before: datetime) -> list[str]:
+        """Manifests from before a time, except the last of each checkpoint: its batch may be run again."""
         named = [(changed, name) for changed, name in self._in_order()]
         last = {name.rpartition("-")[0]: name for _, name in named}
         limit = before.timestamp() * 1e9
         return [name for at, name in named if at < limit and name not in last.values()]
 
     def remove(self, manifest: str) -> None:
-        """Let go of a batch that is published. What a crash leaves of its parts is left to a sweep."""
+        """Remove a published batch. If a crash leaves parts behind, a sweep removes them."""
         with self.place.locked():
-            known = self.named(manifest)
+            known = self.read_manifest(manifest)
             if known is not None:
                 self.place.remove(f"{MANIFESTS}/{manifest}")
                 for folder in {_folder(part.tenant, known.batch) for part in known.parts}:
                     self.place.remove_folder(folder)
 
-    def sweep(self, keep: Iterable[Batch], *, young: float = YOUNG) -> list[str]:
-        """Remove what batches left that were never published, but for those to keep; what was removed.
+    def sweep(self, keep: Iterable[Batch], *, min_age: float = SWEEP_AGE) -> list[str]:
+        """Remove the files of unpublished batches except those to keep; the paths removed.
 
-        Nothing that is younger than `young` seconds is touched: another job may be writing it.
+        Nothing that is younger than `min_age` seconds is touched: another job may be writing it.
         """
-        limit = (time.time() - young) * 1e9
+        limit = (time.time() - min_age) * 1e9
         with self.place.locked():
             manifests = self.place.files(MANIFESTS)
             drafts = [name for name, (_, at) in manifests.items() if name.startswith(DRAFT) and at <= limit]
@@ -206,7 +206,7 @@ class PublishedDirectory:
         return None if text is None else Publication.parse(text, f"{self.url}/{path}")
 
     def _found(self, publication: Publication) -> dict[str, int]:
-        """All files that there are of a batch, with their sizes. All attempts at it have the same tenants."""
+        """All files of a batch with their sizes. All attempts at a batch have the same tenants."""
         folders = {_folder(part.tenant, publication.batch) for part in publication.parts}
         return {
             f"{folder}/{name}": size
@@ -215,8 +215,8 @@ class PublishedDirectory:
         }
 
 
-class Parts:
-    """What one task writes of a batch."""
+class PartWriter:
+    """Writes the parts of one task."""
 
     def __init__(self, directory: PublishedDirectory, batch: Batch) -> None:
         self._place = directory.place
@@ -225,44 +225,44 @@ class Parts:
         self._done: list[Part] = []
 
     @contextmanager
-    def new(self, tenant: str, name: str, subscriber: str | None = None) -> Iterator["Rows"]:
-        """A part to write; who writes also counts the rows."""
+    def new(self, tenant: str, name: str, subscriber: str | None = None) -> Iterator["OpenPart"]:
+        """Open a new part; the caller also counts its rows."""
         folder = _folder(tenant, self._batch)
 
         def final(draft: Draft) -> str:
             return f"{safe_name(name)}-{draft.hash}.{self._suffix}"
 
         with self._place.drafted(folder, final) as draft:
-            part = Rows(draft)
+            part = OpenPart(draft)
             yield part
         path = f"{folder}/{final(draft)}"
         self._done.append(Part(path, tenant, subscriber, part.rows, draft.size))
 
     def finish(self) -> list[Part]:
-        """All that were written; they are safe now."""
-        # Together and late: the system then writes most of them at once.
+        """The parts that were written; they are durable now."""
+        # All together: the system then flushes most of them at once.
         self._place.sync(part.path for part in self._done)
         return self._done
 
 
 @dataclass(slots=True)
-class Rows:
-    """A file that is being written, and how many rows it has."""
+class OpenPart:
+    """A part that is being written, and its number of rows."""
 
     file: Draft
     rows: int = 0
 
 
 def safe_name(text: str) -> str:
-    """A name for a file: another for every text, readable where that is possible."""
+    """A file name for a text: distinct texts have distinct names; readable if possible."""
     quoted = quote(text, safe="")
     if quoted.startswith((".", "_")):
-        # Such names are hidden, or have a meaning to those who list folders.
+        # Tools that list folders skip such names.
         quoted = f"%{ord(quoted[0]):02X}{quoted[1:]}"
-    if quoted and len(quoted) <= LONGEST:
+    if quoted and len(quoted) <= MAX_NAME:
         return quoted
-    # No quoted text has a percent sign before a hyphen.
-    return f"{quoted[: LONGEST // 2]}%-{blake2b(text.encode(), digest_size=16).hexdigest() if text else ''}"
+    # In quoted text, a percent sign never stands before a hyphen.
+    return f"{quoted[: MAX_NAME // 2]}%-{blake2b(text.encode(), digest_size=16).hexdigest() if text else ''}"
 
 
 def _folder(tenant: str, batch: Batch) -> str:

@@ -1,10 +1,10 @@
-"""Dead letters → an inbox, or a webhook, once more. What was replayed is marked, beside the letters:
+"""Dead letters → an inbox, or a webhook, once more. A mark next to the letters records each replay:
 
-    replays/<file>.json     which letters, and the file that they entered an inbox by
+    replays/<file>.json     which letters were replayed, and by which file of the inbox
 
-The file is written in the inbox under a name that nobody reads. Then the mark is made, and then the file
-gets its name. So letters are replayed if there is a mark: a file that a crash kept from its name gets it next
-time. Deliveries go back to those who send them, and are marked then.
+First the file is written into the inbox under a hidden name, then the mark, then the file gets its name. So
+letters are replayed exactly if they have a mark: `finish` renames a file that a crash left hidden. Deliveries
+go back to the sender of webhooks, and get their mark afterwards.
 """
 
 import json
@@ -29,47 +29,47 @@ from tamis.storage.place import told
 REPLAYS = "replays"
 
 GROUP_BYTES = 8 << 20
-"""A row group of the file has about so many bytes: they are in memory together."""
+"""The size of a row group in bytes: this much is in memory at once."""
 
 _COLUMNS: "list[pa.Field[Any]]" = [pa.field("id", pa.string()), pa.field("xml", pa.binary())]
 _MESSAGE = pa.schema(_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """That letters were replayed."""
+class ReplayMark:
+    """Records that letters were replayed."""
 
     time: str
     """When, in ISO 8601."""
     inbox: str | None
-    """None for deliveries, which enter none."""
+    """None for deliveries: they go to no inbox."""
     file: str
-    """The name that the messages enter the inbox by."""
+    """The name of the file in the inbox."""
     letters: tuple[str, ...]
     """Their keys."""
 
     def draft(self, inbox: str) -> Path:
-        """The file before it enters: an inbox does not see names that begin with a dot."""
+        """The hidden file: an inbox skips names that begin with a dot."""
         return Path(inbox) / f".{self.file}"
 
 
 Send: TypeAlias = Callable[[Iterable[tuple[str, bytes]]], Mapping[str, str]]
-"""Sends deliveries once more, ids with their payloads; says of those that it does not send why not."""
+"""Sends deliveries (id, payload) once more; returns the reason for each one that it does not send."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """Letters to replay, the oldest first."""
+class ReplaySelection:
+    """Letters to replay, oldest first."""
 
     messages: Sequence[tuple[Path, Letter]]
-    """With the inboxes that they go to."""
+    """With their inboxes."""
     deliveries: Sequence[Letter]
     refused: Sequence[str]
-    """Why others are left out."""
+    """Reasons for the letters that are left out."""
 
 
 class Replays:
-    """What was replayed of the dead letters, and how more is."""
+    """The replays of a directory of dead letters."""
 
     def __init__(self, dead_letters: DeadLetters) -> None:
         self._letters = dead_letters
@@ -77,111 +77,111 @@ class Replays:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from replaying, so that no letter is replayed by two; who buries need not wait."""
+        """Keep other processes from replaying the same letters. Writers of dead letters need not wait."""
         with self._place.locked(REPLAYS):
             yield
 
-    def marks(self) -> dict[str, Mark]:
-        """The last mark of each letter that has one, by the letter's key."""
+    def marks(self) -> dict[str, ReplayMark]:
+        """The newest mark of each replayed letter, by the letter's key."""
         marks = sorted(self._marks(), key=lambda mark: mark.time)
         return {key: mark for mark in marks for key in mark.letters}
 
-    def _marks(self) -> Iterator[Mark]:
+    def _marks(self) -> Iterator[ReplayMark]:
         for name in self._place.files(REPLAYS):
             text = self._place.read(f"{REPLAYS}/{name}") if name.endswith(".json") else None
             if text is not None:
                 value = json.loads(text)
-                yield Mark(**{**value, "letters": tuple(value["letters"])})
+                yield ReplayMark(**{**value, "letters": tuple(value["letters"])})
 
     def replay(self, letters: Sequence[Letter], inbox: Path) -> None:
-        """Put the messages of letters into an inbox, with their ids, so that deliveries get the same too."""
+        """Put the messages of letters into an inbox, with their ids: then deliveries get the same ids too."""
         if not inbox.is_dir():
-            raise SinkError("no-inbox", f"{inbox} is no directory: name the inbox of a source")
+            raise SinkError("no-inbox", f"{inbox} is not a directory: name the inbox of a source")
         mark = _mark(f"replay-{uuid.uuid4().hex}.parquet", str(inbox.absolute()), letters)
         draft = mark.draft(str(inbox))
         with told(inbox):
             try:
-                _write(draft, self._letters.raws(letters))
+                _write(draft, self._letters.with_raw(letters))
                 self._put(mark)
             except BaseException:
-                # First what says that the file is there, then the file.
+                # The mark goes first: it promises that the file is there.
                 self._place.remove(f"{REPLAYS}/{mark.file}.json")
                 draft.unlink(missing_ok=True)
                 raise
-            _enter(mark)
+            _rename_into_inbox(mark)
 
     def resend(self, letters: Sequence[Letter], send: Send) -> list[str]:
-        """Have deliveries sent once more; why some are not."""
-        why_not = send((str(letter.delivery), raw) for letter, raw in self._letters.raws(letters))
-        sent = [letter for letter in letters if letter.delivery not in why_not]
+        """Send deliveries once more; the reasons for those that are not sent."""
+        refusals = send((str(letter.delivery), raw) for letter, raw in self._letters.with_raw(letters))
+        sent = [letter for letter in letters if letter.delivery not in refusals]
         if sent:
-            # Who is interrupted before may try again: what is on its way is not sent twice.
+            # A crash before this is harmless: a delivery that is being sent is not sent twice.
             self._put(_mark(f"resend-{uuid.uuid4().hex}", None, sent))
-        told = [(one.key, why_not.get(str(one.delivery))) for one in letters]
-        return [f"{key}: {reason}" for key, reason in told if reason is not None]
+        reasons = [(one.key, refusals.get(str(one.delivery))) for one in letters]
+        return [f"{key}: {reason}" for key, reason in reasons if reason is not None]
 
-    def replay_all(self, chosen: Chosen, send: Send) -> tuple[int, list[str]]:
-        """Replay letters, one file for an inbox; how many that were, and why others were not."""
+    def replay_all(self, chosen: ReplaySelection, send: Send) -> tuple[int, list[str]]:
+        """Replay letters, one file per inbox; their number, and the reasons for those left out."""
         by_inbox = sorted(chosen.messages, key=lambda one: str(one[0]))
         for inbox, some in groupby(by_inbox, key=lambda one: one[0]):
             self.replay([letter for _, letter in some], inbox)
-        late = self.resend(chosen.deliveries, send) if chosen.deliveries else []
-        count = len(chosen.messages) + len(chosen.deliveries) - len(late)
-        return count, [*chosen.refused, *late]
+        unsent = self.resend(chosen.deliveries, send) if chosen.deliveries else []
+        count = len(chosen.messages) + len(chosen.deliveries) - len(unsent)
+        return count, [*chosen.refused, *unsent]
 
-    def _put(self, mark: Mark) -> None:
+    def _put(self, mark: ReplayMark) -> None:
         self._place.put(REPLAYS, f"{mark.file}.json", json.dumps(asdict(mark)).encode())
 
     def finish(self) -> None:
-        """Let in what a crash kept waiting."""
+        """Rename the files that a crash left hidden."""
         for mark in self._marks():
             with told(mark.inbox or mark.file):
-                _enter(mark)
+                _rename_into_inbox(mark)
 
 
 def choose(
     letters: Iterable[Letter],
-    marks: Mapping[str, Mark],
+    marks: Mapping[str, ReplayMark],
     inbox_of: Callable[[Letter], Path | None],
     *,
     again: bool,
-) -> Chosen:
-    """Letters with the inboxes that they go to, or deliveries; and why others are left out.
+) -> ReplaySelection:
+    """Select letters to replay, with their inboxes, and deliveries to send again; reasons for the others.
 
-    They come the newest first. A message that has died more than once is replayed once, and so is a delivery;
-    `again` also takes what was replayed before.
+    `letters` come newest first. A message with several letters is replayed once, and so is a delivery;
+    `again` includes what was replayed before.
     """
     messages: list[tuple[Path, Letter]] = []
     deliveries: list[Letter] = []
     refused: list[str] = []
     seen: set[tuple[str, str, str | None]] = set()
     for letter in letters:
-        what = (letter.source, letter.id, letter.delivery)
+        key = (letter.source, letter.id, letter.delivery)
         inbox = inbox_of(letter)
-        if what in seen:
+        if key in seen:
             continue
-        seen.add(what)
+        seen.add(key)
         if letter.key in marks and not again:
             refused.append(f"{letter.key} was replayed at {marks[letter.key].time}: see --again")
         elif letter.delivery is not None:
             deliveries.append(letter)
         elif letter.line is None and letter.subscription is None:
-            reason = f"{letter.key} is no message ({letter.code}): let its source have {letter.offset} again"
+            reason = f"{letter.key} is not a message ({letter.code}): give its source {letter.offset} again"
             refused.append(reason)
         elif inbox is None:
             refused.append(f"{letter.key} is of {letter.source}, which has no inbox: name one by --to")
         else:
             messages.append((inbox, letter))
-    return Chosen(messages[::-1], deliveries[::-1], refused[::-1])
+    return ReplaySelection(messages[::-1], deliveries[::-1], refused[::-1])
 
 
-def _mark(file: str, inbox: str | None, letters: Iterable[Letter]) -> Mark:
+def _mark(file: str, inbox: str | None, letters: Iterable[Letter]) -> ReplayMark:
     time = datetime.now(UTC).isoformat(timespec="microseconds")
-    return Mark(time, inbox, file, tuple(letter.key for letter in letters))
+    return ReplayMark(time, inbox, file, tuple(letter.key for letter in letters))
 
 
-def _enter(mark: Mark) -> None:
-    """Give a file its name in its inbox, unless it has it."""
+def _rename_into_inbox(mark: ReplayMark) -> None:
+    """Give a hidden file its name, unless that has happened."""
     if mark.inbox is not None:
         with suppress(FileNotFoundError):
             mark.draft(mark.inbox).rename(Path(mark.inbox) / mark.file)
@@ -189,7 +189,7 @@ def _enter(mark: Mark) -> None:
 
 
 def _write(path: Path, messages: Iterable[tuple[Letter, bytes]]) -> None:
-    """A table of messages, safe when this returns."""
+    """Write messages as Parquet; durable when this returns."""
     rows: list[dict[str, Any]] = []
     size = 0
     with path.open("xb") as file:

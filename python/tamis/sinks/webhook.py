@@ -1,7 +1,8 @@
-"""Webhooks: requests to places that others name, sent so that nobody can make bad use of it.
+"""HTTP requests to webhooks, safe against server-side request forgery.
 
-Every address that a host resolves to is checked, and one of those that were checked is connected to. No
-redirect is followed, no proxy of the environment used, and little is read of the answer.
+Subscribers choose the URLs. Every address that a host resolves to is checked, and the connection goes to one
+of the checked addresses. Redirects are not followed, proxies of the environment are not used, and only the
+first bytes of an answer are read.
 """
 
 import asyncio
@@ -20,72 +21,72 @@ import httpx
 from tamis.errors import SinkError
 from tamis.sinks.addresses import Addresses
 
-CONNECT = 5.0
-"""Seconds to connect in, of all that a request may take."""
+CONNECT_SECONDS = 5.0
+"""The connect timeout; part of the timeout of a request."""
 
-ANSWER = 4096
-"""Bytes that are read of an answer; a connection with more is closed."""
+ANSWER_BYTES = 4096
+"""At most this much of an answer is read; then the connection is closed."""
 
-IDLE = 30.0
-"""Seconds that a connection is kept for the next request."""
+IDLE_SECONDS = 30.0
+"""How long an idle connection is kept for the next request."""
 
-LONGEST_URL = 2_000
+MAX_URL_CHARACTERS = 2_000
 
 _HOST = re.compile(rb"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
-"""A name, as name servers know it, or an address."""
+"""A DNS name or an IP address."""
 
 _FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request."""
+    """The outcome of a request."""
 
     status: int | None
-    """Of HTTP; None if there was no answer."""
+    """The HTTP status; None if there was no answer."""
     error: str | None = None
-    """Why there was none."""
+    """Why there was no answer."""
     retry_after: float | None = None
-    """Seconds to wait, if the answer names them."""
+    """Seconds, from the header Retry-After."""
 
     @property
-    def good(self) -> bool:
+    def is_success(self) -> bool:
         return self.status is not None and 200 <= self.status < 300
 
     @property
-    def told(self) -> str:
-        """For people."""
+    def description(self) -> str:
+        """One line for people."""
         if self.status is None:
             return self.error or "no answer"
         redirect = ", a redirect, which is not followed" if 300 <= self.status < 400 else ""
         return f"answered with {self.status}{redirect}"
 
 
-def checked_url(url: str, addresses: Addresses) -> str:
-    """A URL as it is kept; `SinkError` if nothing can ever be sent there.
+def validate_url(url: str, addresses: Addresses) -> str:
+    """Normalise a URL; `SinkError` if requests to it can never be allowed.
 
-    Names are not resolved: what they resolve to counts when they are connected to.
+    Names are not resolved here: their addresses are checked when a connection is made.
     """
     try:
         parsed = httpx.URL(url)
         port = parsed.port
     except (httpx.InvalidURL, ValueError) as error:
         raise _bad_url(str(error)) from error
-    if len(url) > LONGEST_URL:
-        raise _bad_url(f"it has {len(url)} characters, {LONGEST_URL} are allowed")
+    if len(url) > MAX_URL_CHARACTERS:
+        raise _bad_url(f"it has {len(url)} characters, {MAX_URL_CHARACTERS} are allowed")
     if parsed.scheme not in ("http", "https") or not _HOST.fullmatch(parsed.raw_host):
-        raise _bad_url("it is https://HOST/…")
+        raise _bad_url("it must have the form https://HOST/…")
     if parsed.userinfo:
-        raise _bad_url("it has a user or a password; what is sent is signed, so none is needed")
+        raise _bad_url("it must not have a user or a password: requests are signed instead")
     if parsed.fragment:
-        raise _bad_url("what comes after # is never sent")
+        raise _bad_url("it must not have a fragment (#…)")
     if port is not None and not 0 < port < 65_536:
         raise _bad_url(f"there is no port {port}")
-    if parsed.scheme == "http" and not addresses.any_named:
-        raise _bad_url("it has to be https")
+    if parsed.scheme == "http" and not addresses.lists_any:
+        raise _bad_url("it must be https")
     with suppress(ValueError):
         if not _guard(addresses, parsed.scheme)(parsed.host):
-            raise _bad_url(f"{parsed.host} is no address on the internet, or none for {parsed.scheme}")
+            raise _bad_url(f"{parsed.host} is not a public address, or not allowed for {parsed.scheme}")
     return str(parsed)
 
 
@@ -94,20 +95,20 @@ def _bad_url(reason: str) -> SinkError:
 
 
 class Poster:
-    """Sends requests, so many at a time."""
+    """Sends requests, a limited number at a time."""
 
     def __init__(self, addresses: Addresses, timeout: float, concurrency: int) -> None:
-        """To be made on the event loop that it is used on; `timeout` is for a request as a whole."""
+        """Create it on the event loop that uses it; `timeout` is for a request as a whole."""
         self._timeout = timeout
-        # Its own: a name server that hangs must hold up nobody who resolves something else.
+        # A pool of its own: a name server that hangs must not block others.
         self._resolving = ThreadPoolExecutor(concurrency, thread_name_prefix="resolve")
-        # Unencrypted only to what the settings name: a pool for each.
+        # One pool per scheme: http is allowed only to listed networks.
         self._pools = {
             scheme: httpcore.AsyncConnectionPool(
                 ssl_context=httpcore.default_ssl_context() if scheme == "https" else None,
                 max_connections=concurrency,
-                keepalive_expiry=IDLE,
-                network_backend=_Guarded(_guard(addresses, scheme), self._resolving),
+                keepalive_expiry=IDLE_SECONDS,
+                network_backend=_GuardedBackend(_guard(addresses, scheme), self._resolving),
             )
             for scheme in ("http", "https")
         }
@@ -119,13 +120,13 @@ class Poster:
         self._resolving.shutdown(wait=False, cancel_futures=True)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Send a request, and say what came of it: never an error."""
+        """Send a request. Every failure is an `Answer` too; nothing is raised."""
         parsed = httpx.URL(url)
         place = httpcore.URL(
             scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path
         )
         given = {"Host": parsed.netloc.decode("ascii"), **headers}
-        limits = {"connect": min(CONNECT, self._timeout), "pool": self._timeout}
+        limits = {"connect": min(CONNECT_SECONDS, self._timeout), "pool": self._timeout}
         answer = Answer(None, f"no answer within {self._timeout:g} s")
         try:
             async with (
@@ -134,12 +135,12 @@ class Poster:
                     "POST", place, headers=list(given.items()), content=body, extensions={"timeout": limits}
                 ) as response,
             ):
-                # It counts from here, whatever becomes of the rest.
+                # The status decides, even if the body never ends.
                 answer = Answer(response.status, retry_after=_retry_after(response.headers))
                 size = 0
                 async for chunk in response.aiter_stream():
                     size += len(chunk)
-                    if size >= ANSWER:
+                    if size >= ANSWER_BYTES:
                         break
         except (TimeoutError, httpcore.TimeoutException):
             pass
@@ -152,12 +153,12 @@ class Poster:
 
 
 def _guard(addresses: Addresses, scheme: str) -> Callable[[str], bool]:
-    """Says whether an address may be connected to; `ValueError` if it is none."""
-    return addresses.allowed if scheme == "https" else addresses.named
+    """A predicate for addresses; it raises `ValueError` for what is not an address."""
+    return addresses.is_allowed if scheme == "https" else addresses.is_listed
 
 
-class _Guarded(httpcore.AsyncNetworkBackend):
-    """Connects to addresses that were checked. TLS and headers know the host by its name, as ever."""
+class _GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Connects only to checked addresses. TLS and headers still use the host's name."""
 
     def __init__(self, guard: Callable[[str], bool], resolving: ThreadPoolExecutor) -> None:
         self._guard = guard
@@ -172,16 +173,16 @@ class _Guarded(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        end = time.monotonic() + (timeout or CONNECT)
-        addresses = await self._resolved(host, port, end - time.monotonic())
+        end = time.monotonic() + (timeout or CONNECT_SECONDS)
+        addresses = await self._resolve(host, port, end - time.monotonic())
         for address in addresses:
-            # One that must not be among them makes all of them suspicious.
+            # One forbidden address makes all of them suspicious.
             if not self._guard(address):
-                reason = f"{host} resolves to an address that must not be connected to; see webhooks.allow"
+                reason = f"{host} resolves to a forbidden address; see webhooks.allow"
                 raise SinkError("address-refused", reason)
         failure: Exception = httpcore.ConnectError(f"{host} has no address")
         for left, address in enumerate(addresses, -len(addresses)):
-            # The last one may use up what is left of the time, an earlier one its share.
+            # Each address gets an equal share of the time that is left.
             share = max(0.0, end - time.monotonic()) / -left
             try:
                 return await self._network.connect_tcp(address, port, share, local_address, socket_options)
@@ -189,8 +190,8 @@ class _Guarded(httpcore.AsyncNetworkBackend):
                 failure = error
         raise failure
 
-    async def _resolved(self, host: str, port: int, timeout: float) -> list[str]:
-        """The addresses of a host, each once."""
+    async def _resolve(self, host: str, port: int, timeout: float) -> list[str]:
+        """The distinct addresses of a host."""
         loop = asyncio.get_running_loop()
         look_up = loop.run_in_executor(self._resolving, _addresses, host, port)
         try:
@@ -206,7 +207,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        raise SinkError("address-refused", "no webhook is a file")
+        raise SinkError("address-refused", "a webhook cannot be a Unix socket")
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -218,12 +219,12 @@ def _addresses(host: str, port: int) -> list[str]:
 
 
 def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> float | None:
-    """Seconds, from a number of them or a date."""
+    """Retry-After in seconds; it may be a number or a date."""
     for name, value in headers:
         if name.lower() == b"retry-after":
             text = value.decode("latin-1").strip()
             if text.isascii() and text.isdecimal():
-                # A number without end would be none that times can be made of.
+                # Truncated: a longer number would overflow dates.
                 return float(text[:15])
             with suppress(ValueError, TypeError):
                 return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())

@@ -1,4 +1,4 @@
-"""Messages, and what is made of them, as they can stand inside another document."""
+"""Messages and outputs as the content of another XML document: without XML declaration and DOCTYPE."""
 
 import re
 from collections.abc import Sequence
@@ -15,22 +15,22 @@ from tamis.sources.transcode import HEAD_BYTES, encoding_of
 _DECLARATION = re.compile(rb"<\?xml\s[^>]*?\?>")
 
 _MISC = re.compile(rb"(?:\s++|<!--(?:(?!-->)[\s\S])*+-->|<\?(?:(?!\?>)[\s\S])*+\?>)*+")
-"""What may stand before a DOCTYPE."""
+"""White space, comments and processing instructions before a DOCTYPE."""
 
 _LITERAL = re.compile(rb"""\"[^"]*+\"|'[^']*+'""")
 
-_MOST = (1 << 31) - 1
+_UNLIMITED = (1 << 31) - 1
 
-# They have passed the limits of their source; here only their form is asked for.
+# They are within the limits of their source already; here only well-formedness counts.
 _NO_LIMITS = Limits(
-    document=_MOST, depth=1 << 16, attributes=1 << 16, namespaces=1 << 16, name=1 << 20, text=_MOST
+    document=_UNLIMITED, depth=1 << 16, attributes=1 << 16, namespaces=1 << 16, name=1 << 20, text=_UNLIMITED
 )
 
 
-def embedded(messages: Sequence[bytes]) -> list[bytes | None]:
-    """Messages and outputs in UTF-8 without XML declaration and DOCTYPE; None for what is no content then."""
+def as_xml_content(messages: Sequence[bytes]) -> list[bytes | None]:
+    """Each message or output as UTF-8 content; None if it is not well-formed content."""
     stripped = [_stripped(message) for message in messages]
-    # What a transformation makes may be several elements, or text.
+    # The output of a transformation may be several elements, or text.
     content = [None if part is None else b"<content>%s</content>" % part for part in stripped]
     read = read_batch(pa.array(content, pa.large_binary()), _NO_LIMITS)
     refused: list[Any] = read.errors.column("message").to_pylist()
@@ -53,6 +53,6 @@ def _stripped(message: bytes) -> bytes | None:
         return text[start:]
     end = doctype_end(bytearray(text), at)
     if end is None or b"[" in _LITERAL.sub(b"", text[at:end]):
-        # An internal subset has a say in what the message means: it cannot be left out.
+        # An internal subset may define entities and defaults, so it cannot be removed.
         return None
     return text[start:at] + text[end:]

@@ -20,7 +20,7 @@ from tamis.errors import CatalogError, StoreError, TamisError
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
 from tamis.model.matching import Generation
-from tamis.pipeline.batch_log import Batches, all_batches
+from tamis.pipeline.batch_log import BatchLog, all_batch_logs
 from tamis.settings import Settings, Source
 from tamis.sources.directory import DirectorySource
 from tamis.sources.dtd_file import read_schema
@@ -60,7 +60,7 @@ class _Stream:
     source: Source
     pipeline: Pipeline
     query: StreamingQuery | None = None
-    batches: Batches | None = None
+    batches: BatchLog | None = None
     pause: float = FIRST_PAUSE
     due: float = 0.0
     """When to start it (again), by the monotonic clock."""
@@ -133,7 +133,10 @@ class Job:
         # Before anything is swept: what earlier runs have begun still needs its generations.
         known = [self._batches(stream) for stream in self._streams if self._metadata(stream).exists()]
         self._sweep_sinks()
-        last = max((batches.last for batches in all_batches(self._settings.state / "batches")), default=-1)
+        last = max(
+            (batches.last_generation for batches in all_batch_logs(self._settings.state / "batches")),
+            default=-1,
+        )
         self._publisher = Publisher(catalog, self._store, self._working_directory(), last)
         self._stack.callback(self._publisher.close)
         self._generation = -1
@@ -172,14 +175,14 @@ class Job:
             self._board.generation(number, self._publisher.subscriptions)
             return number
 
-    def _begin_anew(self, batches: Batches, newest: int) -> None:
+    def _begin_anew(self, batches: BatchLog, newest: int) -> None:
         """Match what was begun with a generation that is lost against the newest: else it never would be."""
         for record in batches.unfinished():
             if not self._publisher.has(record.generation):
                 log.warning("batch %d is matched against generation %d instead", record.batch, newest)
-                batches.begin_anew(record.batch, newest)
+                batches.replace_generation(record.batch, newest)
 
-    def _look_for_generations(self, batches: Batches) -> None:
+    def _look_for_generations(self, batches: BatchLog) -> None:
         """What made a source fail may be that the store has lost what its batch needs."""
         with self._publishing:
             if not self._publisher.has(self._generation):
@@ -198,7 +201,7 @@ class Job:
     def _sweep_sinks(self) -> None:
         """Let go of files that a batch left which will never be published."""
         known = [stream.batches for stream in self._streams if stream.batches is not None]
-        unfinished = [batches.key(record.batch) for batches in known for record in batches.unfinished()]
+        unfinished = [batches.batch_id(record.batch) for batches in known for record in batches.unfinished()]
         with suppress(TamisError):
             sweep(self._settings, unfinished)
 
@@ -286,11 +289,11 @@ class Job:
             )
             self._board.report(report)
 
-    def _batches(self, stream: _Stream) -> Batches:
+    def _batches(self, stream: _Stream) -> BatchLog:
         """What is written down of a source's batches, by the id that Spark gave its checkpoint."""
         if stream.batches is None:
             checkpoint = json.loads(self._metadata(stream).read_text())["id"]
-            stream.batches = Batches(self._settings.state / "batches" / stream.source.name, checkpoint)
+            stream.batches = BatchLog(self._settings.state / "batches" / stream.source.name, checkpoint)
         return stream.batches
 
     def _metadata(self, stream: _Stream) -> Path:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from tamis.engine import Schema
 from tamis.model.batch import Batch
 from tamis.model.matching import Generation
-from tamis.pipeline.batch_log import Batches, Counts, Record
+from tamis.pipeline.batch_log import BatchLog, BatchRecord, Counts
 from tamis.settings import Source
 from tamis.spark.deliveries import count, dead_letters, deliveries
 from tamis.spark.match_and_transform import sift
@@ -52,12 +52,14 @@ class Pipeline:
     schema: Schema | None = None
     """What the source's messages are expected to conform to."""
 
-    def run(self, envelopes: DataFrame, number: int, plan: str, batches: Batches) -> tuple[Record, Counts]:
+    def run(
+        self, envelopes: DataFrame, number: int, plan: str, batches: BatchLog
+    ) -> tuple[BatchRecord, Counts]:
         """One batch."""
         record = batches.begin(number, self.newest, plan)
         if record.counts is not None:
             return record, record.counts
-        batch = batches.key(number)
+        batch = batches.batch_id(number)
         generation = self.generation(record.generation)
         source = self.source
         sifted = sift(envelopes, generation, record.time, source.tenant, source.limits, self.schema)

@@ -13,8 +13,8 @@ from tamis.service.api.security import Admin
 from tamis.service.api.values import Given, Name
 from tamis.service.errors import ServiceError
 from tamis.service.service import Running
-from tamis.sinks.dead_letters import DeadLetters, Letter, Wanted
-from tamis.sinks.replay import Mark, Replays, choose
+from tamis.sinks.dead_letters import DeadLetters, Letter, LetterFilter
+from tamis.sinks.replay import ReplayMark, Replays, choose
 from tamis.sources.directory import DirectorySource
 
 router = APIRouter(prefix="/v1", tags=["dead letters"])
@@ -41,7 +41,7 @@ class ShownLetter(BaseModel):
     replayed: datetime | None
 
     @classmethod
-    def of(cls, letter: Letter, mark: Mark | None) -> "ShownLetter":
+    def of(cls, letter: Letter, mark: ReplayMark | None) -> "ShownLetter":
         names = cls.model_fields.keys() & Letter.__dataclass_fields__.keys()
         values = {name: getattr(letter, name) for name in names}
         replayed = None if mark is None else datetime.fromisoformat(mark.time)
@@ -94,7 +94,7 @@ def list_(
 ) -> LetterList:
     """Dead letters of the tenant."""
     letters = DeadLetters(service.settings.dead_letters)
-    wanted = Wanted(tenant=caller.tenant, source=source, code=code, since=_zoned(since))
+    wanted = LetterFilter(tenant=caller.tenant, source=source, code=code, since=_zoned(since))
     found = list(islice(letters.letters(wanted), limit + 1))
     marks = Replays(letters).marks()
     shown = [ShownLetter.of(letter, marks.get(letter.key)) for letter in found[:limit]]
@@ -109,8 +109,8 @@ def replay(asked: AskedReplay, service: Running, caller: Admin) -> Replayed:
     A delivery that could not be made to a webhook is sent again instead.
     """
     keys = frozenset(asked.letters)
-    wanted = Wanted(keys, caller.tenant, asked.source, asked.code, _zoned(asked.since))
-    if wanted == Wanted(tenant=caller.tenant):
+    wanted = LetterFilter(keys, caller.tenant, asked.source, asked.code, _zoned(asked.since))
+    if wanted == LetterFilter(tenant=caller.tenant):
         raise ServiceError("bad-request", "name letters, or narrow them down by source, code or time")
     letters = DeadLetters(service.settings.dead_letters)
     replays = Replays(letters)
@@ -144,7 +144,7 @@ def show(letter: Name, service: Running, caller: Admin) -> WholeLetter:
 
 
 def _one(letters: DeadLetters, key: str, tenant: str) -> Letter:
-    for found in letters.letters(Wanted(frozenset([key]), tenant)):
+    for found in letters.letters(LetterFilter(frozenset([key]), tenant)):
         return found
     raise SinkError("no-letter", f"there is no letter {key}")
 

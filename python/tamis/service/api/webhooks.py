@@ -15,7 +15,7 @@ from tamis.service.api.security import Caller, Subscriber
 from tamis.service.api.values import Given, Name, Text
 from tamis.service.errors import ServiceError
 from tamis.service.service import Running, Service
-from tamis.sinks.webhook import checked_url
+from tamis.sinks.webhook import validate_url
 
 router = APIRouter(prefix="/v1", tags=["webhooks"])
 
@@ -127,7 +127,7 @@ def create(asked: AskedWebhook, service: Running, caller: Subscriber) -> Webhook
         raise ServiceError("forbidden", f"this token has webhooks of {caller.subscriber} only")
     wanted = NewWebhook(
         name=asked.name,
-        url=checked_url(asked.url, service.sender.addresses),
+        url=validate_url(asked.url, service.sender.addresses),
         secret=asked.secret or new_secret(),
         tenant=caller.tenant,
         subscriber=caller.subscriber or asked.subscriber,
@@ -153,7 +153,7 @@ def show(name: WebhookName, service: Running, caller: Subscriber) -> ShownWebhoo
 def change(name: WebhookName, changed: ChangedWebhook, service: Running, caller: Subscriber) -> ShownWebhook:
     """Change the address of a webhook, enable it again, or disable it."""
     _own(service, caller, name)
-    url = None if changed.url is None else checked_url(changed.url, service.sender.addresses)
+    url = None if changed.url is None else validate_url(changed.url, service.sender.addresses)
     kept = service.catalog.webhooks.change(caller.tenant, name, url=url, state=changed.state)
     return _shown(service, kept)
 
@@ -185,9 +185,9 @@ async def test(name: WebhookName, service: Running, caller: Subscriber) -> Teste
     begin = time.monotonic()
     answer = await service.sender.test(webhook)
     return Tested(
-        delivered=answer.good,
+        delivered=answer.is_success,
         status=answer.status,
-        failure=None if answer.good else answer.told,
+        failure=None if answer.is_success else answer.description,
         seconds=round(time.monotonic() - begin, 4),
     )
 

@@ -88,7 +88,7 @@ class Tail:
         """Take what is new; the mailboxes that got something."""
         heard: set[Key] = set()
         for name in self._new():
-            publication = self._outbox.named(name)
+            publication = self._outbox.read_manifest(name)
             if publication is None:
                 continue
             if publication.form == "xml":
@@ -107,7 +107,7 @@ class Tail:
         # In this order: what is published and taken meanwhile is not among the first.
         taken = self._mailbox.imported_manifests()
         there = set(self._outbox.manifests())
-        gone = [name for name in self._outbox.older(before) if name in taken]
+        gone = [name for name in self._outbox.older_than(before) if name in taken]
         for name in gone:
             self._outbox.remove(name)
         # Also those that were removed before a crash, or by somebody else.

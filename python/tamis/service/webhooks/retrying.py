@@ -19,14 +19,14 @@ LONGEST_WAIT = 86_400.0
 
 def judged(delivery: Outbound, answer: Answer, schedule: Sequence[float], at: datetime) -> Attempt:
     """What came of a try, and what is next. `schedule` has the seconds before each further one."""
-    if answer.good:
+    if answer.is_success:
         return Attempt(delivery, at)
     if answer.status == GONE:
-        return Attempt(delivery, at, answer.told, gone=True)
+        return Attempt(delivery, at, answer.description, gone=True)
     asked = answer.retry_after if answer.status in BUSY else None
     held = None if asked is None else at + timedelta(seconds=min(asked, LONGEST_WAIT))
     if delivery.tries >= len(schedule):
-        return Attempt(delivery, at, answer.told, held_until=held)
+        return Attempt(delivery, at, answer.description, held_until=held)
     # Spread as wide as the pause is long: those who failed together do not come again together.
     later = at + timedelta(seconds=schedule[delivery.tries] * random.uniform(0.5, 1.5))
-    return Attempt(delivery, at, answer.told, later if held is None else max(later, held), held)
+    return Attempt(delivery, at, answer.description, later if held is None else max(later, held), held)
