@@ -79,7 +79,7 @@ def test_publish_and_receive(
     assert said(capsys, "publish", "one.xml", "--id", "m1", "--source", "inbox") == "m1\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"<b/>")))
     assert len(said(capsys, "publish", "-")) == 33
-    assert served.service.publishing.waiting(served.settings.sources[0]) == 4  # type: ignore[arg-type]
+    assert served.service.inboxes.waiting(served.settings.sources[0]) == 4  # type: ignore[arg-type]
     assert cli.main(["publish", "one.xml", "two.xml", "--id", "m1"]) == 2
     rows = [delivery(n, "ann", payload=b"\xff" if n == 2 else b"<a/>") for n in range(3)]
     served.catalog.mailbox.store("c-0.json", rows)

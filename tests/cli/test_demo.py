@@ -8,7 +8,7 @@ import pytest
 
 from tamis.client import ClientError
 from tamis.demo.broker import Broker
-from tamis.demo.party import Party
+from tamis.demo.participants import Participants
 from tamis.model.token import Role
 from tests.helpers.served import Served, serving, settings_in
 
@@ -26,28 +26,28 @@ def broker(served: Served, subscribers: dict[str, str]) -> Broker:
 
 def test_all_that_a_feed_published_is_accepted_whenever_it_ends(served: Served) -> None:
     async def run() -> None:
-        async with Party(broker(served, {})) as party:
+        async with Participants(broker(served, {})) as participants:
             for number in range(20):
                 enough = asyncio.Event()
                 messages = [(f"{number}", b"<a/>")]
-                feed = asyncio.create_task(party.publish_until(enough, messages, 5))
+                feed = asyncio.create_task(participants.publish_until(enough, messages, 5))
                 # In the middle of the first request, or soon after it.
                 await asyncio.sleep(number * 0.002)
                 enough.set()
                 await feed
-                waiting = (await party.admin.status())["waiting_messages"]
-                assert sum(waiting.values()) == party.published
+                waiting = (await participants.admin.status())["waiting_messages"]
+                assert sum(waiting.values()) == participants.published
 
     asyncio.run(run())
 
 
 def test_one_that_cannot_listen_is_told(served: Served) -> None:
     async def run() -> None:
-        async with Party(broker(served, {"bob": "no token"})) as party:
-            party.listen()
+        async with Participants(broker(served, {"bob": "no token"})) as participants:
+            participants.listen()
             async with asyncio.timeout(60):
                 while True:
-                    party.check()
+                    participants.check()
                     await asyncio.sleep(0.01)
 
     with pytest.raises(ClientError) as refused:

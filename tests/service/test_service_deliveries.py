@@ -76,10 +76,10 @@ def test_a_part_that_fails_unforeseen_is_begun_again(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("tamis.service.service.PAUSE", 0.1)
-    tail = served.service.tail
-    assert tail is not None
+    follower = served.service.outbox_follower
+    assert follower is not None
     with monkeypatch.context() as patch:
-        patch.setattr(tail, "follow", lambda: 1 // 0)
+        patch.setattr(follower, "poll", lambda: 1 // 0)
         until(lambda: "a part of the service failed" in caplog.text, "the failure")
         assert served.plain().get("/ready").status_code == 503
     publish(tmp_path, 0, [delivery(1)])

@@ -17,7 +17,7 @@ from tamis.errors import CatalogError
 from tamis.model.matching import Limits
 from tamis.model.token import Role
 from tamis.service.errors import ServiceError
-from tamis.service.publishing import NewMessage, Publishing
+from tamis.service.inbox_writer import InboxWriter, NewMessage
 from tamis.settings import Settings
 from tamis.sources.file_formats import open_reader
 from tamis.sources.raw_message import RawMessage
@@ -165,20 +165,20 @@ def test_publishers_at_the_same_time_share_the_work_and_lose_nothing(served: Ser
     assert stored(tmp_path).keys() == set(fresh)
 
 
-def publishing(settings: Settings, catalog: Catalog) -> Publishing:
-    return Publishing(catalog.accepted, settings.sources, 1000)
+def publishing(settings: Settings, catalog: Catalog) -> InboxWriter:
+    return InboxWriter(catalog.accepted, settings.sources, 1000)
 
 
 DYING = """
 import os, sys
 from pathlib import Path
 from tamis.catalog import Catalog
-from tamis.service.publishing import NewMessage, Publishing
+from tamis.service.inbox_writer import NewMessage, InboxWriter
 from tamis.settings import load_settings
 
 settings = load_settings(Path(sys.argv[1]), environment={})
 catalog = Catalog(sys.argv[2])
-publishing = Publishing(catalog.accepted, settings.sources, 1000)
+publishing = InboxWriter(catalog.accepted, settings.sources, 1000)
 setattr({"accept": catalog.accepted, "_enter": publishing}[sys.argv[3]], sys.argv[3], lambda *_: os._exit(9))
 publishing.publish(publishing.source(""), [NewMessage("m1", "<a/>")])
 """

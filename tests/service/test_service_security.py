@@ -30,7 +30,7 @@ def error(answer: httpx.Response) -> tuple[int, str]:
 
 def test_only_what_tells_nothing_is_open(served: Served) -> None:
     plain = served.plain()
-    for path in security.OPEN:
+    for path in security.PUBLIC_PATHS:
         assert plain.get(path).status_code == 200, path
     assert error(plain.get("/v1/subscriptions")) == (401, "no-token")
     assert error(plain.get("/no/such/place")) == (401, "no-token")

@@ -1,6 +1,6 @@
 """The ids of messages that the service has accepted, to de-duplicate by.
 
-`tamis.service.publishing` describes the two-phase protocol with the files of the inbox.
+`tamis.service.inbox_writer` describes the two-phase protocol with the files of the inbox.
 """
 
 import time

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from tamis.client import ClientError
 from tamis.demo.broker import Broker, serving
-from tamis.demo.party import Party
+from tamis.demo.participants import Participants
 from tamis.errors import TamisError, marked
 
 SHIPPED = files("tamis.demo")
@@ -32,16 +32,16 @@ TRAFFIC_S, LINES = 10, 5
 AT_A_TIME = 5
 """Messages of the feed, four times a second."""
 
-PATIENCE_S = 300.0
+TIMEOUT_S = 300.0
 """Nothing here takes so long, unless something is wrong."""
 
 
 class Demo:
     """What happens, step by step."""
 
-    def __init__(self, broker: Broker, party: Party, console: Console) -> None:
+    def __init__(self, broker: Broker, participants: Participants, console: Console) -> None:
         self._broker = broker
-        self._party = party
+        self._participants = participants
         self._console = console
         self._shown = 0
         names = sorted(path.name for path in (SHIPPED / "messages").iterdir())
@@ -49,26 +49,26 @@ class Demo:
 
     async def run(self, keep: bool) -> None:
         """All of it; with `keep`, traffic goes on until Ctrl-C."""
-        party = self._party
+        participants = self._participants
         analyst = await self._subscribe()
         self._tell_where(keep)
-        party.listen()
+        participants.listen()
         self._console.rule("Messages are published")
-        await party.publish(self._messages[:3])
+        await participants.publish(self._messages[:3])
         with self._console.status("the job starts …"):
             await self._all_delivered()
         self._show("What their subscribers received")
         self._show_forms(self._messages[0][0], ["news ticker", "weather map", "archive"])
         self._console.rule("One that is cut off")
-        await party.publish(self._messages[3:4])
+        await participants.publish(self._messages[3:4])
         await self._all_delivered()
         await self._show_letters()
         self._console.rule("While the job runs, one subscribes and one leaves")
-        added = await party.subscribers[LATE].subscribe("/story[company]/headline")
-        await party.subscribers["analyst"].unsubscribe(analyst["id"])
+        added = await participants.subscribers[LATE].subscribe("/story[company]/headline")
+        await participants.subscribers["analyst"].unsubscribe(analyst["id"])
         self._print(Text.assemble(("+ ", "green"), f"{LATE}: {added['query']}"))
         self._print(Text.assemble(("- ", "red"), f"analyst: {analyst['query']}"))
-        await party.publish(self._messages[4:])
+        await participants.publish(self._messages[4:])
         await self._all_delivered()
         self._show("What was received since then")
         await self._show_traffic(keep)
@@ -83,7 +83,7 @@ class Demo:
             for one in given["subscription"]:
                 name, query = one["subscriber"], one["query"]
                 try:
-                    client = self._party.subscribers[name]
+                    client = self._participants.subscribers[name]
                     made[name] = await client.subscribe(query, namespaces=given["namespaces"])
                     table.add_row(name, Text(query))
                 except ClientError as error:
@@ -102,31 +102,32 @@ class Demo:
 
     async def _totals(self) -> dict[str, Any]:
         """What the job has done so far."""
-        job = (await self._party.admin.status())["job"]
+        job = (await self._participants.admin.status())["job"]
         return {} if job is None else job["sources"][0]["totals"]
 
     async def _all_delivered(self) -> None:
         """Until all that was published has gone through, and what comes of it has arrived."""
-        party = self._party
+        participants = self._participants
         totals: dict[str, Any] = {}
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                while totals.get("read", 0) < party.published or len(party.arrivals) < totals["deliveries"]:
-                    party.check()
+            async with asyncio.timeout(TIMEOUT_S):
+                while (
+                    totals.get("read", 0) < participants.published
+                    or len(participants.arrivals) < totals["deliveries"]
+                ):
+                    participants.check()
                     await asyncio.sleep(0.1)
                     totals = await self._totals()
         except TimeoutError as error:
-            told = (
-                f"{party.published} messages published, {len(party.arrivals)} deliveries received; {totals}"
-            )
-            raise TamisError("demo-stuck", f"nothing happens any more: {told}") from error
+            so_far = f"{self._counts()}; the job's totals: {totals}"
+            raise TamisError("demo-stuck", f"no progress for {TIMEOUT_S:.0f} s: {so_far}") from error
 
     def _show(self, title: str) -> None:
         """Which message reached whom, of what is new."""
         reached: dict[str, list[str]] = {}
-        for arrival in self._party.arrivals[self._shown :]:
+        for arrival in self._participants.arrivals[self._shown :]:
             reached.setdefault(arrival.delivery.message, []).append(arrival.subscriber)
-        self._shown = len(self._party.arrivals)
+        self._shown = len(self._participants.arrivals)
         table = Table("message", "reached", title=title, title_justify="left", show_lines=True)
         for message, subscribers in sorted(reached.items()):
             table.add_row(message, "\n".join(sorted(subscribers)))
@@ -136,7 +137,7 @@ class Demo:
         """One message, as several subscribers get it."""
         payloads = {
             arrival.subscriber: arrival.delivery.payload
-            for arrival in self._party.arrivals
+            for arrival in self._participants.arrivals
             if arrival.delivery.message == message
         }
         title = f"{message} as {len(subscribers)} subscribers get it"
@@ -146,7 +147,7 @@ class Demo:
 
     async def _show_letters(self) -> None:
         """The dead letters, with the spot."""
-        admin = self._party.admin
+        admin = self._participants.admin
         for listed in await admin.dead_letters():
             letter = await admin.dead_letter(listed["letter"])
             raw = base64.b64decode(letter["base64"]).decode()
@@ -160,7 +161,7 @@ class Demo:
         if keep:
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, enough.set)
         whole = [*self._messages[:3], *self._messages[4:]]
-        feed = asyncio.create_task(self._party.publish_until(enough, whole, AT_A_TIME))
+        feed = asyncio.create_task(self._participants.publish_until(enough, whole, AT_A_TIME))
         line = 0
         while not enough.is_set() and not feed.done() and (keep or line < LINES):
             line += 1
@@ -174,16 +175,22 @@ class Demo:
             await self._all_delivered()
 
     def _tell_traffic(self) -> None:
-        party = self._party
-        new = sorted(arrival.seconds for arrival in party.arrivals[self._shown :])
-        self._shown = len(party.arrivals)
+        participants = self._participants
+        new = sorted(arrival.seconds for arrival in participants.arrivals[self._shown :])
+        self._shown = len(participants.arrivals)
         waited = f", half of the new ones within {new[len(new) // 2]:.1f} s" if new else ""
-        told = f"{party.published:,} messages published, {len(party.arrivals):,} deliveries received{waited}"
-        self._print(Text(told, "dim"))
+        self._print(Text(f"{self._counts()}{waited}", "dim"))
+
+    def _counts(self) -> str:
+        participants = self._participants
+        return (
+            f"{participants.published:,} messages published, "
+            f"{len(participants.arrivals):,} deliveries received"
+        )
 
     async def _sum_up(self) -> None:
         """How it went, and how to go on."""
-        status = await self._party.admin.status()
+        status = await self._participants.admin.status()
         totals = status["job"]["sources"][0]["totals"]
         self._console.rule("Summary")
         self._print(
@@ -208,8 +215,8 @@ def _indented(xml: bytes) -> Syntax:
 
 
 async def _run(broker: Broker, console: Console, keep: bool) -> None:
-    async with Party(broker) as party:
-        await Demo(broker, party, console).run(keep)
+    async with Participants(broker) as participants:
+        await Demo(broker, participants, console).run(keep)
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from tamis.service.api import (
     token,
     webhooks,
 )
-from tamis.service.api.security import Gate
+from tamis.service.api.security import AccessControl
 from tamis.service.logs import RequestLog
 from tamis.service.service import Service
 
@@ -61,6 +61,6 @@ def application(service: Service) -> FastAPI:
     ):
         app.include_router(module.router)
     # The last one added is the outermost.
-    app.add_middleware(Gate, tokens=service.catalog.tokens, settings=service.settings.serve)
-    app.add_middleware(RequestLog, measures=service.measures)
+    app.add_middleware(AccessControl, tokens=service.catalog.tokens, settings=service.settings.serve)
+    app.add_middleware(RequestLog, metrics=service.metrics)
     return app

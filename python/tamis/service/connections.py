@@ -8,16 +8,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 log = logging.getLogger(__name__)
 
 
-def patient(seconds: float) -> type[H11Protocol]:
+def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
     """The protocol of connections that wait so long."""
 
-    class Protocol(_Patient):
+    class Protocol(_TimeoutProtocol):
         patience = seconds
 
     return Protocol
 
 
-class _Patient(H11Protocol):
+class _TimeoutProtocol(H11Protocol):
     """HTTP with a deadline for the head of each request, and for what is sent to be taken.
 
     uvicorn itself waits for both as long as there is a connection. The body of a request has its deadline

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tamis.service.measures import Measures
+from tamis.service.metrics import ServiceMetrics
 
 log = logging.getLogger("tamis.requests")
 
@@ -45,9 +45,9 @@ def log_as_json() -> None:
 class RequestLog:
     """Gives each request an id, which the answer has too, and logs what came of it."""
 
-    def __init__(self, app: ASGIApp, measures: Measures) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServiceMetrics) -> None:
         self._app = app
-        self._measures = measures
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -67,7 +67,7 @@ class RequestLog:
         finally:
             seconds = time.monotonic() - started
             route = scope.get("route")
-            self._measures.answered(scope["method"], getattr(route, "path", ""), status, seconds)
+            self._metrics.answered(scope["method"], getattr(route, "path", ""), status, seconds)
             caller = scope.get("state", {}).get("caller")
             told = {
                 "request": id,

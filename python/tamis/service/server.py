@@ -7,7 +7,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-from tamis.service.connections import patient
+from tamis.service.connections import protocol_with_timeout
 from tamis.service.service import Service
 from tamis.settings import ServeSettings
 
@@ -33,7 +33,7 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
-            http=patient(settings.timeout),
+            http=protocol_with_timeout(settings.timeout),
             ws="none",
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=GRACE,

@@ -11,14 +11,14 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Catalog
+from tamis.service.background.cleanup import Cleanup
 from tamis.service.background.lag import read_until
-from tamis.service.background.mailbox import Bell, Tail
+from tamis.service.background.outbox_follower import Notifier, OutboxFollower
 from tamis.service.background.supervisor import Supervisor
-from tamis.service.background.upkeep import Upkeep
-from tamis.service.measures import Measures
+from tamis.service.inbox_writer import InboxWriter
+from tamis.service.metrics import ServiceMetrics
 from tamis.service.newest import Newest
-from tamis.service.publishing import Publishing
-from tamis.service.webhooks.burial import Undertaker
+from tamis.service.webhooks.dead_letters import DeadLetterWriter
 from tamis.service.webhooks.sender import Sender
 from tamis.settings import Settings
 
@@ -35,7 +35,7 @@ class Service:
         """`supervisor` looks after the job, where it is ours to run."""
         self.settings = settings
         self.catalog = catalog
-        self.publishing = Publishing(
+        self.inboxes = InboxWriter(
             catalog.accepted,
             settings.sources,
             settings.serve.backlog,
@@ -43,24 +43,24 @@ class Service:
         )
         self.newest = Newest(settings)
         self.supervisor = supervisor
-        self.bell = Bell()
-        self.sender = Sender(catalog.outgoing, settings.webhooks, self.bell)
-        self.undertaker = Undertaker(catalog.dead_deliveries, settings.dead_letters)
-        self.measures = Measures(settings, self.publishing, supervisor, self.sender, self.undertaker)
-        self.tail = Tail.of(settings, catalog.mailbox)
-        self._upkeep = Upkeep(catalog, self.tail, settings.serve.keep)
+        self.notifier = Notifier()
+        self.sender = Sender(catalog.outgoing, settings.webhooks, self.notifier)
+        self.dead_letters = DeadLetterWriter(catalog.dead_deliveries, settings.dead_letters)
+        self.metrics = ServiceMetrics(settings, self.inboxes, supervisor, self.sender, self.dead_letters)
+        self.outbox_follower = OutboxFollower.of(settings, catalog.mailbox)
+        self._cleanup = Cleanup(catalog, self.outbox_follower, settings.serve.keep)
         self.stopping = False
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """What goes on beside requests."""
-        await run_in_threadpool(self.publishing.finish)
+        await run_in_threadpool(self.inboxes.finish)
         if self.supervisor is not None:
             self.supervisor.start()
         sending = asyncio.create_task(_kept_up(self.sender.run))
-        others = [asyncio.create_task(_kept_up(one.run)) for one in (self.undertaker, self._upkeep)]
-        if self.tail is not None:
-            others.append(asyncio.create_task(_kept_up(partial(self.tail.run, self.bell))))
+        others = [asyncio.create_task(_kept_up(one.run)) for one in (self.dead_letters, self._cleanup)]
+        if self.outbox_follower is not None:
+            others.append(asyncio.create_task(_kept_up(partial(self.outbox_follower.run, self.notifier))))
         try:
             yield
         finally:
@@ -74,7 +74,7 @@ class Service:
     def stop(self) -> None:
         """Let go of those who wait; to be called on the event loop."""
         self.stopping = True
-        self.bell.ring_all()
+        self.notifier.notify_all()
 
 
 async def _kept_up(run: Callable[[], Awaitable[None]]) -> None:
@@ -92,4 +92,4 @@ def _service(request: Request) -> Service:
     return service
 
 
-Running = Annotated[Service, Depends(_service)]
+CurrentService = Annotated[Service, Depends(_service)]

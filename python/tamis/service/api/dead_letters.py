@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 
 from tamis.errors import SinkError
 from tamis.service.api.security import Admin
-from tamis.service.api.values import Given, Name
+from tamis.service.api.values import Name, RequestModel
 from tamis.service.errors import ServiceError
-from tamis.service.service import Running
+from tamis.service.service import CurrentService
 from tamis.sinks.dead_letters import DeadLetters, Letter, LetterFilter
 from tamis.sinks.replay import ReplayMark, Replays, choose
 from tamis.sources.directory import DirectorySource
@@ -20,7 +20,7 @@ from tamis.sources.directory import DirectorySource
 router = APIRouter(prefix="/v1", tags=["dead letters"])
 
 
-class ShownLetter(BaseModel):
+class LetterResponse(BaseModel):
     """A message that was refused or that a transformation failed on, or a delivery that could not be made."""
 
     letter: str
@@ -41,7 +41,7 @@ class ShownLetter(BaseModel):
     replayed: datetime | None
 
     @classmethod
-    def of(cls, letter: Letter, mark: ReplayMark | None) -> "ShownLetter":
+    def of(cls, letter: Letter, mark: ReplayMark | None) -> "LetterResponse":
         names = cls.model_fields.keys() & Letter.__dataclass_fields__.keys()
         values = {name: getattr(letter, name) for name in names}
         replayed = None if mark is None else datetime.fromisoformat(mark.time)
@@ -50,7 +50,7 @@ class ShownLetter(BaseModel):
         )
 
 
-class WholeLetter(ShownLetter):
+class LetterWithContent(LetterResponse):
     """With the bytes of its message or delivery, as far as they were kept."""
 
     base64: str = ""
@@ -59,12 +59,12 @@ class WholeLetter(ShownLetter):
 class LetterList(BaseModel):
     """The newest ones, the newest first."""
 
-    letters: list[ShownLetter]
+    letters: list[LetterResponse]
     more: bool
     """Whether there are older ones."""
 
 
-class AskedReplay(Given):
+class ReplayRequest(RequestModel):
     """Which letters: by their keys, message or delivery ids, or by what narrows them down."""
 
     letters: list[Name] = Field(default_factory=list, max_length=10_000)
@@ -75,7 +75,7 @@ class AskedReplay(Given):
     """Also what was replayed before."""
 
 
-class Replayed(BaseModel):
+class ReplayResponse(BaseModel):
     """What came of it."""
 
     replayed: int
@@ -85,7 +85,7 @@ class Replayed(BaseModel):
 
 @router.get("/dead-letters")
 def list_(
-    service: Running,
+    service: CurrentService,
     caller: Admin,
     source: Name | None = None,
     code: Name | None = None,
@@ -97,13 +97,13 @@ def list_(
     wanted = LetterFilter(tenant=caller.tenant, source=source, code=code, since=_zoned(since))
     found = list(islice(letters.letters(wanted), limit + 1))
     marks = Replays(letters).marks()
-    shown = [ShownLetter.of(letter, marks.get(letter.key)) for letter in found[:limit]]
+    shown = [LetterResponse.of(letter, marks.get(letter.key)) for letter in found[:limit]]
     return LetterList(letters=shown, more=len(found) > limit)
 
 
 # Before the letters by key: one with this name there is not.
 @router.post("/dead-letters/replay")
-def replay(asked: AskedReplay, service: Running, caller: Admin) -> Replayed:
+def replay(asked: ReplayRequest, service: CurrentService, caller: Admin) -> ReplayResponse:
     """Put messages back into the inbox of their source, under their ids: deliveries have the same too.
 
     A delivery that could not be made to a webhook is sent again instead.
@@ -130,17 +130,17 @@ def replay(asked: AskedReplay, service: Running, caller: Admin) -> Replayed:
         count, refused = replays.replay_all(chosen, service.catalog.dead_deliveries.resend)
     if keys and not count and not refused:
         raise SinkError("no-letter", "there are no such letters")
-    return Replayed(replayed=count, refused=refused)
+    return ReplayResponse(replayed=count, refused=refused)
 
 
 @router.get("/dead-letters/{letter:path}")
-def show(letter: Name, service: Running, caller: Admin) -> WholeLetter:
+def show(letter: Name, service: CurrentService, caller: Admin) -> LetterWithContent:
     """One letter, by its key or by the id of its message or delivery."""
     letters = DeadLetters(service.settings.dead_letters)
     found = _one(letters, letter, caller.tenant)
-    shown = ShownLetter.of(found, Replays(letters).marks().get(found.key))
+    shown = LetterResponse.of(found, Replays(letters).marks().get(found.key))
     raw = base64.b64encode(letters.raw(found)).decode()
-    return WholeLetter(**shown.model_dump(), base64=raw)
+    return LetterWithContent(**shown.model_dump(), base64=raw)
 
 
 def _one(letters: DeadLetters, key: str, tenant: str) -> Letter:

@@ -13,10 +13,10 @@ from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Delivery
 from tamis.service.api.security import Caller, Subscriber, secret_of
-from tamis.service.api.values import LARGEST, Given, Name
+from tamis.service.api.values import MAX_INTEGER, Name, RequestModel
 from tamis.service.errors import ServiceError
 from tamis.service.payloads import text_of
-from tamis.service.service import Running, Service
+from tamis.service.service import CurrentService, Service
 
 router = APIRouter(prefix="/v1", tags=["deliveries"])
 
@@ -29,10 +29,10 @@ EVENTS = 100
 CHUNK = 1 << 16
 """About so many characters of events are sent together."""
 
-Cursor = Annotated[int, Field(ge=0, le=LARGEST)]
+Cursor = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 
 
-class ShownDelivery(BaseModel):
+class DeliveryResponse(BaseModel):
     """A message, in the form that a subscription asks for."""
 
     cursor: int
@@ -51,7 +51,7 @@ class ShownDelivery(BaseModel):
     """The bytes, where they are not text that can be told."""
 
     @classmethod
-    def of(cls, delivery: Delivery) -> "ShownDelivery":
+    def of(cls, delivery: Delivery) -> "DeliveryResponse":
         names = cls.model_fields.keys() - {"cursor", "payload", "base64"}
         # Not checked again: it comes from the catalog.
         shown = cls.model_construct(
@@ -66,11 +66,11 @@ class ShownDelivery(BaseModel):
 class DeliveryPage(BaseModel):
     """Some of the deliveries that wait; `next` is the `after` of the next request."""
 
-    deliveries: list[ShownDelivery]
+    deliveries: list[DeliveryResponse]
     next: int
 
 
-class Acknowledgement(Given):
+class AcknowledgeRequest(RequestModel):
     """What has arrived: deliveries by id, or all up to a cursor."""
 
     ids: list[Name] = Field(default_factory=list, max_length=10_000)
@@ -78,7 +78,7 @@ class Acknowledgement(Given):
     subscriber: Name | None = None
 
 
-class Acknowledged(BaseModel):
+class AcknowledgeResponse(BaseModel):
     """How many deliveries wait no more because of it."""
 
     acknowledged: int
@@ -86,7 +86,7 @@ class Acknowledged(BaseModel):
 
 @router.get("/deliveries")
 def poll(
-    service: Running,
+    service: CurrentService,
     caller: Subscriber,
     subscriber: Annotated[Name | None, Query(description="An admin says whose.")] = None,
     after: Annotated[Cursor, Query(description="`next` of the page before.")] = 0,
@@ -95,16 +95,18 @@ def poll(
     """Deliveries that were not acknowledged, the oldest first."""
     whose = _whose(subscriber, caller)
     found = service.catalog.mailbox.pending(caller.tenant, whose, after=after, limit=limit)
-    shown = [ShownDelivery.of(one) for one in found]
+    shown = [DeliveryResponse.of(one) for one in found]
     return DeliveryPage(deliveries=shown, next=shown[-1].cursor if shown else after)
 
 
 @router.post("/deliveries/ack")
-def acknowledge(given: Acknowledgement, service: Running, caller: Subscriber) -> Acknowledged:
+def acknowledge(
+    given: AcknowledgeRequest, service: CurrentService, caller: Subscriber
+) -> AcknowledgeResponse:
     """Say what has arrived: it is not sent again."""
     whose = _whose(given.subscriber, caller)
     count = service.catalog.mailbox.acknowledge(caller.tenant, whose, ids=given.ids, until=given.until)
-    return Acknowledged(acknowledged=count)
+    return AcknowledgeResponse(acknowledged=count)
 
 
 @router.get(
@@ -114,7 +116,7 @@ def acknowledge(given: Acknowledgement, service: Running, caller: Subscriber) ->
 )
 async def events(
     request: Request,
-    service: Running,
+    service: CurrentService,
     caller: Subscriber,
     subscriber: Annotated[Name | None, Query(description="An admin says whose.")] = None,
     after: Annotated[Cursor, Query(description="Where to begin, unless `Last-Event-ID` says it.")] = 0,
@@ -123,7 +125,7 @@ async def events(
     """Deliveries as server-sent events, as they come; after a break a client goes on where it was."""
     whose = _whose(subscriber, caller)
     if last_event_id is not None:
-        if not (last_event_id.isascii() and last_event_id.isdecimal() and int(last_event_id) <= LARGEST):
+        if not (last_event_id.isascii() and last_event_id.isdecimal() and int(last_event_id) <= MAX_INTEGER):
             raise ServiceError("bad-request", "Last-Event-ID: the id of an event is a number")
         after = int(last_event_id)
     stream = _events(service, caller, secret_of(request), whose, after)
@@ -138,7 +140,7 @@ async def _events(
     mailbox = service.catalog.mailbox
     yield ": here\n\n"
     while not service.stopping:
-        ticket = service.bell.ticket((caller.tenant, subscriber))
+        ticket = service.notifier.event_for((caller.tenant, subscriber))
         found = await run_in_threadpool(mailbox.pending, caller.tenant, subscriber, after=after, limit=EVENTS)
         for chunk in _chunks(found):
             yield chunk
@@ -158,7 +160,7 @@ def _chunks(found: Iterable[Delivery]) -> Iterator[str]:
     events: list[str] = []
     size = 0
     for one in found:
-        data = ShownDelivery.of(one).model_dump_json(exclude_none=True)
+        data = DeliveryResponse.of(one).model_dump_json(exclude_none=True)
         events.append(f"id: {one.number}\nevent: delivery\ndata: {data}\n\n")
         size += len(data)
         if size >= CHUNK:

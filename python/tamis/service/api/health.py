@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from tamis.service.errors import ServiceError
-from tamis.service.service import Running
+from tamis.service.service import CurrentService
 
 router = APIRouter(tags=["health"])
 
@@ -24,9 +24,9 @@ async def health() -> Health:
 
 
 @router.get("/ready")
-def ready(service: Running) -> Health:
+def ready(service: CurrentService) -> Health:
     """Whether requests can be served: the catalog answers, and mailboxes are filled."""
     _ = service.catalog.version
-    if service.tail is not None and service.tail.failure is not None:
-        raise ServiceError("not-ready", f"mailboxes are not filled: {service.tail.failure.code}")
+    if service.outbox_follower is not None and service.outbox_follower.failure is not None:
+        raise ServiceError("not-ready", f"mailboxes are not filled: {service.outbox_follower.failure.code}")
     return Health()

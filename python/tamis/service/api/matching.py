@@ -18,9 +18,9 @@ from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
 from tamis.service.api.security import Caller, Subscriber
-from tamis.service.api.values import Given, Name, Text
+from tamis.service.api.values import Name, RequestModel, Text
 from tamis.service.errors import ErrorDetail, ServiceError, detail_of
-from tamis.service.service import Running, Service
+from tamis.service.service import CurrentService, Service
 
 router = APIRouter(prefix="/v1", tags=["match"])
 
@@ -28,7 +28,7 @@ LIMITS = Limits(bindings=1 << 16, output=1 << 20, outputs=16 << 20)
 """What one try may cost."""
 
 
-class AskedMatch(Given):
+class MatchRequest(RequestModel):
     """A message, as text or as the base64 of its bytes, and perhaps a query."""
 
     xml: str | None = None
@@ -43,7 +43,7 @@ class AskedMatch(Given):
     """So many subscriptions at most."""
 
     @model_validator(mode="after")
-    def _one_form(self) -> "AskedMatch":
+    def _one_form(self) -> "MatchRequest":
         if (self.xml is None) == (self.base64 is None):
             raise ValueError("a message has either `xml` or `base64`")
         return self
@@ -57,7 +57,7 @@ class AskedMatch(Given):
             raise ServiceError("bad-request", f"the message: {error}") from error
 
 
-class ShownNode(BaseModel):
+class SelectedNode(BaseModel):
     """A node that is selected: its number in document order, and its bytes in the message's UTF-8 form."""
 
     node: int
@@ -65,20 +65,20 @@ class ShownNode(BaseModel):
     end: int
 
 
-class ShownExplanation(BaseModel):
+class ExplanationResponse(BaseModel):
     """Why something matches, or why not."""
 
     canonical: str
     matches: bool
     reason: str
-    nodes: list[ShownNode]
+    nodes: list[SelectedNode]
     lines: list[dict[str, Any]]
     alternatives: list[dict[str, Any]]
     operators: list[dict[str, Any]]
     """What a transformation runs."""
 
     @classmethod
-    def of(cls, explanation: Explanation) -> "ShownExplanation":
+    def of(cls, explanation: Explanation) -> "ExplanationResponse":
         return cls.model_validate(asdict(explanation))
 
 
@@ -89,24 +89,24 @@ class MatchingSubscription(BaseModel):
     revision: int
     subscriber: str
     delivery_target: str
-    explanation: ShownExplanation | None = None
+    explanation: ExplanationResponse | None = None
 
 
-class TriedQuery(BaseModel):
+class QueryResult(BaseModel):
     """What came of the query."""
 
     canonical: str
     matches: bool
     reason: str
-    nodes: list[ShownNode]
+    nodes: list[SelectedNode]
     output: str | None
     """What a transformation makes of the message; None for a filter, and where it fails or does not match."""
     failure: str | None
     """Why a transformation failed."""
-    explanation: ShownExplanation | None = None
+    explanation: ExplanationResponse | None = None
 
 
-class Tried(BaseModel):
+class MatchResponse(BaseModel):
     """The answer."""
 
     generation: int | None
@@ -114,10 +114,10 @@ class Tried(BaseModel):
     subscriptions: list[MatchingSubscription]
     more: bool
     """Whether there are more subscriptions than the limit."""
-    query: TriedQuery | None = None
+    query: QueryResult | None = None
 
 
-class AskedQuery(Given):
+class CheckRequest(RequestModel):
     """A query as somebody types it."""
 
     query: Text
@@ -125,7 +125,7 @@ class AskedQuery(Given):
     """Prefixes of the query, or the name of a map that the tenant shares."""
 
 
-class CheckedQuery(BaseModel):
+class CheckResponse(BaseModel):
     """The query that a text stands for, or why it is none."""
 
     id: str | None = None
@@ -134,18 +134,18 @@ class CheckedQuery(BaseModel):
 
 
 @router.post("/check")
-def check(asked: AskedQuery, service: Running, caller: Subscriber) -> CheckedQuery:
+def check(asked: CheckRequest, service: CurrentService, caller: Subscriber) -> CheckResponse:
     """Is this a query? If not, that is the answer, with the position and the reason."""
     prefixes = _prefixes(service, caller, asked.namespaces)
     try:
         found = tamis.check(asked.query, prefixes)
     except QueryError as error:
-        return CheckedQuery(error=detail_of(error))
-    return CheckedQuery(id=found.id, canonical=found.canonical)
+        return CheckResponse(error=detail_of(error))
+    return CheckResponse(id=found.id, canonical=found.canonical)
 
 
 @router.post("/match")
-def match(asked: AskedMatch, service: Running, caller: Subscriber) -> Tried:
+def match(asked: MatchRequest, service: CurrentService, caller: Subscriber) -> MatchResponse:
     """Which subscriptions of the caller's does a message match, and does this query?"""
     message = asked.message()
     tried = None
@@ -154,14 +154,14 @@ def match(asked: AskedMatch, service: Running, caller: Subscriber) -> Tried:
         tried = _tried(asked.query, prefixes, message, asked.explain)
     with service.newest.opened() as opened:
         if opened is None:
-            return Tried(generation=None, subscriptions=[], more=False, query=tried)
+            return MatchResponse(generation=None, subscriptions=[], more=False, query=tried)
         rows = _matching(opened, message, caller)
         found = [MatchingSubscription.model_validate(row) for row in rows[: asked.limit]]
         if asked.explain:
             for one in found:
                 one.explanation = _explanation(service, opened, one, message, caller)
         number = opened.generation.number
-    return Tried(generation=number, subscriptions=found, more=len(rows) > asked.limit, query=tried)
+    return MatchResponse(generation=number, subscriptions=found, more=len(rows) > asked.limit, query=tried)
 
 
 def _matching(opened: OpenGeneration, message: bytes, caller: Caller) -> list[dict[str, Any]]:
@@ -172,7 +172,7 @@ def _matching(opened: OpenGeneration, message: bytes, caller: Caller) -> list[di
 
 def _explanation(
     service: Service, opened: OpenGeneration, one: MatchingSubscription, message: bytes, caller: Caller
-) -> ShownExplanation | None:
+) -> ExplanationResponse | None:
     """Why a subscription matches; none if it was changed or removed since its generation."""
     try:
         query, prefixes = service.catalog.query(one.id, one.revision, tenant=caller.tenant)
@@ -183,7 +183,7 @@ def _explanation(
     explanation = opened.index.explain(
         message, query, tenant=caller.tenant, namespaces=prefixes, limits=LIMITS
     )
-    return ShownExplanation.of(explanation)
+    return ExplanationResponse.of(explanation)
 
 
 def _prefixes(service: Service, caller: Caller, given: Mapping[str, str] | str) -> Mapping[str, str]:
@@ -196,18 +196,18 @@ def _prefixes(service: Service, caller: Caller, given: Mapping[str, str] | str) 
     raise unknown_map(caller.tenant, given)
 
 
-def _tried(query: str, prefixes: Mapping[str, str], message: bytes, explain: bool) -> TriedQuery:
+def _tried(query: str, prefixes: Mapping[str, str], message: bytes, explain: bool) -> QueryResult:
     index = Index(cache_bytes=0)
     index.insert(1, query, namespaces=prefixes)
     explanation = index.explain(message, query, namespaces=prefixes, limits=LIMITS)
-    shown = ShownExplanation.of(explanation)
+    shown = ExplanationResponse.of(explanation)
     output = failure = None
     for made in index.transform(message, limits=LIMITS):
         if made.payload is None:
             failure = f"{made.code}: {made.reason}"
         elif made.payload is not message:
             output = made.payload.decode(errors="replace")
-    return TriedQuery(
+    return QueryResult(
         canonical=shown.canonical,
         matches=shown.matches,
         reason=shown.reason,

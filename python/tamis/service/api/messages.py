@@ -10,10 +10,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError, model_validator
 from starlette.concurrency import run_in_threadpool
 
 from tamis.service.api.security import Publisher
-from tamis.service.api.values import Given, Name
+from tamis.service.api.values import Name, RequestModel
 from tamis.service.errors import ServiceError
-from tamis.service.publishing import NewMessage
-from tamis.service.service import Running
+from tamis.service.inbox_writer import NewMessage
+from tamis.service.service import CurrentService
 
 router = APIRouter(prefix="/v1", tags=["messages"])
 
@@ -22,7 +22,7 @@ LINES = ("application/x-ndjson", "application/jsonl")
 JSON = "application/json"
 
 
-class AskedMessage(Given):
+class MessageRequest(RequestModel):
     """A message in JSON: as text, or as the base64 of its bytes."""
 
     id: Name | None = None
@@ -30,7 +30,7 @@ class AskedMessage(Given):
     base64: str | None = None
 
     @model_validator(mode="after")
-    def _one_form(self) -> "AskedMessage":
+    def _one_form(self) -> "MessageRequest":
         if (self.xml is None) == (self.base64 is None):
             raise ValueError("a message has either `xml` or `base64`")
         return self
@@ -59,10 +59,11 @@ class AcceptedMessages(BaseModel):
     messages: list[AcceptedMessage]
 
 
-_one_or_many: TypeAdapter[list[AskedMessage] | AskedMessage] = TypeAdapter(list[AskedMessage] | AskedMessage)
-_one: TypeAdapter[AskedMessage] = TypeAdapter(AskedMessage)
+OneOrMany = list[MessageRequest] | MessageRequest
+_one_or_many: TypeAdapter[OneOrMany] = TypeAdapter(OneOrMany)
+_one: TypeAdapter[MessageRequest] = TypeAdapter(MessageRequest)
 
-_MESSAGE = {"$ref": "#/components/schemas/AskedMessage"}
+_MESSAGE = {"$ref": "#/components/schemas/MessageRequest"}
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -84,7 +85,7 @@ _BODY: dict[str, Any] = {
 async def publish(
     request: Request,
     response: Response,
-    service: Running,
+    service: CurrentService,
     caller: Publisher,
     source: Annotated[Name | None, Query(description="The tenant's first one unless given.")] = None,
     tamis_message_id: Annotated[Name | None, Header(description="The id of a message sent as XML.")] = None,
@@ -95,8 +96,8 @@ async def publish(
     """
     body = await request.body()
     messages = _messages(body, request.headers.get("content-type", ""), tamis_message_id)
-    place = service.publishing.source(caller.tenant, source)
-    fresh = await run_in_threadpool(service.publishing.publish, place, messages)
+    place = service.inboxes.source(caller.tenant, source)
+    fresh = await run_in_threadpool(service.inboxes.publish, place, messages)
     if not fresh:
         response.status_code = 200
     told = []

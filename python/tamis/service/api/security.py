@@ -1,4 +1,4 @@
-"""The gate: who asks, how often, and how much. Nothing passes it without a token but what is `OPEN`."""
+"""Access control: tokens, roles, rate limits, body limits. Only `PUBLIC_PATHS` need no token."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ from tamis.service import page
 from tamis.service.errors import ServiceError, raised, response
 from tamis.settings import ServeSettings
 
-OPEN = page.PATHS | {"/health", "/ready", "/openapi.json", "/docs"}
+PUBLIC_PATHS = page.PATHS | {"/health", "/ready", "/openapi.json", "/docs"}
 """What tells nothing about anybody: whether it runs, what the API is like, and the files of the page."""
 
 
@@ -44,7 +44,7 @@ class Caller:
         return self.token.role is Role.ADMIN and not self.token.tenant
 
 
-class Gate:
+class AccessControl:
     """Lets requests in, or says why not; as ASGI, so that nothing is read of a request before."""
 
     def __init__(self, app: ASGIApp, tokens: Tokens, settings: ServeSettings) -> None:
@@ -54,7 +54,7 @@ class Gate:
         self._rates: dict[str, _Bucket] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in OPEN:
+        if scope["type"] == "http" and scope["path"] not in PUBLIC_PATHS:
             try:
                 token = await self._token(_secret(Headers(scope=scope)))
                 scope.setdefault("state", {})["caller"] = Caller(token)

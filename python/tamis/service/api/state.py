@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from tamis.service.api.security import Admin, Anyone, Caller, Publisher
 from tamis.service.errors import ServiceError
-from tamis.service.service import Running, Service
+from tamis.service.service import CurrentService, Service
 from tamis.settings import ConsoleSink, DirectorySink, Sink, Source
 from tamis.sources.directory import DirectorySource
 from tamis.status import Failure, SourceStatus, StatusError, read_status
@@ -21,7 +21,7 @@ from tamis.status import Failure, SourceStatus, StatusError, read_status
 router = APIRouter()
 
 
-class ShownJob(BaseModel):
+class JobResponse(BaseModel):
     """The job, as it was when it last said so."""
 
     version: str
@@ -36,7 +36,7 @@ class ShownJob(BaseModel):
     sources: list[SourceStatus]
 
 
-class ShownProcess(BaseModel):
+class ProcessResponse(BaseModel):
     """The process of the job, where the service runs it."""
 
     pid: int | None
@@ -44,12 +44,12 @@ class ShownProcess(BaseModel):
     last_exit: int | None
 
 
-class ShownStatus(BaseModel):
+class StatusResponse(BaseModel):
     """How it goes."""
 
-    job: ShownJob | None
+    job: JobResponse | None
     """None before a job has run."""
-    process: ShownProcess | None
+    process: ProcessResponse | None
     """Only for who looks after the broker."""
     waiting_messages: dict[str, int]
     """Messages that were accepted and not yet read, by source."""
@@ -57,7 +57,7 @@ class ShownStatus(BaseModel):
     """Deliveries that were not acknowledged: the subscriber's, or the tenant's."""
 
 
-class ShownSource(BaseModel):
+class SourceResponse(BaseModel):
     """Where messages come from."""
 
     name: str
@@ -69,7 +69,7 @@ class ShownSource(BaseModel):
     """Messages that were not yet read; None where only the job knows."""
 
 
-class ShownSink(BaseModel):
+class SinkResponse(BaseModel):
     """Where deliveries go."""
 
     kind: str
@@ -80,16 +80,16 @@ class ShownSink(BaseModel):
 
 
 @router.get("/v1/status", tags=["state"])
-def status(service: Running, caller: Anyone) -> ShownStatus:
+def status(service: CurrentService, caller: Anyone) -> StatusResponse:
     """The job and what waits."""
     mine = list(_visible(service.settings.sources, caller))
     process = service.supervisor.state if service.supervisor is not None and caller.operates else None
-    return ShownStatus(
+    return StatusResponse(
         job=_job(service, caller, {source.name for source in mine}),
-        process=None if process is None else ShownProcess(**asdict(process)),
+        process=None if process is None else ProcessResponse(**asdict(process)),
         waiting_messages={
-            source.name: service.publishing.waiting(source)
-            for source in service.publishing.sources
+            source.name: service.inboxes.waiting(source)
+            for source in service.inboxes.sources
             if source in mine
         },
         waiting_deliveries=service.catalog.mailbox.count(caller.tenant, caller.subscriber),
@@ -97,14 +97,14 @@ def status(service: Running, caller: Anyone) -> ShownStatus:
 
 
 @router.get("/v1/sources", tags=["state"])
-def sources(service: Running, caller: Publisher) -> list[ShownSource]:
+def sources(service: CurrentService, caller: Publisher) -> list[SourceResponse]:
     """The sources of the tenant."""
     mine = list(_visible(service.settings.sources, caller))
     job = _job(service, caller, {source.name for source in mine})
-    waiting = {one.name: service.publishing.waiting(one) for one in service.publishing.sources}
+    waiting = {one.name: service.inboxes.waiting(one) for one in service.inboxes.sources}
     states = {} if job is None else {source.name: source.state for source in job.sources}
     return [
-        ShownSource(
+        SourceResponse(
             name=source.name,
             kind="directory" if isinstance(source, DirectorySource) else "kafka",
             tenant=source.tenant,
@@ -116,10 +116,10 @@ def sources(service: Running, caller: Publisher) -> list[ShownSource]:
 
 
 @router.get("/v1/sinks", tags=["state"])
-def sinks(service: Running, caller: Admin) -> list[ShownSink]:
+def sinks(service: CurrentService, caller: Admin) -> list[SinkResponse]:
     """The sinks, which all tenants share."""
     return [
-        ShownSink(
+        SinkResponse(
             kind=_kind(sink),
             targets=None if sink.targets is None else list(sink.targets),
             place=_place(sink) if caller.operates else None,
@@ -134,19 +134,19 @@ def sinks(service: Running, caller: Admin) -> list[ShownSink]:
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-def metrics(service: Running, caller: Admin) -> Response:
+def metrics(service: CurrentService, caller: Admin) -> Response:
     """Figures for Prometheus; only for who looks after the broker."""
     if not caller.operates:
         raise ServiceError("forbidden", "this is for an admin of the tenant without a name")
-    return Response(service.measures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _job(service: Service, caller: Caller, names: set[str]) -> ShownJob | None:
+def _job(service: Service, caller: Caller, names: set[str]) -> JobResponse | None:
     try:
         found = read_status(service.settings.state)
     except StatusError:
         return None
-    return ShownJob(
+    return JobResponse(
         version=found.version,
         state=found.state,
         started=found.started,

@@ -16,10 +16,10 @@ from tamis.model import subscription_lines as lines
 from tamis.model.subscription import NewSubscription, Refusal, State, Subscription
 from tamis.model.webhook import webhook_of
 from tamis.service.api.security import Admin, Caller, Subscriber
-from tamis.service.api.values import Given, Name, Text
+from tamis.service.api.values import Name, RequestModel, Text
 from tamis.service.api.webhooks import check_target, no_webhook
 from tamis.service.errors import ServiceError
-from tamis.service.service import Running, Service
+from tamis.service.service import CurrentService, Service
 
 router = APIRouter(prefix="/v1", tags=["subscriptions"])
 
@@ -32,7 +32,7 @@ IN_MEMORY = 1 << 20
 JSON_LINES = "application/x-ndjson"
 
 
-class AskedSubscription(Given):
+class SubscriptionRequest(RequestModel):
     """A subscription as somebody asks for it."""
 
     query: Text
@@ -45,7 +45,7 @@ class AskedSubscription(Given):
     state: State | None = None
 
 
-class ChangedSubscription(Given):
+class SubscriptionChange(RequestModel):
     """What is to change; the rest stays."""
 
     query: Text | None = None
@@ -56,7 +56,7 @@ class ChangedSubscription(Given):
     """`paused` and `active`: to pause and to resume."""
 
 
-class ShownSubscription(BaseModel):
+class SubscriptionResponse(BaseModel):
     """A subscription as it is kept."""
 
     id: str
@@ -70,14 +70,14 @@ class ShownSubscription(BaseModel):
     changed: datetime
 
     @classmethod
-    def of(cls, kept: Subscription) -> "ShownSubscription":
+    def of(cls, kept: Subscription) -> "SubscriptionResponse":
         return cls(**{name: getattr(kept, name) for name in cls.model_fields})
 
 
 class SubscriptionPage(BaseModel):
     """Some of them; `next` is the `after` of the next page, if there is one."""
 
-    subscriptions: list[ShownSubscription]
+    subscriptions: list[SubscriptionResponse]
     next: str | None
 
 
@@ -90,7 +90,7 @@ class RefusedLine(BaseModel):
     column: int | None
 
 
-class ImportOutcome(BaseModel):
+class ImportResponse(BaseModel):
     """How many lines were what."""
 
     added: int
@@ -101,7 +101,7 @@ class ImportOutcome(BaseModel):
 
 
 @router.post("/subscriptions", status_code=201)
-def create(asked: AskedSubscription, service: Running, caller: Subscriber) -> ShownSubscription:
+def create(asked: SubscriptionRequest, service: CurrentService, caller: Subscriber) -> SubscriptionResponse:
     """Subscribe. To ask for the same again, with its id, changes nothing."""
     check_target(service, caller, asked.delivery_target)
     wanted = NewSubscription(
@@ -113,12 +113,12 @@ def create(asked: AskedSubscription, service: Running, caller: Subscriber) -> Sh
         delivery_target=asked.delivery_target,
         state=asked.state,
     )
-    return ShownSubscription.of(service.catalog.add(wanted))
+    return SubscriptionResponse.of(service.catalog.add(wanted))
 
 
 @router.get("/subscriptions")
 def list_(
-    service: Running,
+    service: CurrentService,
     caller: Subscriber,
     subscriber: Name | None = None,
     state: State | None = None,
@@ -137,17 +137,19 @@ def list_(
     )
     page = found[:limit]
     more = page[-1].id if len(found) > limit else None
-    return SubscriptionPage(subscriptions=[ShownSubscription.of(one) for one in page], next=more)
+    return SubscriptionPage(subscriptions=[SubscriptionResponse.of(one) for one in page], next=more)
 
 
 @router.get("/subscriptions/{id:path}")
-def show(id: Name, service: Running, caller: Subscriber) -> ShownSubscription:
+def show(id: Name, service: CurrentService, caller: Subscriber) -> SubscriptionResponse:
     """One subscription."""
-    return ShownSubscription.of(_own(service, caller, id))
+    return SubscriptionResponse.of(_own(service, caller, id))
 
 
 @router.patch("/subscriptions/{id:path}")
-def change(id: Name, changed: ChangedSubscription, service: Running, caller: Subscriber) -> ShownSubscription:
+def change(
+    id: Name, changed: SubscriptionChange, service: CurrentService, caller: Subscriber
+) -> SubscriptionResponse:
     """Change, pause or resume a subscription. It gets a new revision if what would be delivered changes."""
     _own(service, caller, id)
     if changed.subscriber is not None:
@@ -166,11 +168,11 @@ def change(id: Name, changed: ChangedSubscription, service: Running, caller: Sub
         kept = catalog.pause(id, tenant=caller.tenant)
     elif changed.state is State.ACTIVE:
         kept = catalog.resume(id, tenant=caller.tenant)
-    return ShownSubscription.of(kept)
+    return SubscriptionResponse.of(kept)
 
 
 @router.delete("/subscriptions/{id:path}", status_code=204)
-def remove(id: Name, service: Running, caller: Subscriber) -> Response:
+def remove(id: Name, service: CurrentService, caller: Subscriber) -> Response:
     """Remove a subscription."""
     _own(service, caller, id)
     service.catalog.remove(id, tenant=caller.tenant)
@@ -186,7 +188,7 @@ _LINES: dict[str, Any] = {
 
 
 @router.post("/subscriptions.jsonl", openapi_extra=_LINES)
-async def import_(request: Request, service: Running, caller: Admin) -> ImportOutcome:
+async def import_(request: Request, service: CurrentService, caller: Admin) -> ImportResponse:
     """Have subscriptions be as the lines say. Lines that are refused hold up no others."""
     refusals: list[RefusedLine] = []
 
@@ -204,7 +206,7 @@ async def import_(request: Request, service: Running, caller: Admin) -> ImportOu
         webhooks = await run_in_threadpool(service.catalog.webhooks.list, caller.tenant)
         given = _of_tenant(lines.read(file), caller.tenant, {one.name for one in webhooks})
         done = await run_in_threadpool(service.catalog.import_, given, refused)
-    return ImportOutcome(**dataclasses.asdict(done), refusals=refusals)
+    return ImportResponse(**dataclasses.asdict(done), refusals=refusals)
 
 
 @router.get(
@@ -212,7 +214,7 @@ async def import_(request: Request, service: Running, caller: Admin) -> ImportOu
     response_class=StreamingResponse,
     responses={200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}}},
 )
-def export(service: Running, caller: Admin) -> StreamingResponse:
+def export(service: CurrentService, caller: Admin) -> StreamingResponse:
     """All subscriptions and prefix maps of the tenant, in one state, as an import takes them."""
     items = service.catalog.export(tenant=caller.tenant)
     return StreamingResponse((f"{lines.write(item)}\n" for item in items), media_type=JSON_LINES)

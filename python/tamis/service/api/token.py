@@ -9,7 +9,7 @@ from tamis.service.api.security import Anyone
 router = APIRouter(prefix="/v1", tags=["token"])
 
 
-class ShownToken(BaseModel):
+class TokenResponse(BaseModel):
     """What the token of the request is good for."""
 
     name: str
@@ -22,10 +22,10 @@ class ShownToken(BaseModel):
 
 
 @router.get("/token")
-def show(caller: Anyone) -> ShownToken:
+def show(caller: Anyone) -> TokenResponse:
     """Who asks; its secret is not told."""
     token = caller.token
-    return ShownToken(
+    return TokenResponse(
         name=token.name,
         role=token.role,
         tenant=token.tenant,

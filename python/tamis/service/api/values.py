@@ -14,11 +14,11 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, p
 
 Text = Annotated[str, StringConstraints(max_length=1 << 20, pattern=PRINTABLE)]
 
-LARGEST = (1 << 63) - 1
+MAX_INTEGER = (1 << 63) - 1
 """The largest number that a database stores."""
 
 
-class Given(BaseModel):
+class RequestModel(BaseModel):
     """What a request may hold: nothing that has no meaning, so that no misspelling goes unnoticed."""
 
     model_config = ConfigDict(extra="forbid")

@@ -12,9 +12,9 @@ from tamis.catalog.webhooks import unknown_webhook
 from tamis.model.signatures import SignatureError, key_of, new_secret
 from tamis.model.webhook import NewWebhook, Webhook, WebhookState, webhook_of
 from tamis.service.api.security import Caller, Subscriber
-from tamis.service.api.values import Given, Name, Text
+from tamis.service.api.values import Name, RequestModel, Text
 from tamis.service.errors import ServiceError
-from tamis.service.service import Running, Service
+from tamis.service.service import CurrentService, Service
 from tamis.sinks.webhook import validate_url
 
 router = APIRouter(prefix="/v1", tags=["webhooks"])
@@ -39,7 +39,7 @@ WebhookName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.
 Secret = Annotated[str, StringConstraints(max_length=200), AfterValidator(_a_secret)]
 
 
-class AskedWebhook(Given):
+class WebhookRequest(RequestModel):
     """A webhook as somebody asks for it."""
 
     name: WebhookName
@@ -50,7 +50,7 @@ class AskedWebhook(Given):
     """One of the asker's own: then to ask twice is to ask once."""
 
 
-class ChangedWebhook(Given):
+class WebhookChange(RequestModel):
     """What is to change; the rest stays."""
 
     url: Text | None = None
@@ -58,7 +58,7 @@ class ChangedWebhook(Given):
     """`active`, after it was disabled; what waits for one that is `disabled` goes to the dead letters."""
 
 
-class AskedSecret(Given):
+class SecretRequest(RequestModel):
     """Another secret."""
 
     secret: Secret | None = None
@@ -67,7 +67,7 @@ class AskedSecret(Given):
     """Seconds that what is sent is signed with both secrets."""
 
 
-class ShownWebhook(BaseModel):
+class WebhookResponse(BaseModel):
     """A webhook as it is kept, and how it does."""
 
     name: str
@@ -91,12 +91,12 @@ class ShownWebhook(BaseModel):
     """Deliveries that wait to be sent."""
 
     @classmethod
-    def of(cls, kept: Webhook, waiting: int) -> "ShownWebhook":
+    def of(cls, kept: Webhook, waiting: int) -> "WebhookResponse":
         names = cls.model_fields.keys() & Webhook.__dataclass_fields__.keys()
         return cls(**{name: getattr(kept, name) for name in names}, waiting=waiting)
 
 
-class WebhookWithSecret(ShownWebhook):
+class WebhookWithSecret(WebhookResponse):
     """With its secret, which is not shown again."""
 
     secret: str
@@ -105,10 +105,10 @@ class WebhookWithSecret(ShownWebhook):
 class WebhookList(BaseModel):
     """All of them, by name."""
 
-    webhooks: list[ShownWebhook]
+    webhooks: list[WebhookResponse]
 
 
-class Tested(BaseModel):
+class WebhookTestResponse(BaseModel):
     """What came of a test."""
 
     delivered: bool
@@ -119,9 +119,9 @@ class Tested(BaseModel):
 
 
 @router.post("/webhooks", status_code=201)
-def create(asked: AskedWebhook, service: Running, caller: Subscriber) -> WebhookWithSecret:
+def create(asked: WebhookRequest, service: CurrentService, caller: Subscriber) -> WebhookWithSecret:
     """A new webhook. Its secret is shown once."""
-    if service.tail is None:
+    if service.outbox_follower is None:
         raise ServiceError("no-mailbox", "webhooks need an outbox without targets: see [[sink]]")
     if caller.subscriber is not None and asked.subscriber not in (None, caller.subscriber):
         raise ServiceError("forbidden", f"this token has webhooks of {caller.subscriber} only")
@@ -136,21 +136,23 @@ def create(asked: AskedWebhook, service: Running, caller: Subscriber) -> Webhook
 
 
 @router.get("/webhooks")
-def list_(service: Running, caller: Subscriber) -> WebhookList:
+def list_(service: CurrentService, caller: Subscriber) -> WebhookList:
     """The webhooks of the subscriber, or of the tenant."""
     counts = service.catalog.outgoing.counts(caller.tenant)
     found = service.catalog.webhooks.list(caller.tenant, caller.subscriber)
-    return WebhookList(webhooks=[ShownWebhook.of(one, counts.get(one.name, 0)) for one in found])
+    return WebhookList(webhooks=[WebhookResponse.of(one, counts.get(one.name, 0)) for one in found])
 
 
 @router.get("/webhooks/{name}")
-def show(name: WebhookName, service: Running, caller: Subscriber) -> ShownWebhook:
+def show(name: WebhookName, service: CurrentService, caller: Subscriber) -> WebhookResponse:
     """One webhook."""
     return _shown(service, _own(service, caller, name))
 
 
 @router.patch("/webhooks/{name}")
-def change(name: WebhookName, changed: ChangedWebhook, service: Running, caller: Subscriber) -> ShownWebhook:
+def change(
+    name: WebhookName, changed: WebhookChange, service: CurrentService, caller: Subscriber
+) -> WebhookResponse:
     """Change the address of a webhook, enable it again, or disable it."""
     _own(service, caller, name)
     url = None if changed.url is None else validate_url(changed.url, service.sender.addresses)
@@ -159,7 +161,7 @@ def change(name: WebhookName, changed: ChangedWebhook, service: Running, caller:
 
 
 @router.delete("/webhooks/{name}", status_code=204)
-def remove(name: WebhookName, service: Running, caller: Subscriber) -> Response:
+def remove(name: WebhookName, service: CurrentService, caller: Subscriber) -> Response:
     """Remove a webhook that no subscription names; what waits for it goes to the dead letters."""
     _own(service, caller, name)
     service.catalog.webhooks.remove(caller.tenant, name)
@@ -168,23 +170,23 @@ def remove(name: WebhookName, service: Running, caller: Subscriber) -> Response:
 
 @router.post("/webhooks/{name}/rotate")
 def rotate(
-    name: WebhookName, service: Running, caller: Subscriber, asked: AskedSecret | None = None
+    name: WebhookName, service: CurrentService, caller: Subscriber, asked: SecretRequest | None = None
 ) -> WebhookWithSecret:
     """Another secret, shown once. For a while what is sent is signed with the one before too."""
     _own(service, caller, name)
-    asked = asked or AskedSecret()
+    asked = asked or SecretRequest()
     until = datetime.now(UTC) + timedelta(seconds=asked.overlap)
     kept = service.catalog.webhooks.rotate(caller.tenant, name, asked.secret or new_secret(), until)
     return _with_secret(service, kept)
 
 
 @router.post("/webhooks/{name}/test")
-async def test(name: WebhookName, service: Running, caller: Subscriber) -> Tested:
+async def test(name: WebhookName, service: CurrentService, caller: Subscriber) -> WebhookTestResponse:
     """Send a test event, once and at once, also to a webhook that is disabled."""
     webhook = await run_in_threadpool(_own, service, caller, name)
     begin = time.monotonic()
     answer = await service.sender.test(webhook)
-    return Tested(
+    return WebhookTestResponse(
         delivered=answer.is_success,
         status=answer.status,
         failure=None if answer.is_success else answer.description,
@@ -208,8 +210,8 @@ def no_webhook(name: str) -> ServiceError:
     )
 
 
-def _shown(service: Service, kept: Webhook) -> ShownWebhook:
-    return ShownWebhook.of(kept, service.catalog.outgoing.count(kept.tenant, kept.name))
+def _shown(service: Service, kept: Webhook) -> WebhookResponse:
+    return WebhookResponse.of(kept, service.catalog.outgoing.count(kept.tenant, kept.name))
 
 
 def _with_secret(service: Service, kept: Webhook) -> WebhookWithSecret:

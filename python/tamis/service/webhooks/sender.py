@@ -18,10 +18,10 @@ from tamis.catalog.webhooks import Key
 from tamis.errors import TamisError
 from tamis.model.signatures import signed
 from tamis.model.webhook import Webhook
-from tamis.service.background.mailbox import OUTGOING, Bell
+from tamis.service.background.outbox_follower import OUTGOING, Notifier
 from tamis.service.threads import in_thread
 from tamis.service.webhooks import cloudevents
-from tamis.service.webhooks.retrying import judged
+from tamis.service.webhooks.retry import outcome_of
 from tamis.settings import WebhookSettings
 from tamis.sinks.addresses import Addresses
 from tamis.sinks.webhook import Answer, Poster
@@ -62,13 +62,13 @@ class Tally:
 class Sender:
     """Sends what waits for webhooks, for as long as it runs."""
 
-    def __init__(self, outgoing: Outgoing, settings: WebhookSettings, bell: Bell) -> None:
-        """`bell` rings when there may be something to send."""
+    def __init__(self, outgoing: Outgoing, settings: WebhookSettings, notifier: Notifier) -> None:
+        """`notifier` rings when there may be something to send."""
         self.addresses = Addresses(settings.allow)
         self.tally = Tally()
         self._outgoing = outgoing
         self._settings = settings
-        self._bell = bell
+        self._notifier = notifier
         self._stopping = False
         self._poster: Poster | None = None
         self._tests = asyncio.Semaphore(TESTS)
@@ -86,7 +86,7 @@ class Sender:
         failing = False
         try:
             while not self._stopping:
-                ticket = self._bell.ticket(OUTGOING)
+                ticket = self._notifier.event_for(OUTGOING)
                 try:
                     pause = await self._round()
                     failing = False
@@ -103,7 +103,7 @@ class Sender:
     def stop(self) -> None:
         """Begin nothing more; to be called on the event loop."""
         self._stopping = True
-        self._bell.ring([OUTGOING])
+        self._notifier.notify([OUTGOING])
 
     def waiting(self) -> int:
         """How many deliveries wait to be sent."""
@@ -158,7 +158,7 @@ class Sender:
             del self._running[task]
             self._each -= Counter([delivery.key])
             self._bytes -= len(delivery.payload)
-            self._bell.ring([OUTGOING])
+            self._notifier.notify([OUTGOING])
 
         task.add_done_callback(done)
 
@@ -170,7 +170,7 @@ class Sender:
             # One that cannot be sent at all must end, too.
             log.exception("the delivery %s cannot be sent", delivery.id)
             answer = Answer(None, "it cannot be sent; the log of the service says why")
-        one = judged(delivery, answer, self._settings.schedule, datetime.now(UTC))
+        one = outcome_of(delivery, answer, self._settings.schedule, datetime.now(UTC))
         self._tries.append(one)
         if one.failure is None:
             self.tally.sent += 1

@@ -1,8 +1,8 @@
-// A field for text with colours and marks: a text area whose letters are painted by what lies below it.
+// A field for text with colours and marks: a text area whose letters are highlighted by what lies below it.
 // Both lie in one cell of a grid, which grows with the text, so that they never scroll apart.
 
 import { h, newId } from "./dom.js";
-import { painted } from "./paint.js";
+import { highlighted } from "./highlight.js";
 
 /** `parts` colours the text; `oninput()` is told of every change, `onsubmit()` of Ctrl+Enter. */
 export function editor({ label, parts, value = "", rows = 3, hint, oninput = () => {}, onsubmit = () => {} }) {
@@ -31,7 +31,7 @@ export function editor({ label, parts, value = "", rows = 3, hint, oninput = () 
   });
 
   // A last line that is empty has a height only if something is on it.
-  const paint = () => below.replaceChildren(...painted(area.value, parts, marks), "\n\u200b");
+  const paint = () => below.replaceChildren(...highlighted(area.value, parts, marks), "\n\u200b");
 
   const node = h(
     "div",

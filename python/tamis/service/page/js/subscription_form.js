@@ -1,7 +1,7 @@
 // A subscription, new or changed, in a dialog; its query is checked as it is typed.
 
 import { change, subscribe } from "./api.js";
-import { queryField } from "./checking.js";
+import { queryField } from "./query_field.js";
 import { dialog } from "./dialog.js";
 import { h, hold } from "./dom.js";
 import { button, labelled } from "./fields.js";

@@ -7,7 +7,7 @@ import { follow } from "../events.js";
 import { button, labelled } from "../fields.js";
 import { cut, plural, time } from "../format.js";
 import { icon } from "../icons.js";
-import { code } from "../paint.js";
+import { code } from "../highlight.js";
 import { problem } from "../problem.js";
 import { failed, toast } from "../toast.js";
 import { bytesOf, decode } from "../utf8.js";

@@ -10,7 +10,7 @@ import { button, labelled } from "../fields.js";
 import { plural, time } from "../format.js";
 import { dump } from "../hex.js";
 import { icon } from "../icons.js";
-import { code } from "../paint.js";
+import { code } from "../highlight.js";
 import { problem } from "../problem.js";
 import { totalsOf } from "../status.js";
 import { failed, toast } from "../toast.js";

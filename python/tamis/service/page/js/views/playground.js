@@ -2,7 +2,7 @@
 
 import { go } from "../address.js";
 import * as api from "../api.js";
-import { queryField } from "../checking.js";
+import { queryField } from "../query_field.js";
 import { debounced, h, hold } from "../dom.js";
 import { drafts } from "../drafts.js";
 import { spot } from "../editor.js";
@@ -13,7 +13,7 @@ import { icon } from "../icons.js";
 import { matchingList } from "../matching_list.js";
 import { messageField } from "../message_field.js";
 import { read } from "../namespaces.js";
-import { code } from "../paint.js";
+import { code } from "../highlight.js";
 import { located, problem } from "../problem.js";
 import { SAMPLES } from "../samples.js";
 import { subscriptionForm } from "../subscription_form.js";

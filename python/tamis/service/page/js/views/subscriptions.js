@@ -9,7 +9,7 @@ import { button, choice, labelled } from "../fields.js";
 import { cut, time } from "../format.js";
 import { icon } from "../icons.js";
 import { written } from "../namespaces.js";
-import { painted } from "../paint.js";
+import { highlighted } from "../highlight.js";
 import { problem } from "../problem.js";
 import { queryParts } from "../query.js";
 import { subscriptionForm } from "../subscription_form.js";
@@ -103,7 +103,7 @@ export function subscriptions(main, { who, params }) {
     return h(
       "article",
       { class: "card subscription", role: "listitem", "data-id": kept.id },
-      h("pre", { class: "query" }, painted(cut(kept.query.trim(), 600), queryParts)),
+      h("pre", { class: "query" }, highlighted(cut(kept.query.trim(), 600), queryParts)),
       h(
         "p",
         { class: "facts" },

@@ -20,18 +20,18 @@ PAUSE = 5.0
 """Seconds before the next one, when something fails."""
 
 
-class Undertaker:
+class DeadLetterWriter:
     """Makes letters of dead deliveries, each once."""
 
     def __init__(self, burials: DeadDeliveries, letters: str) -> None:
         """`letters`: the URL of the dead letters."""
         self._dead_deliveries = burials
         self._letters = letters
-        self.buried = 0
+        self.written = 0
         """How many, since it started."""
 
-    def bury(self) -> None:
-        """Bury what there is to bury. What an earlier one began is finished first or again."""
+    def write_pending(self) -> None:
+        """Bury what there is to write_pending. What an earlier one began is finished first or again."""
         while burials := self._dead_deliveries.claim_batches():
             letters = DeadLetters(self._letters)
             for burial in burials:
@@ -41,14 +41,14 @@ class Undertaker:
                 if rows.num_rows:
                     letters.publish(batch, letters.write(batch, 0, [rows]))
                 self._dead_deliveries.finish(burial)
-                self.buried += rows.num_rows
+                self.written += rows.num_rows
 
     async def run(self) -> None:
         """Go on for ever."""
         failing = False
         while True:
             try:
-                await in_thread(self.bury)
+                await in_thread(self.write_pending)
                 failing = False
             except TamisError as error:
                 if not failing:

@@ -7,27 +7,27 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tamis.service.background.supervisor import Supervisor
-from tamis.service.publishing import Publishing
-from tamis.service.webhooks.burial import Undertaker
+from tamis.service.inbox_writer import InboxWriter
+from tamis.service.webhooks.dead_letters import DeadLetterWriter
 from tamis.service.webhooks.sender import Sender
 from tamis.settings import Settings
 from tamis.status import StatusError, read_status
 from tamis.status.metrics import metrics
 
 
-class Measures:
+class ServiceMetrics:
     """The figures of a service."""
 
     def __init__(
         self,
         settings: Settings,
-        publishing: Publishing,
+        inboxes: InboxWriter,
         supervisor: Supervisor | None,
         sender: Sender,
-        undertaker: Undertaker,
+        dead_letters: DeadLetterWriter,
     ) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Collected(settings, publishing, supervisor, sender, undertaker))
+        self._registry.register(_Collected(settings, inboxes, supervisor, sender, dead_letters))
         self._requests = Counter(
             "tamis_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
         )
@@ -51,16 +51,16 @@ class _Collected(Collector):
     def __init__(
         self,
         settings: Settings,
-        publishing: Publishing,
+        inboxes: InboxWriter,
         supervisor: Supervisor | None,
         sender: Sender,
-        undertaker: Undertaker,
+        dead_letters: DeadLetterWriter,
     ) -> None:
         self._settings = settings
-        self._publishing = publishing
+        self._inboxes = inboxes
         self._supervisor = supervisor
         self._sender = sender
-        self._undertaker = undertaker
+        self._dead_letters = dead_letters
 
     def describe(self) -> Iterable[Metric]:
         """Nothing, without asking anybody."""
@@ -68,8 +68,8 @@ class _Collected(Collector):
 
     def collect(self) -> Iterator[Metric]:
         waiting = GaugeMetricFamily("tamis_waiting", "Messages that wait in an inbox", labels=["source"])
-        for source in self._publishing.sources:
-            waiting.add_metric([source.name], self._publishing.waiting(source))
+        for source in self._inboxes.sources:
+            waiting.add_metric([source.name], self._inboxes.waiting(source))
         yield waiting
         yield from self._webhooks()
         if self._supervisor is not None:
@@ -85,7 +85,7 @@ class _Collected(Collector):
         for name, text, count in (
             ("sent", "Deliveries that arrived at webhooks", self._sender.tally.sent),
             ("failed", "Tries to send to webhooks that failed", self._sender.tally.failed),
-            ("dead", "Deliveries that could not be made", self._undertaker.buried),
+            ("dead", "Deliveries that could not be made", self._dead_letters.written),
         ):
             yield CounterMetricFamily(f"tamis_webhook_{name}", text, count)
         text = "Deliveries that wait to be sent to webhooks"

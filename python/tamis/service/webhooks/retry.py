@@ -17,7 +17,7 @@ LONGEST_WAIT = 86_400.0
 """Seconds; who asks for more is asked again after so many."""
 
 
-def judged(delivery: Outbound, answer: Answer, schedule: Sequence[float], at: datetime) -> Attempt:
+def outcome_of(delivery: Outbound, answer: Answer, schedule: Sequence[float], at: datetime) -> Attempt:
     """What came of a try, and what is next. `schedule` has the seconds before each further one."""
     if answer.is_success:
         return Attempt(delivery, at)

@@ -9,7 +9,7 @@ const LONGEST = 200_000;
  * `parts`: text → `start`, `end`, `kind`, ascending and apart. `marks`: likewise, but they may nest;
  * where they do, the one that begins last is seen.
  */
-export function painted(text, parts, marks = []) {
+export function highlighted(text, parts, marks = []) {
   const pieces = text.length > LONGEST ? [] : parts(text);
   const edges = new Set([0, text.length]);
   for (const { start, end } of [...pieces, ...marks]) edges.add(start).add(end);
@@ -35,5 +35,5 @@ export function painted(text, parts, marks = []) {
 
 /** Code to look at. */
 export function code(text, parts, marks) {
-  return h("pre", { class: "code", tabindex: "0" }, h("code", {}, painted(text, parts, marks)));
+  return h("pre", { class: "code", tabindex: "0" }, h("code", {}, highlighted(text, parts, marks)));
 }

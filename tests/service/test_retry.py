@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tamis.catalog.outgoing import Outbound
-from tamis.service.webhooks.retrying import judged
+from tamis.service.webhooks.retry import outcome_of
 from tamis.sinks.webhook import Answer
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -19,7 +19,7 @@ def outbound(tries: int) -> Outbound:
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_it_arrived(status: int) -> None:
-    done = judged(outbound(2), Answer(status, retry_after=60), SCHEDULE, AT)
+    done = outcome_of(outbound(2), Answer(status, retry_after=60), SCHEDULE, AT)
     assert (done.failure, done.next, done.held_until, done.gone, done.number) == (None, None, None, False, 3)
 
 
@@ -28,16 +28,16 @@ def test_it_arrived(status: int) -> None:
 )
 def test_later_around_what_the_schedule_says_and_then_never(answer: Answer) -> None:
     for tries, pause in enumerate(SCHEDULE):
-        waits = {judged(outbound(tries), answer, SCHEDULE, AT).next for _ in range(50)}
+        waits = {outcome_of(outbound(tries), answer, SCHEDULE, AT).next for _ in range(50)}
         seconds = [(one - AT).total_seconds() for one in waits if one is not None]
         assert len(seconds) == len(waits) > 10
         assert 0.5 * pause <= min(seconds) < pause < max(seconds) <= 1.5 * pause
-    last = judged(outbound(3), answer, SCHEDULE, AT)
+    last = outcome_of(outbound(3), answer, SCHEDULE, AT)
     assert (last.next, last.gone, last.failure) == (None, False, answer.description)
 
 
 def test_gone_is_gone() -> None:
-    done = judged(outbound(0), Answer(410), SCHEDULE, AT)
+    done = outcome_of(outbound(0), Answer(410), SCHEDULE, AT)
     assert (done.gone, done.next) == (True, None)
 
 
@@ -53,7 +53,7 @@ def test_gone_is_gone() -> None:
     ],
 )
 def test_who_is_busy_may_say_how_long(status: int, asked: float | None, held: int | None) -> None:
-    done = judged(outbound(0), Answer(status, retry_after=asked), SCHEDULE, AT)
+    done = outcome_of(outbound(0), Answer(status, retry_after=asked), SCHEDULE, AT)
     assert done.held_until == (None if held is None else AT + timedelta(seconds=held))
     assert done.next is not None
     # Not sooner than it asks for, nor sooner than it would be anyway.

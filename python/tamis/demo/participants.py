@@ -25,7 +25,7 @@ class Arrival:
     """Since its message was published."""
 
 
-class Party:
+class Participants:
     """Everybody, each with a token of its own."""
 
     def __init__(self, broker: Broker) -> None:

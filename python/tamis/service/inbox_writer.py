@@ -64,7 +64,7 @@ class _Request:
     error: Exception | None = None
 
 
-class Publishing:
+class InboxWriter:
     """The inboxes of a service. One process at a time publishes to an inbox."""
 
     def __init__(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tamis.catalog import Catalog
-from tamis.service.background.mailbox import Tail
-from tamis.service.background.upkeep import Upkeep
+from tamis.service.background.cleanup import Cleanup
+from tamis.service.background.outbox_follower import OutboxFollower
 from tamis.settings import SettingsError
 from tamis.sinks.outbox import Outbox
 from tests.helpers.delivery_rows import delivery
@@ -24,8 +24,8 @@ def catalog(catalog_url: str) -> Iterator[Catalog]:
         yield catalog
 
 
-def tail_of(folder: Path, catalog: Catalog) -> Tail:
-    return Tail(Outbox(folder / "outbox"), catalog.mailbox, frozenset())
+def follower_of(folder: Path, catalog: Catalog) -> OutboxFollower:
+    return OutboxFollower(Outbox(folder / "outbox"), catalog.mailbox, frozenset())
 
 
 def parts(folder: Path) -> set[str]:
@@ -48,34 +48,34 @@ def test_ids_are_forgotten_after_the_promised_time(catalog: Catalog, monkeypatch
 def test_publications_go_when_they_are_old_and_in_mailboxes(catalog: Catalog, tmp_path: Path) -> None:
     for number in range(3):
         publish(tmp_path, number, [delivery(number)])
-    tail = tail_of(tmp_path, catalog)
-    assert tail.follow() == {("", "bob")}
+    follower = follower_of(tmp_path, catalog)
+    assert follower.poll() == {("", "bob")}
     publish(tmp_path, 3, [delivery(3)])
     publish(tmp_path, 4, [delivery(4)])
-    assert tail.forget(datetime.now(UTC) - DAY) == 0
-    assert tail.forget(datetime.now(UTC) + DAY) == 3
+    assert follower.delete_older(datetime.now(UTC) - DAY) == 0
+    assert follower.delete_older(datetime.now(UTC) + DAY) == 3
     # One that no mailbox has stays, and so does the last, whose batch may be run again.
     assert Outbox(tmp_path / "outbox").manifests() == ["c-3.json", "c-4.json"]
     assert parts(tmp_path) == {"c-3", "c-4"}
     assert catalog.mailbox.imported_manifests() == set()
-    tail.follow()
-    assert tail.forget(datetime.now(UTC) + DAY) == 1
+    follower.poll()
+    assert follower.delete_older(datetime.now(UTC) + DAY) == 1
     assert catalog.mailbox.imported_manifests() == {"c-4.json"}
     # Nothing is lost on the way, and nothing comes again, also for one that starts now.
-    tail_of(tmp_path, catalog).follow()
+    follower_of(tmp_path, catalog).poll()
     assert [one.id for one in catalog.mailbox.pending("", "bob")] == [f"d{n}" for n in range(5)]
     publish(tmp_path, 5, [delivery(5)])
-    tail.follow()
+    follower.poll()
     assert len(catalog.mailbox.pending("", "bob")) == 6
 
 
 def test_publications_that_somebody_else_removed_are_forgotten(catalog: Catalog, tmp_path: Path) -> None:
     for number in range(2):
         publish(tmp_path, number, [delivery(number)])
-    tail = tail_of(tmp_path, catalog)
-    tail.follow()
+    follower = follower_of(tmp_path, catalog)
+    follower.poll()
     Outbox(tmp_path / "outbox").remove("c-0.json")
-    assert tail.forget(datetime.now(UTC) - DAY) == 0
+    assert follower.delete_older(datetime.now(UTC) - DAY) == 0
     assert catalog.mailbox.imported_manifests() == {"c-1.json"}
 
 
@@ -93,10 +93,10 @@ def test_acknowledged_deliveries_go_and_waiting_ones_stay(catalog: Catalog) -> N
     catalog.mailbox.store("c-0.json", [delivery(1), delivery(2)])
     catalog.mailbox.acknowledge("", "bob", ids=["d1"])
     catalog.accepted.accept([("inbox", "m1")], ["f1"], [])
-    Upkeep(catalog, None, keep=1).forget()
+    Cleanup(catalog, None, keep=1).delete_expired()
     assert catalog.accepted.known("inbox", ["m1"]) == {"m1"}
     # As if it were long ago.
-    Upkeep(catalog, None, keep=-1).forget()
+    Cleanup(catalog, None, keep=-1).delete_expired()
     assert catalog.accepted.known("inbox", ["m1"]) == set()
     assert [one.id for one in catalog.mailbox.pending("", "bob")] == ["d2"]
     assert catalog.mailbox.store("c-1.json", [delivery(1), delivery(2)]) == 1

@@ -38,27 +38,27 @@ OUTGOING: Key = ("", "")
 """What waits for webhooks, all of it: rung for as for a mailbox. No subscriber's name is empty."""
 
 
-class Bell:
+class Notifier:
     """Rings for a mailbox when there may be something new; only to be used on the event loop."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, asyncio.Event] = {}
 
-    def ticket(self, key: Key) -> asyncio.Event:
+    def event_for(self, key: Key) -> asyncio.Event:
         """The next ringing for a mailbox: take it before looking, then nothing is missed."""
         return self._waiting.setdefault(key, asyncio.Event())
 
-    def ring(self, keys: Iterable[Key]) -> None:
+    def notify(self, keys: Iterable[Key]) -> None:
         for key in keys:
             ticket = self._waiting.pop(key, None)
             if ticket is not None:
                 ticket.set()
 
-    def ring_all(self) -> None:
-        self.ring(list(self._waiting))
+    def notify_all(self) -> None:
+        self.notify(list(self._waiting))
 
 
-class Tail:
+class OutboxFollower:
     """Follows an outbox."""
 
     def __init__(self, outbox: Outbox, mailbox: Mailbox, elsewhere: frozenset[str]) -> None:
@@ -76,7 +76,7 @@ class Tail:
         """Why mailboxes are not up to date."""
 
     @classmethod
-    def of(cls, settings: Settings, mailbox: Mailbox) -> "Tail | None":
+    def of(cls, settings: Settings, mailbox: Mailbox) -> "OutboxFollower | None":
         """That of the outbox which has all deliveries as rows; none if there is no such outbox."""
         sink = settings.whole_outbox
         if sink is None:
@@ -84,7 +84,7 @@ class Tail:
         elsewhere = frozenset(target for sink in settings.sinks for target in sink.targets or ())
         return cls(Outbox(sink.path, sink.form), mailbox, elsewhere)
 
-    def follow(self) -> set[Key]:
+    def poll(self) -> set[Key]:
         """Take what is new; the mailboxes that got something."""
         heard: set[Key] = set()
         for name in self._new():
@@ -102,7 +102,7 @@ class Tail:
             self._note(name)
         return heard
 
-    def forget(self, before: datetime) -> int:
+    def delete_older(self, before: datetime) -> int:
         """Remove publications of the outbox from before a time that are in mailboxes; how many."""
         # In this order: what is published and taken meanwhile is not among the first.
         taken = self._mailbox.imported_manifests()
@@ -139,11 +139,11 @@ class Tail:
         checkpoint, _, number = name.removesuffix(".json").rpartition("-")
         self._last[checkpoint] = max(int(number), self._last.get(checkpoint, -1))
 
-    async def run(self, bell: Bell) -> None:
+    async def run(self, notifier: Notifier) -> None:
         """Follow for ever."""
         while True:
             try:
-                bell.ring(await in_thread(self.follow))
+                notifier.notify(await in_thread(self.poll))
                 self.failure = None
             except TamisError as error:
                 if self.failure is None:
