@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-ids = [page.name for page in PAGES]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 SPARK, OUTBOX = "spark.md", "outbox.md"
 """Their examples have a Spark at hand, and a folder or an outbox."""
 SERVICE = "service.md"
@@ -58,10 +58,16 @@ def test_the_outbox_is_read_as_the_page_says(spark: "SparkSession", tmp_path: Pa
     run_examples(ROOT / "docs" / OUTBOX, {"spark": spark, "outbox": tmp_path / "outbox"})
 
 
-@pytest.mark.parametrize("page", PAGES, ids=ids)
-def test_console_examples(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A `$ tamis …` line that shows its output must print it."""
-    for block in re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+@pytest.mark.parametrize("page", [*PAGES, CONTRIBUTING], ids=lambda page: page.name)
+def test_console_examples(
+    page: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `$ tamis …` line that shows its output must print it; the page's first message is `order.xml`."""
+    text = page.read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    for message in re.findall(r"```xml\n(.*?)```", text, re.DOTALL)[:1]:
+        Path("order.xml").write_text(message, "utf-8")
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
         for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, expected = example.partition("\n")
             program, *arguments = shlex.split(command, comments=True)
@@ -80,9 +86,7 @@ def test_the_settings_that_are_shown_are_settings(tmp_path: Path) -> None:
     assert len(settings.sinks) == 3
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name
-)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md", CONTRIBUTING], ids=lambda p: p.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
         if "://" not in link:
