@@ -18,7 +18,7 @@ pub mod naive;
 pub mod query;
 pub mod segment;
 pub mod transform;
-mod tuning;
+pub mod tuning;
 pub mod util;
 
 #[cfg(feature = "python")]

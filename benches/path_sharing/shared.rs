@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tamis::document::{Document, Reader};
 use tamis::engine::generation::Generation;
 use tamis::engine::index::Index;
-use tamis::engine::matcher::{CAPACITY, Matcher};
+use tamis::engine::matcher::Matcher;
 use tamis::limits::Limits;
 use tamis::matching::automaton::dfa::Dfa;
 use tamis::matching::automaton::names::Names;
@@ -20,6 +20,7 @@ use tamis::query::{Namespaces, parse};
 use tamis::transform::Schema;
 use tamis::transform::plan::{Network, Plan, SegmentContext};
 use tamis::transform::run::{ElementsByAcceptSet, Evaluator, Results, Selected, TwigEvaluator};
+use tamis::tuning::{CACHE_BYTES, Tuning};
 
 use crate::clock::{Clock, NoClock, Operator, Profile};
 use crate::plan::Counts;
@@ -68,7 +69,7 @@ impl Shared {
         let (dfa, findings) = (Dfa::new(view), Findings::new(view));
         Shared {
             generation: generation.clone(),
-            matcher: Matcher::new(CAPACITY),
+            matcher: Matcher::new(Tuning::new(CACHE_BYTES)),
             reader: Reader::new(),
             document: Document::default(),
             root,
@@ -106,7 +107,7 @@ impl Shared {
         let view = self.generation.parts()[0].segment.view();
         let Shared { root, names, dfa, findings, ranks, .. } = self;
         ranks.reset();
-        let found = dfa.find(view, *root, document, names, ranks, findings, CAPACITY);
+        let found = dfa.find(view, *root, document, names, ranks, findings, CACHE_BYTES);
         assert!(found.is_ok(), "the cache is large enough");
         findings.clear();
     }

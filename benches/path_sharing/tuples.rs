@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 
 use tamis::document::{Document, Vocabulary};
 use tamis::engine::index::Index;
-use tamis::engine::matcher::CAPACITY;
 use tamis::ids::ElementId;
 use tamis::matching::automaton::dfa::Dfa;
 use tamis::matching::automaton::names::Names;
@@ -16,6 +15,7 @@ use tamis::query::Namespaces;
 use tamis::query::ast::{Axis, NameTest};
 use tamis::query::element_path::ElementPath;
 use tamis::segment::format::file::Segment;
+use tamis::tuning::CACHE_BYTES;
 
 use crate::plan::{Steps, steps};
 
@@ -99,7 +99,7 @@ impl Engine {
             &self.names,
             &mut self.ranks,
             &mut self.findings,
-            CAPACITY,
+            CACHE_BYTES,
         );
         assert!(found.is_ok(), "the cache is large enough");
         self.findings.clear();

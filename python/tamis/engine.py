@@ -121,6 +121,13 @@ class Index:
         """An empty index. `cache_bytes` bounds the caches of one matching thread; 0 is without."""
         self._adopt(_kernel.Index(cache_bytes), cache_bytes, None)
 
+    @classmethod
+    def _for_large_inputs(cls, *, cache_bytes: int = CACHE_BYTES) -> Self:
+        """For tests: an index that always takes the methods for large messages and many queries."""
+        index = cls.__new__(cls)
+        index._adopt(_kernel.Index.for_large_inputs(cache_bytes), cache_bytes, None)
+        return index
+
     def _adopt(self, kernel: _kernel.Index, cache_bytes: int, saved: Path | None) -> None:
         self._kernel = kernel
         self._cache_bytes = cache_bytes

@@ -14,9 +14,7 @@ use crate::engine::sample::Sample;
 use crate::error::{IndexError, QueryError};
 use crate::query::{Namespaces, QueryId, StorableQuery, parse, parse_storable};
 use crate::segment::build::Builder;
-
-/// This many segments of about the same size are merged into one.
-const FAN_IN: usize = 4;
+use crate::tuning::SEGMENT_FAN_IN;
 
 /// A target's query that is not compiled yet.
 struct Pending {
@@ -190,7 +188,7 @@ impl Index {
         Ok(())
     }
 
-    /// Merges each tier of `FAN_IN` segments of about the same size, and rewrites segments of which less than
+    /// Merges each tier of `SEGMENT_FAN_IN` segments of about the same size, and rewrites segments of which less than
     /// half is left.
     fn merge_tiers(&self, parts: &mut Vec<Part>) -> Result<(), IndexError> {
         for part in parts.iter_mut() {
@@ -201,9 +199,9 @@ impl Index {
         loop {
             let mut tiers: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
             for (at, part) in parts.iter().enumerate() {
-                tiers.entry(part.live().max(1).ilog(FAN_IN)).or_default().push(at);
+                tiers.entry(part.live().max(1).ilog(SEGMENT_FAN_IN)).or_default().push(at);
             }
-            let Some(full) = tiers.into_values().filter(|tier| tier.len() >= FAN_IN).min() else {
+            let Some(full) = tiers.into_values().filter(|tier| tier.len() >= SEGMENT_FAN_IN).min() else {
                 return Ok(());
             };
             let merged = self.merged(&full.iter().map(|&at| parts[at].clone()).collect::<Vec<_>>())?;

@@ -11,7 +11,7 @@ use crate::matching::automaton::names::Names;
 use crate::matching::automaton::nfa::Nfa;
 use crate::matching::candidates::blocks::{Block, Blocks};
 use crate::matching::candidates::range_families::Alike;
-use crate::matching::candidates::{Collector, Judge, Met, OUTBOX, Work};
+use crate::matching::candidates::{Collector, Judge, Met, Work};
 use crate::matching::findings::{Findings, Ranks};
 use crate::matching::twigs::by_name::ByName;
 use crate::matching::twigs::compiled::Compiled;
@@ -22,10 +22,7 @@ use crate::query::QueryId;
 use crate::segment::format::columns::View;
 use crate::segment::format::file::Segment;
 use crate::transform::{Conformance, MatchedMessage, OperatorReport, Outputs, Schema, Transformer};
-use crate::tuning::Few;
-
-/// Memory for caches, unless said otherwise.
-pub const CAPACITY: usize = 64 << 20;
+use crate::tuning::{ROW_BATCH, Tuning};
 
 /// A thread's scratch space and caches. Compiled things are shared and never change; a matcher is
 /// one thread's own, and what it remembers of a segment lives as long as the segment does.
@@ -34,8 +31,7 @@ pub struct Matcher {
     document: Document,
     segments: Vec<Remembered>,
     generation: Option<u64>,
-    capacity: usize,
-    few: Few,
+    tuning: Tuning,
     nfa: Nfa,
     ranks: Ranks,
     by_name: ByName,
@@ -45,8 +41,8 @@ pub struct Matcher {
     unsettled: Vec<Unsettled>,
     unverified: Vec<u32>,
     alike: Alike,
-    outbox: Box<[u32; OUTBOX]>,
-    places: Box<[u32; OUTBOX]>,
+    outbox: Box<[u32; ROW_BATCH]>,
+    places: Box<[u32; ROW_BATCH]>,
     conformance: Conformance,
 }
 
@@ -66,17 +62,17 @@ struct Remembered {
 }
 
 impl Remembered {
-    fn new(segment: Arc<Segment>, few: Few) -> Remembered {
+    fn new(segment: Arc<Segment>, tuning: &Tuning) -> Remembered {
         let view = segment.view();
         let (names, dfa, findings) = (Names::new(view), Dfa::new(view), Findings::new(view));
-        let (met, settler) = (Met::new(view), Settler::new(view, few.places));
+        let (met, settler) = (Met::new(view), Settler::new(view, tuning.scan_occurrences));
         Remembered {
             segment,
             names,
             dfa,
             findings,
             met,
-            memo: Memo::new(few.places),
+            memo: Memo::new(tuning.scan_elements),
             compiled: Compiled::default(),
             settler,
             transformer: Transformer::default(),
@@ -110,15 +106,13 @@ pub struct CacheStats {
 }
 
 impl Matcher {
-    /// A matcher with so many bytes for its caches; with none it runs the automaton as it stands.
-    pub fn new(capacity: usize) -> Matcher {
+    pub fn new(tuning: Tuning) -> Matcher {
         Matcher {
             reader: Reader::new(),
             document: Document::default(),
             segments: Vec::new(),
             generation: None,
-            capacity,
-            few: Few::of(capacity),
+            tuning,
             nfa: Nfa::default(),
             ranks: Ranks::default(),
             by_name: ByName::default(),
@@ -127,8 +121,8 @@ impl Matcher {
             unsettled: Vec::new(),
             unverified: Vec::new(),
             alike: Alike::default(),
-            outbox: Box::new([0; OUTBOX]),
-            places: Box::new([0; OUTBOX]),
+            outbox: Box::new([0; ROW_BATCH]),
+            places: Box::new([0; ROW_BATCH]),
             conformance: Conformance::default(),
         }
     }
@@ -310,7 +304,7 @@ impl Matcher {
             let same = |remembered: &Remembered| Arc::ptr_eq(&remembered.segment, &part.segment);
             self.segments.push(match known.iter().position(same) {
                 Some(at) => known.swap_remove(at),
-                None => Remembered::new(part.segment.clone(), self.few),
+                None => Remembered::new(part.segment.clone(), &self.tuning),
             });
         }
         self.generation = Some(generation.number);
@@ -321,7 +315,7 @@ impl Matcher {
         self.by_name.reset();
         let held = |segments: &[Remembered]| segments.iter().map(|remembered| remembered.dfa.bytes()).sum();
         let mut held_by_all: usize = held(&self.segments);
-        if held_by_all > self.capacity {
+        if held_by_all > self.tuning.cache_bytes {
             self.segments.iter_mut().for_each(|remembered| remembered.dfa.clear());
             held_by_all = held(&self.segments);
         }
@@ -331,7 +325,7 @@ impl Matcher {
             if names.update(self.reader.vocabulary()) {
                 dfa.clear();
             }
-            let room = self.capacity.saturating_sub(held_by_others);
+            let room = self.tuning.cache_bytes.saturating_sub(held_by_others);
             let found = dfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings, room);
             *whole = found.is_ok();
             if found.is_err() {
@@ -365,7 +359,7 @@ impl Matcher {
                 unsettled: &mut self.unsettled,
                 unverified: &mut self.unverified,
                 alike: &mut self.alike,
-                few: self.few.verified,
+                few: self.tuning.verify_singly,
                 judge,
                 outbox: &mut self.outbox,
                 filled: 0,

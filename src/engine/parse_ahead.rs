@@ -1,13 +1,9 @@
 //! Parses queries on a thread of its own while those before them are added to a segment. The thread ends with
 //! the call. A bounded queue of chunks lies between both, so memory is bounded.
 
+use crate::tuning::{PARSE_CHUNK, PARSE_CHUNKS_AHEAD};
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
-
-/// Items handed over at a time; fewer are not worth a thread.
-const CHUNK: usize = 512;
-/// The most chunks in the queue.
-const AHEAD: usize = 8;
 
 /// Calls `use_parsed` with every item and the result of `parse`, in order.
 pub fn parse_ahead<I: Send, P: Send>(
@@ -19,15 +15,15 @@ pub fn parse_ahead<I: Send, P: Send>(
         let parsed = parse(&item);
         (item, parsed)
     });
-    let mut next = move || items.by_ref().take(CHUNK).collect::<Vec<_>>();
+    let mut next = move || items.by_ref().take(PARSE_CHUNK).collect::<Vec<_>>();
     let mut use_chunk = |chunk: &[(I, P)]| chunk.iter().for_each(|(item, parsed)| use_parsed(item, parsed));
     let first = next();
     use_chunk(&first);
-    if first.len() < CHUNK {
+    if first.len() < PARSE_CHUNK {
         return;
     }
     thread::scope(|scope| {
-        let (parsed, chunks) = sync_channel(AHEAD);
+        let (parsed, chunks) = sync_channel(PARSE_CHUNKS_AHEAD);
         let (used, back) = channel();
         scope.spawn(move || {
             loop {
@@ -55,7 +51,15 @@ mod tests {
 
     #[test]
     fn every_item_comes_once_and_in_order_on_either_thread() {
-        for count in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, (AHEAD + 5) * CHUNK + 7] {
+        for count in [
+            0,
+            1,
+            PARSE_CHUNK - 1,
+            PARSE_CHUNK,
+            PARSE_CHUNK + 1,
+            2 * PARSE_CHUNK,
+            (PARSE_CHUNKS_AHEAD + 5) * PARSE_CHUNK + 7,
+        ] {
             let mut shown = Vec::new();
             parse_ahead(0..count, |item| item * 2, |&item, &parsed| shown.push((item, parsed)));
             assert!(shown.into_iter().eq((0..count).map(|item| (item, item * 2))), "{count} items");

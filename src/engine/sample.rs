@@ -7,16 +7,8 @@ use crate::matching::automaton::names::Names;
 use crate::matching::findings::{Findings, Ranks};
 use crate::segment::build::frequency::Measured;
 use crate::segment::format::columns::View;
+use crate::tuning::{SAMPLE_CACHE_BYTES, SAMPLE_MESSAGE_BYTES, SAMPLE_MESSAGES, SAMPLE_QUERIES_PER_MESSAGE};
 use crate::util::hash::GOLDEN;
-
-/// Messages that are kept.
-const MESSAGES: usize = 128;
-/// Larger messages are not kept: a sample is no place for 10 MiB.
-const MESSAGE_LIMIT: usize = 64 << 10;
-/// Queries per message measured: a small segment is not worth a large sample.
-const QUERIES_PER_MESSAGE: usize = 8;
-/// Memory for the automaton while measuring.
-const CAPACITY: usize = 32 << 20;
 
 /// A reservoir: every message seen has the same chance to be in it (Vitter's algorithm R).
 pub struct Sample {
@@ -32,11 +24,11 @@ impl Sample {
 
     /// Offers a message.
     pub fn offer(&mut self, tenant: &str, message: &[u8]) {
-        if message.len() > MESSAGE_LIMIT {
+        if message.len() > SAMPLE_MESSAGE_BYTES {
             return;
         }
         self.seen += 1;
-        if self.messages.len() < MESSAGES {
+        if self.messages.len() < SAMPLE_MESSAGES {
             self.messages.push((tenant.to_string(), message.to_vec()));
             return;
         }
@@ -75,14 +67,15 @@ impl Sample {
         let mut dfa = Dfa::new(view);
         let mut findings = Findings::new(view);
         let mut ranks = Ranks::default();
-        for (of, message) in self.messages.iter().take(view.queries() / QUERIES_PER_MESSAGE) {
+        for (of, message) in self.messages.iter().take(view.queries() / SAMPLE_QUERIES_PER_MESSAGE) {
             let Some(root) = tenant(of) else { continue };
             if reader.read(message, &Limits::default(), &mut document).is_err() {
                 continue;
             }
             names.update(reader.vocabulary());
             ranks.reset();
-            let found = dfa.find(view, root, &document, &names, &mut ranks, &mut findings, CAPACITY);
+            let found =
+                dfa.find(view, root, &document, &names, &mut ranks, &mut findings, SAMPLE_CACHE_BYTES);
             if found.is_ok() {
                 measured.messages += 1;
                 findings.conditions.iter().for_each(|condition| measured.conditions[condition as usize] += 1);

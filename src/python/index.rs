@@ -33,6 +33,7 @@ use crate::limits::Limits;
 use crate::matching::twigs::verify::Verifier;
 use crate::query::parse;
 use crate::transform::Outputs;
+use crate::tuning::Tuning;
 
 /// So many generations back the numbers of a match can still be turned into targets.
 const REMEMBERED: usize = 8;
@@ -45,7 +46,7 @@ pub struct Index {
     state: Mutex<State>,
     /// Matchers at rest, one for each thread that has matched.
     matchers: Mutex<Vec<Matcher>>,
-    cache_bytes: usize,
+    tuning: Tuning,
 }
 
 struct State {
@@ -61,7 +62,13 @@ struct State {
 impl Index {
     #[new]
     fn new(cache_bytes: usize) -> Index {
-        Index::around(crate::engine::index::Index::new(), cache_bytes)
+        Index::around(crate::engine::index::Index::new(), Tuning::new(cache_bytes))
+    }
+
+    /// An empty index that always takes the methods for large inputs, whatever their size. For tests.
+    #[staticmethod]
+    fn for_large_inputs(cache_bytes: usize) -> Index {
+        Index::around(crate::engine::index::Index::new(), Tuning::for_large_inputs(cache_bytes))
     }
 
     /// Registers a target; the id of its query.
@@ -276,7 +283,7 @@ impl Index {
     ) -> PyResult<Index> {
         let opened = py.detach(|| snapshot::open(&directory, generation, &[]));
         let generation = opened.map_err(|error| raise_index(py, &error))?;
-        Ok(Index::around(crate::engine::index::Index::of(generation), cache_bytes))
+        Ok(Index::around(crate::engine::index::Index::of(generation), Tuning::new(cache_bytes)))
     }
 
     /// Goes over to another generation of a directory, with the segments and caches that both have.
@@ -338,10 +345,10 @@ impl Index {
 }
 
 impl Index {
-    fn around(index: crate::engine::index::Index, cache_bytes: usize) -> Index {
+    fn around(index: crate::engine::index::Index, tuning: Tuning) -> Index {
         let generations = VecDeque::from([index.generation().clone()]);
         let state = State { index: Some(index), generations, changed: false };
-        Index { state: Mutex::new(state), matchers: Mutex::default(), cache_bytes }
+        Index { state: Mutex::new(state), matchers: Mutex::default(), tuning }
     }
 
     /// Held for moments only, and never with the interpreter released.
@@ -407,7 +414,7 @@ impl Index {
     /// matcher does as well.
     fn with_matcher(&self, work: impl FnOnce(&mut Matcher)) {
         let resting = self.matchers.try_lock().ok().and_then(|mut matchers| matchers.pop());
-        let mut matcher = resting.unwrap_or_else(|| Matcher::new(self.cache_bytes));
+        let mut matcher = resting.unwrap_or_else(|| Matcher::new(self.tuning));
         work(&mut matcher);
         if let Ok(mut matchers) = self.matchers.try_lock() {
             matchers.push(matcher);

@@ -19,13 +19,9 @@ use crate::transform::explain::{OperatorReport, report};
 use crate::transform::output::{ConstructError, Constructor, Deduplicator, NodeCopier, NodeLists};
 use crate::transform::plan::{Network, OperatorId, Plan, Schema, SegmentContext};
 use crate::transform::run::{
-    ElementsByAcceptSet, Evaluator, LimitExceeded, MOST_LISTS, Results, Selected, TwigEvaluator,
+    ElementsByAcceptSet, Evaluator, LimitExceeded, Results, Selected, TwigEvaluator,
 };
-
-/// Operators that are kept; past this, plans are made anew when they are needed.
-const MOST_OPERATORS: usize = 1 << 20;
-/// Schemas whose plans are kept beside those for all messages.
-const MOST_SCHEMAS: usize = 4;
+use crate::tuning::{OPERATORS, SCHEMAS, SELECTED_LISTS};
 
 /// The outputs of one message, equal ones once.
 #[derive(Default)]
@@ -164,7 +160,7 @@ impl Transformer {
         let at = match self.sides.iter().position(same) {
             Some(at) => at,
             None => {
-                if self.sides.len() > MOST_SCHEMAS {
+                if self.sides.len() > SCHEMAS {
                     self.sides.remove(0);
                 }
                 self.sides.push(PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() });
@@ -172,7 +168,7 @@ impl Transformer {
             }
         };
         let side = &mut self.sides[at];
-        if side.network.size() > MOST_OPERATORS {
+        if side.network.size() > OPERATORS {
             *side = PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() };
         }
         side
@@ -270,7 +266,7 @@ fn output(
             exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings)
         }
         LimitExceeded::Lists => {
-            exceeded("bindings-limit", "the transformation takes more lists of nodes", MOST_LISTS)
+            exceeded("bindings-limit", "the transformation takes more lists of nodes", SELECTED_LISTS)
         }
     };
     run.taken.clear();

@@ -37,11 +37,21 @@ def answer(index: tamis.Index, messages: Sequence[bytes]) -> Answer:
     return [set(targets or ()) for targets in index.targets(batch).to_pylist()]
 
 
+SMALL_CACHE = (1 << 20) - 1
+TINY_CACHE = 4096
+"""Hardly anything fits."""
+
+
 def loaded(
-    queries: Sequence[str], namespaces: Mapping[str, str], *, cache_bytes: int = 64 << 20
+    queries: Sequence[str],
+    namespaces: Mapping[str, str],
+    *,
+    cache_bytes: int = 64 << 20,
+    large_inputs: bool = False,
 ) -> tamis.Index:
-    """An index of one segment."""
-    index = tamis.Index(cache_bytes=cache_bytes)
+    """An index of one segment; with `large_inputs` it always takes the methods for large inputs."""
+    create = tamis.Index._for_large_inputs if large_inputs else tamis.Index
+    index = create(cache_bytes=cache_bytes)
     refused = index.load(table(queries), namespaces=namespaces)
     assert refused.num_rows == 0, refused.to_pylist()
     return index
@@ -67,13 +77,18 @@ def dfa(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[s
 
 
 def tiny_cache(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
-    """The automaton with a cache that is always full."""
-    return answer(loaded(queries, namespaces, cache_bytes=4096), messages)
+    """A cache that is always full, and the methods for large inputs."""
+    return answer(loaded(queries, namespaces, cache_bytes=TINY_CACHE, large_inputs=True), messages)
 
 
-def thorough(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
-    """The ways that large messages and many queries need, always: a small cache has it so (few.rs)."""
-    return answer(loaded(queries, namespaces, cache_bytes=(1 << 20) - 1), messages)
+def small_cache(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """A small cache, and the methods that the product chooses."""
+    return answer(loaded(queries, namespaces, cache_bytes=SMALL_CACHE), messages)
+
+
+def large_inputs(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """The methods for large messages and many queries, whatever their size."""
+    return answer(loaded(queries, namespaces, cache_bytes=SMALL_CACHE, large_inputs=True), messages)
 
 
 def many_segments(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
@@ -93,7 +108,8 @@ ENGINES: dict[str, Engine] = {
     "nfa": nfa,
     "dfa": dfa,
     "tiny-cache": tiny_cache,
-    "thorough": thorough,
+    "small-cache": small_cache,
+    "large-inputs": large_inputs,
     "many-segments": many_segments,
     "reopened": reopened,
 }
@@ -160,7 +176,7 @@ TRANSFORMERS: dict[str, Transformer] = {
     "naive": naive_transform,
     "network": by_network(loaded),
     "network-without-cache": by_network(partial(loaded, cache_bytes=0)),
-    "network-with-tiny-cache": by_network(partial(loaded, cache_bytes=4096)),
+    "network-with-tiny-cache": by_network(partial(loaded, cache_bytes=TINY_CACHE, large_inputs=True)),
     "network-of-many-segments": by_network(segmented),
     "network-reopened": transform_reopened,
 }

@@ -10,7 +10,7 @@ use crate::engine::explain::access_paths::Filings;
 use crate::engine::explain::lines::{Binding, End, Lines};
 use crate::engine::generation::Generation;
 use crate::engine::index::Index;
-use crate::engine::matcher::{CAPACITY, Matcher};
+use crate::engine::matcher::Matcher;
 use crate::error::ReadError;
 use crate::ids::NodeId;
 use crate::limits::Limits;
@@ -24,6 +24,7 @@ use crate::segment::format::columns::Columns;
 use crate::segment::format::labels::Labels;
 use crate::segment::twig::Twigs;
 use crate::transform::{OperatorReport, Schema};
+use crate::tuning::{CACHE_BYTES, Tuning};
 
 pub struct Explanation {
     pub canonical: String,
@@ -141,7 +142,7 @@ fn operators(
     tenant: &str,
     schema: Option<&Arc<Schema>>,
 ) -> Result<Vec<OperatorReport>, ReadError> {
-    let mut matcher = Matcher::new(CAPACITY);
+    let mut matcher = Matcher::new(Tuning::new(CACHE_BYTES));
     let id = query.id();
     let found = matcher.explain_transformation(generation, tenant, id, message, limits, schema)?;
     if !found.is_empty() {

@@ -11,6 +11,7 @@ use crate::matching::twigs::settle::Unsettled;
 use crate::segment::format::columns::View;
 use crate::segment::rows::groups::{Group, Groups, MOST_ROWS, MULTI, VERIFY};
 use crate::segment::rows::simple::MOST_SIMPLE;
+use crate::tuning::ROW_BATCH;
 use crate::util::bitset::{low_bits, ones};
 use crate::util::prefetch::prefetch;
 
@@ -24,9 +25,6 @@ pub struct Work {
     /// Survivors that had to be verified on the document.
     pub verified: u64,
 }
-
-/// Rows that passed and wait to be handed over.
-pub const OUTBOX: usize = 512;
 
 /// Which queries of a message were met already: rows are copied, and may be met in several blocks.
 pub struct Met(Vec<u64>);
@@ -88,10 +86,10 @@ pub struct Collector<'a, J: Judge> {
     pub few: u64,
     pub judge: J,
     /// Queries on their way to `matches`: a place to write to without asking whether there is room.
-    pub outbox: &'a mut [u32; OUTBOX],
+    pub outbox: &'a mut [u32; ROW_BATCH],
     pub filled: usize,
     /// Scratch: places of rows that passed so far.
-    pub places: &'a mut [u32; OUTBOX],
+    pub places: &'a mut [u32; ROW_BATCH],
     /// Added to each query's number.
     pub base: u32,
     pub matches: &'a mut Vec<u32>,
@@ -195,8 +193,8 @@ impl<J: Judge> Collector<'_, J> {
         for (start, end) in stretches {
             let (rows, mut at) = (&pool[start as usize..end as usize], start);
             self.work.candidates += rows.len() as u64;
-            for rows in rows.chunks(OUTBOX) {
-                if passed + rows.len() > OUTBOX {
+            for rows in rows.chunks(ROW_BATCH) {
+                if passed + rows.len() > ROW_BATCH {
                     self.rest_of::<N, W>(pool, passed);
                     passed = 0;
                 }
@@ -213,7 +211,7 @@ impl<J: Judge> Collector<'_, J> {
 
     /// Tests what is left of the rows whose first positive holds.
     fn rest_of<const N: usize, const W: usize>(&mut self, pool: &[[u32; W]], passed: usize) {
-        if self.filled + passed > OUTBOX {
+        if self.filled + passed > ROW_BATCH {
             self.flush();
         }
         let (conditions, twice) = (self.findings.conditions.all(), self.findings.twice.all());

@@ -8,12 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::document::Document;
 use crate::ids::ElementId;
 use crate::matching::twigs::occurrences::{Found, Places};
-
-/// Past so many elements, and some more in a large document, lists are forgotten when nobody holds one:
-/// it bounds memory.
-const MOST_ELEMENTS: usize = 1 << 21;
-/// Lists that many rows ask for should have room whatever their length.
-const LONGEST_LISTS: usize = 8;
+use crate::tuning::{ANCESTORS, ANCESTORS_PER_ELEMENT};
 
 /// Lists of one document, made when somebody first asks.
 #[derive(Default)]
@@ -41,7 +36,7 @@ impl Above {
     /// Forgets lists if they have become too many.
     #[inline]
     pub fn trim(&mut self, document: &Document) {
-        if self.elements.len() > MOST_ELEMENTS + LONGEST_LISTS * document.elements.len() {
+        if self.elements.len() > ANCESTORS + ANCESTORS_PER_ELEMENT * document.elements.len() {
             self.reset();
         }
     }
@@ -93,7 +88,7 @@ impl Above {
                     at = document.element(at).parent;
                 }
                 // In a deep document most places have most of them in common.
-                if elements.len() > MOST_ELEMENTS + 2 * document.elements.len() {
+                if elements.len() > ANCESTORS + 2 * document.elements.len() {
                     elements.sort_unstable();
                     elements.dedup();
                 }

@@ -6,9 +6,7 @@ use crate::matching::automaton::names::Names;
 use crate::query::{Namespaces, parse};
 use crate::segment::format::file::Segment;
 use crate::segment::twig::Twigs;
-
-/// Words of compiled twigs that are kept; past this they are compiled anew when needed.
-const MOST_WORDS: usize = 1 << 20;
+use crate::tuning::COMPILED_TWIG_WORDS;
 
 /// Twigs compiled on demand. A segment keeps only those that matching itself verifies by, because
 /// most queries never need theirs; the text is enough to make one.
@@ -34,7 +32,7 @@ impl Compiled {
 
     /// Forgets twigs if there are many.
     pub fn trim(&mut self) {
-        if self.twigs.words().len() > MOST_WORDS {
+        if self.twigs.words().len() > COMPILED_TWIG_WORDS {
             *self = Compiled::default();
         }
     }

@@ -4,13 +4,9 @@ use crate::document::Document;
 use crate::ids::ElementId;
 use crate::matching::automaton::dfa::Dfa;
 use crate::segment::format::NONE;
+use crate::tuning::{OCCURRENCE_BATCH, OCCURRENCES, OCCURRENCES_PER_NODE};
 use crate::util::bitset::{Bits, Mask, ones};
 use crate::util::epoch_set::EpochSet;
-
-/// More places than this are not noted, and some more in a large document: it bounds time and memory.
-const MOST_PLACES: usize = 1 << 18;
-/// Where queries ask for values, a value is a place for each path that leads to it.
-const PLACES_PER_NODE: usize = 4;
 
 /// What a document is, and what was found in it.
 #[derive(Clone, Copy)]
@@ -43,9 +39,6 @@ struct Hit {
     element: u32,
 }
 
-/// Hits are linked when there are so many.
-const MOST_HITS: usize = 1 << 12;
-
 impl Places {
     pub fn new(count: usize) -> Places {
         Places {
@@ -56,7 +49,7 @@ impl Places {
             hit: 0,
             seen: EpochSet::default(),
             hits_of: Vec::new(),
-            most: MOST_PLACES,
+            most: OCCURRENCES,
         }
     }
 
@@ -92,7 +85,7 @@ impl Places {
     /// places. Elements with the same accept set have the same hits.
     pub fn fill_by_accept<'a>(&mut self, found: Found<'a>, of: impl Fn(ElementId) -> &'a [Mask]) -> bool {
         let Document { elements, attributes, texts, .. } = found.document;
-        self.most = MOST_PLACES + PLACES_PER_NODE * (elements.len() + attributes.len() + texts.len());
+        self.most = OCCURRENCES + OCCURRENCES_PER_NODE * (elements.len() + attributes.len() + texts.len());
         self.seen.clear();
         self.seen.resize(found.dfa.accepts());
         self.hits_of.resize(found.dfa.accepts(), (0, 0));
@@ -109,7 +102,7 @@ impl Places {
                 self.add(element, of(element));
                 self.hits_of[accept as usize] = (first as u32, self.hit as u32);
             }
-            if self.hit > MOST_HITS {
+            if self.hit > OCCURRENCE_BATCH {
                 self.link();
                 self.seen.clear();
                 if self.links.len() > self.most {
@@ -125,7 +118,7 @@ impl Places {
     pub fn fill<'a>(&mut self, found: impl Iterator<Item = (ElementId, &'a [Mask])>) -> bool {
         for (element, found) in found {
             self.add(element, found);
-            if self.hit > MOST_HITS {
+            if self.hit > OCCURRENCE_BATCH {
                 self.link();
                 if self.links.len() > self.most {
                     return false;
@@ -139,7 +132,7 @@ impl Places {
     #[inline]
     fn make_room(&mut self, hits: usize) {
         if self.hits.len() < self.hit + hits {
-            self.hits.resize(self.hit + hits.max(MOST_HITS), Hit::default());
+            self.hits.resize(self.hit + hits.max(OCCURRENCE_BATCH), Hit::default());
         }
     }
 

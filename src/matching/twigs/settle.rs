@@ -18,12 +18,8 @@ use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
 use crate::segment::rows::shape::Shape;
 use crate::segment::rows::simple::MOST_SIMPLE;
+use crate::tuning::{SETTLE_MESSAGE_READS, SETTLE_ROW_READS};
 use crate::util::bitset::{Bits, ones};
-
-/// Places that may be looked at in vain for any row, and beyond that for all rows of a message together,
-/// where sorting does not help. A row that takes more is verified instead: it bounds the time.
-const ROW_LOOKS: usize = 64;
-const MOST_LOOKS: usize = 1 << 16;
 
 /// A row to settle.
 pub struct Unsettled {
@@ -166,7 +162,7 @@ impl Settler {
         if self.too_many {
             return None;
         }
-        self.own_looks = ROW_LOOKS;
+        self.own_looks = SETTLE_ROW_READS;
         self.above.trim(found.document);
         if let Some(lead) = row.lead {
             return self.led(row, lead, found);
@@ -413,7 +409,7 @@ impl Settler {
             return Some(());
         }
         self.looks = self.looks.saturating_add(looks);
-        (self.looks <= MOST_LOOKS).then_some(())
+        (self.looks <= SETTLE_MESSAGE_READS).then_some(())
     }
 
     /// Whether elements of an anchor lie inside one another.

@@ -2,6 +2,7 @@
 //! new ones. A cache before the cache: it knows no classes, only the values themselves.
 
 use crate::matching::automaton::masks::MaskList;
+use crate::tuning::PROBE_CACHE_BUCKETS;
 use crate::util::hash::mix;
 use crate::util::prefetch::prefetch;
 
@@ -48,7 +49,6 @@ impl Short {
 
 /// Slots that share a line of memory: looking at them all takes one wait and no branch.
 const WAYS: usize = 4;
-const FEWEST: usize = 16;
 
 /// A table from (probe, value) to answers, in buckets. What finds its bucket full goes to the one
 /// beside it, and there in somebody's place: it is a cache.
@@ -81,7 +81,7 @@ impl Bucket {
 
 impl Default for Recent {
     fn default() -> Recent {
-        Recent { buckets: vec![Bucket([FREE; WAYS]); FEWEST], filled: 0 }
+        Recent { buckets: vec![Bucket([FREE; WAYS]); PROBE_CACHE_BUCKETS], filled: 0 }
     }
 }
 

@@ -4,6 +4,7 @@ use super::probe_cache::Short;
 use crate::query::number::number;
 use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
+use crate::tuning::VALUE_CACHE_SLOTS;
 use crate::util::hash::mix;
 
 /// A value as a segment sees it.
@@ -24,7 +25,6 @@ impl Value {
 
 /// Longer values are looked up each time.
 const SHORT: usize = 16;
-const SLOTS: usize = 1024;
 
 /// A table with one place for each hash: what comes later takes it over.
 pub(crate) struct Known {
@@ -59,14 +59,16 @@ impl Packed {
 
     #[inline]
     fn slot(self) -> usize {
-        (mix(self.high, self.low ^ self.len << 57) >> (64 - SLOTS.trailing_zeros())) as usize
+        (mix(self.high, self.low ^ self.len << 57) >> (64 - VALUE_CACHE_SLOTS.trailing_zeros())) as usize
     }
 }
 
 impl Default for Known {
     fn default() -> Known {
         let nobody = Packed { low: 0, high: 0, len: u64::MAX };
-        Known { slots: vec![(nobody, Value { text: NONE, constant: NONE, number: f64::NAN }); SLOTS] }
+        Known {
+            slots: vec![(nobody, Value { text: NONE, constant: NONE, number: f64::NAN }); VALUE_CACHE_SLOTS],
+        }
     }
 }
 

@@ -2,15 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Builder, Condition, FEW_BOUNDS, Planned};
+use super::{Builder, Condition, Planned};
 use crate::error::IndexError;
-use crate::segment::build::frequency::{Frequencies, Measured, PRIOR_RANGE};
+use crate::segment::build::frequency::{Frequencies, Measured};
 use crate::segment::format::NONE;
 use crate::segment::format::columns::{Columns, View};
 use crate::segment::format::constants::{Constant, EqualTest, freeze_equal, freeze_unequal};
 use crate::segment::format::file::Segment;
 use crate::segment::rows::range::number_of;
 use crate::segment::rows::{PlannedRow, write_rows};
+use crate::tuning::{BOUND_CONDITIONS, PRIOR_RANGE};
 
 impl Builder {
     /// Freezes what was added. `measure` runs the automaton over messages seen and counts how
@@ -70,7 +71,7 @@ impl Builder {
         let bounds = self.alternatives.bounds();
         let mut conditions = FxHashMap::default();
         for of_slot in bounds.chunk_by(|a, b| a.0 / 2 == b.0 / 2) {
-            if of_slot.len() > FEW_BOUNDS {
+            if of_slot.len() > BOUND_CONDITIONS {
                 continue;
             }
             let slot = of_slot[0].0 / 2;

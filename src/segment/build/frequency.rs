@@ -1,9 +1,7 @@
 //! How often conditions hold: what filing goes by.
 
 use crate::segment::rows::range::Range;
-
-/// The share of messages in which a slot is expected to pass a range.
-pub const PRIOR_RANGE: f32 = 0.4;
+use crate::tuning::PRIOR_RANGE;
 
 /// What the messages of a sample showed.
 #[derive(Default)]

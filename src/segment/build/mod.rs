@@ -19,16 +19,7 @@ use crate::segment::format::{ANY, NONE};
 use crate::segment::rows::range::Range;
 use crate::segment::rows::shape::Under;
 use crate::segment::twig::Twigs;
-
-/// The share of messages in which a condition is expected to hold while none were seen.
-const PRIOR_ANY: f32 = 0.6;
-const PRIOR_PRESENT: f32 = 0.3;
-const PRIOR_PATH: f32 = 0.2;
-const PRIOR_EQUAL: f32 = 0.01;
-const PRIOR_UNEQUAL: f32 = 0.4;
-
-/// Up to so many bounds of a subject become conditions.
-const FEW_BOUNDS: usize = 128;
+use crate::tuning::{PRIOR_ANY, PRIOR_EQUAL, PRIOR_PATH, PRIOR_PRESENT, PRIOR_UNEQUAL};
 
 /// An entry while a segment is built.
 struct Entry {

@@ -23,6 +23,7 @@ use super::range::Range;
 use super::screen::{LANES, NO_ROW, NO_TEST, SCALE, Scale, Screen, mirrored};
 use crate::error::IndexError;
 use crate::segment::format::columns::{Columns, View};
+use crate::tuning::{SCREEN_COLUMN_ROWS, SCREEN_ROWS_PER_TEST, SCREENED_ROWS};
 use crate::util::bitset::Bits;
 
 /// Flag of a group: always verify its rows.
@@ -211,10 +212,9 @@ fn tested_ranges(rows: &[Row], lists: &Lists) -> Vec<TestedRange> {
     all
 }
 
-/// Whether screening costs less than testing rows one by one: a column costs a 44th of testing all rows, and
-/// a constant part that equals 80 rows more.
+/// Whether screening costs less than testing rows one by one.
 fn is_worth_screening(rows: usize, columns: usize) -> bool {
-    rows >= 8 && columns * (rows + 80) <= 44 * rows
+    rows >= SCREENED_ROWS && columns * (rows + SCREEN_COLUMN_ROWS) <= SCREEN_ROWS_PER_TEST * rows
 }
 
 /// Reads the groups that are filed under one access test.

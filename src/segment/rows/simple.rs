@@ -13,16 +13,13 @@
 use super::access::{Access, Row};
 use crate::segment::format::NONE;
 use crate::segment::format::columns::{Columns, View};
+use crate::tuning::COPIED_ROWS;
 
 /// The most positives and the most anchors of a simple row.
 pub const MOST_SIMPLE: usize = 3;
 
 pub type Narrow = [u32; 4];
 pub type Wide = [u32; 8];
-
-/// Conditions with up to so many simple rows have them copied into the matcher's blocks, next to those of the
-/// conditions that hold together with them; see `matching::candidates::blocks`.
-const MOST_COPIED: usize = 64;
 
 /// Writes simple rows, which come sorted by access test. `ids` holds the tests of all rows.
 pub(super) fn write_simple(rows: &[Row], ids: &[u32], conditions: usize, columns: &mut Columns) {
@@ -36,7 +33,7 @@ pub(super) fn write_simple(rows: &[Row], ids: &[u32], conditions: usize, columns
         let Access::Condition(condition) = filed[0].access else {
             unreachable!("simple rows are filed under conditions");
         };
-        let bits = if filed.len() <= MOST_COPIED { &mut columns.copied } else { &mut columns.direct };
+        let bits = if filed.len() <= COPIED_ROWS { &mut columns.copied } else { &mut columns.direct };
         bits[condition as usize / 64] |= 1 << (condition % 64);
         columns.condition_narrow[condition as usize] = columns.narrow.len() as u32;
         columns.condition_wide[condition as usize] = columns.wide.len() as u32;

@@ -1,11 +1,9 @@
 //! Outputs of a message that are there already: told by what is constructed, and of what.
 
 use crate::ids::ElementId;
+use crate::tuning::DEDUPLICATION_WORDS;
 
 const NONE: u32 = u32::MAX;
-
-/// Words kept for one message; past this, outputs are made without a look at those that are there.
-const MOST_WORDS: usize = 1 << 24;
 
 /// A table by hash; entries in one place are linked.
 #[derive(Default)]
@@ -30,7 +28,7 @@ impl Deduplicator {
     /// Goes over to a message of which so many outputs may be made.
     pub fn reset(&mut self, outputs: usize) {
         self.words.clear();
-        self.words.shrink_to(MOST_WORDS);
+        self.words.shrink_to(DEDUPLICATION_WORDS);
         self.entries.clear();
         self.table.clear();
         self.table.resize((outputs * 2).next_power_of_two(), NONE);
@@ -68,7 +66,7 @@ impl Deduplicator {
     /// Notes that the output asked for is there now, if there is room.
     pub fn insert(&mut self, output: u32) {
         let (start, end) = (self.asked(), self.words.len());
-        if end > MOST_WORDS {
+        if end > DEDUPLICATION_WORDS {
             return;
         }
         let next = std::mem::replace(&mut self.table[self.place], self.entries.len() as u32);

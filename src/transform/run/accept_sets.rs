@@ -6,10 +6,8 @@ use crate::document::Document;
 use crate::ids::ElementId;
 use crate::matching::automaton::dfa::Dfa;
 use crate::transform::plan::Network;
+use crate::tuning::ACCEPT_SET_WORDS;
 use crate::util::bitset::ones;
-
-/// Words kept for streams; past this they are found anew.
-const MOST_WORDS: usize = 1 << 21;
 
 /// Which accept sets the elements of a stream have: remembered, as accept sets are. The elements of a message
 /// are laid out by accept set, and a stream is put together when somebody asks for it.
@@ -45,7 +43,7 @@ impl ElementsByAcceptSet {
             self.of_node.insert(plan.node, id as u32);
             self.members.push(Vec::new());
         }
-        if self.clears != dfa.clears() || self.kept > MOST_WORDS {
+        if self.clears != dfa.clears() || self.kept > ACCEPT_SET_WORDS {
             self.clears = dfa.clears();
             self.accepts.clear();
             self.members.iter_mut().for_each(Vec::clear);

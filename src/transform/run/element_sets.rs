@@ -1,7 +1,8 @@
 //! ElementSets of elements, a bit for each element of the message.
 
 use crate::ids::ElementId;
-use crate::transform::run::results::{MOST_KEPT, Outcomes};
+use crate::transform::run::results::Outcomes;
+use crate::tuning::KEPT_PAIRS;
 
 /// The elements of streams, a bit for each element of the message.
 #[derive(Default)]
@@ -22,7 +23,7 @@ impl ElementSets {
     pub fn reset(&mut self, elements: usize) {
         self.marks.next();
         self.words.clear();
-        self.words.shrink_to(MOST_KEPT);
+        self.words.shrink_to(KEPT_PAIRS);
         self.width = elements.div_ceil(64);
     }
 

@@ -15,8 +15,9 @@ use crate::transform::run::accept_sets::ElementsByAcceptSet;
 use crate::transform::run::ancestors::{self, LabelledDocument, Steps};
 use crate::transform::run::results::{ElementListBuilder, Results};
 use crate::transform::run::return_nodes::own_texts;
-use crate::transform::run::selected::{LimitExceeded, MOST_LISTS, Selected};
+use crate::transform::run::selected::{LimitExceeded, Selected};
 use crate::transform::run::value_index::Value;
+use crate::tuning::{NESTED_ELEMENTS, SELECTED_LISTS};
 
 pub struct Evaluator<'a> {
     pub network: &'a Network,
@@ -42,22 +43,19 @@ pub struct TwigEvaluator<'a> {
     pub memo: &'a mut Memo,
 }
 
-/// So many elements may lie in one another before walks from them remember what they have decided.
-const FEW_NESTED: usize = 8;
-
 impl TwigEvaluator<'_> {
     /// The twig to walk from elements, which are given in order.
     pub(super) fn twig(&self, walk: TwigVariants, elements: impl Iterator<Item = ElementId>) -> u32 {
         if walk.plain == walk.remembering {
             return walk.plain;
         }
-        let mut ends = [ElementId(0); FEW_NESTED];
+        let mut ends = [ElementId(0); NESTED_ELEMENTS];
         let mut around = 0;
         for element in elements {
             while around > 0 && ends[around - 1] <= element {
                 around -= 1;
             }
-            if around == FEW_NESTED {
+            if around == NESTED_ELEMENTS {
                 return walk.remembering;
             }
             ends[around] = self.document.element(element).end;
@@ -196,7 +194,7 @@ impl<'a> Evaluator<'a> {
                 }
             });
             // An element that is found from many has its attributes for each of them.
-            if texts.len() + numbers.len() > MOST_LISTS {
+            if texts.len() + numbers.len() > SELECTED_LISTS {
                 outcome = Err(LimitExceeded::Lists);
                 break;
             }

@@ -22,5 +22,5 @@ mod value_index;
 pub use accept_sets::ElementsByAcceptSet;
 pub use evaluate::{Evaluator, TwigEvaluator};
 pub use results::Results;
+pub(super) use selected::LimitExceeded;
 pub use selected::Selected;
-pub(super) use selected::{LimitExceeded, MOST_LISTS};

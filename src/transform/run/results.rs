@@ -8,9 +8,7 @@ use crate::transform::plan::Network;
 use crate::transform::run::element_sets::ElementSets;
 use crate::transform::run::selected::LimitExceeded;
 use crate::transform::run::value_index::{NumberIndex, TextIndex};
-
-/// Pairs kept for one message, over all operators; past this they are computed again.
-pub const MOST_KEPT: usize = 1 << 22;
+use crate::tuning::KEPT_PAIRS;
 
 /// Results of one kind of operator, by its number.
 pub struct ResultCache<T> {
@@ -80,7 +78,7 @@ impl ElementLists {
     fn reset(&mut self) {
         self.marks.next();
         self.elements.clear();
-        self.elements.shrink_to(MOST_KEPT);
+        self.elements.shrink_to(KEPT_PAIRS);
     }
 
     /// Gives back all memory.
@@ -271,7 +269,7 @@ impl Results {
 
     /// Whether so much is kept that it is better forgotten.
     pub fn is_full(&self) -> bool {
-        self.kept > MOST_KEPT
+        self.kept > KEPT_PAIRS
     }
 
     /// Makes room for the operators of a network.

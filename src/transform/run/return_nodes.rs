@@ -9,9 +9,7 @@ use crate::transform::plan::{BlockPlan, Group, Subject, TwigVariants};
 use crate::transform::run::ancestors::{self, LabelledDocument};
 use crate::transform::run::evaluate::{Evaluator, rest};
 use crate::transform::run::selected::{LimitExceeded, Selected};
-
-/// So many texts are looked at one by one.
-const FEW_TEXTS: u32 = 16;
+use crate::tuning::SCAN_TEXTS;
 
 impl Evaluator<'_> {
     /// Takes the nodes of a block, told by its place among those that are bound: an outer join of its bindings
@@ -179,7 +177,7 @@ fn end_list(
 /// may be full of elements with texts of their own: these are passed over.
 pub(super) fn own_texts(document: &Document, element: ElementId, mut found: impl FnMut(u32)) {
     let within = document.element(element).texts;
-    if within.end - within.start <= FEW_TEXTS {
+    if within.end - within.start <= SCAN_TEXTS {
         let own = (within.start..within.end).filter(|&text| document.texts[text as usize].parent == element);
         return own.for_each(found);
     }

@@ -4,11 +4,7 @@ use std::ops::Range;
 
 use crate::document::NodeRef;
 use crate::ids::ElementId;
-use crate::transform::run::results::MOST_KEPT;
-
-/// Lists that a transformation may take, one for each bound element and return path: most of them may be empty,
-/// and then neither the nodes nor the output tells how many there are. As many values may be compared.
-pub const MOST_LISTS: usize = 1 << 24;
+use crate::tuning::{KEPT_PAIRS, SELECTED_LISTS};
 
 /// An operator gave more than is allowed.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +38,7 @@ impl Selected {
         self.bound.clear();
         self.nodes.clear();
         self.stretches.clear();
-        self.stretches.shrink_to(MOST_KEPT);
+        self.stretches.shrink_to(KEPT_PAIRS);
         self.blocks.clear();
         self.expected = 0;
     }
@@ -63,7 +59,7 @@ impl Selected {
         if self.bound.len() > limit {
             return Err(LimitExceeded::Nodes);
         }
-        if self.expected > MOST_LISTS { Err(LimitExceeded::Lists) } else { Ok(()) }
+        if self.expected > SELECTED_LISTS { Err(LimitExceeded::Lists) } else { Ok(()) }
     }
 
     /// Where the elements of a block are in `bound`; nowhere if a limit came before.

@@ -10,13 +10,7 @@ use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
 use crate::segment::format::entries::SUBJECT_POSITION_ANY;
 use crate::segment::format::trie::NameLabels;
-
-/// Nodes of a set lie all over the segment: it is asked for them so many ahead.
-const AHEAD: usize = 8;
-
-/// The share of the cache's room that is for the shortest way; tag paths that have no place there take
-/// the one by transitions.
-const REACHED_SHARE: usize = 16;
+use crate::tuning::{PREFETCH_DISTANCE, TAG_PATH_FRACTION};
 
 impl Dfa {
     /// The state of the document node.
@@ -64,7 +58,7 @@ impl Dfa {
         let is_probed = self.accepts[accept as usize].probes.len > 0;
         let reached = Reached { state, accept, is_probed };
         let place = element.tag_path.index();
-        if place < capacity / REACHED_SHARE / size_of::<Reached>() {
+        if place < capacity / TAG_PATH_FRACTION / size_of::<Reached>() {
             self.reached.resize(self.reached.len().max(place + 1), NOT_REACHED);
             self.reached[place] = reached;
         }
@@ -81,7 +75,7 @@ impl Dfa {
         let Accept { nodes, inner, .. } = self.accepts[accept as usize];
         let inner = slice(&self.sets, Stretch { len: inner, ..nodes });
         for (at, &node) in inner.iter().enumerate() {
-            inner.get(at + AHEAD).into_iter().for_each(|&later| view.prefetch_children(later));
+            inner.get(at + PREFETCH_DISTANCE).into_iter().for_each(|&later| view.prefetch_children(later));
             view.push_children(node, labels, &mut self.nodes);
         }
         let accept = self.accept(view);
@@ -111,7 +105,7 @@ impl Dfa {
         self.nodes.clear();
         let loops = slice(&self.sets, self.loops[loops as usize]);
         for (at, &node) in loops.iter().enumerate() {
-            loops.get(at + AHEAD).into_iter().for_each(|&later| view.prefetch_children(later));
+            loops.get(at + PREFETCH_DISTANCE).into_iter().for_each(|&later| view.prefetch_children(later));
             view.push_descendants(node, labels, &mut self.nodes);
         }
         let stretch = self.store_nodes();
@@ -166,7 +160,7 @@ impl Dfa {
         let nodes = self.store_nodes();
         let mut entries = Vec::new();
         for (at, &node) in self.nodes.iter().enumerate() {
-            self.nodes.get(at + AHEAD).into_iter().for_each(|&later| view.prefetch_node(later));
+            self.nodes.get(at + PREFETCH_DISTANCE).into_iter().for_each(|&later| view.prefetch_node(later));
             let condition = view.node_condition[node as usize];
             if condition != NONE {
                 self.conditions.set(condition);

@@ -13,6 +13,7 @@ use crate::segment::format::entries::{
     ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_TEXT, SUBJECT_VALUE,
 };
 use crate::segment::format::{ANY, NONE};
+use crate::tuning::{PROBE_CACHE_FRACTION, SCAN_SUBJECTS};
 
 /// What all values of a kind have in common, as far as a probe can tell them apart: the constants
 /// they equal, and their place among the probe's turns. There are few of these, however many values.
@@ -43,9 +44,6 @@ pub(super) struct Subject {
 
 /// Flag of a probe: some entry is tested for inequality.
 const PROBE_UNEQUAL: u8 = 1 << 7;
-
-/// The share of the cache's room that is for values met lately.
-const RECENT_SHARE: usize = 16;
 
 /// What is looked at below such an element: one subject, for all the nodes at once.
 #[derive(Clone, Copy)]
@@ -260,7 +258,7 @@ impl Dfa {
             self.tested[met.at as usize].1 = answer;
             // The same value may have been met twice.
             if self.recent.get(met.probe, met.value) == MaskList::UNKNOWN {
-                self.recent.put(met.probe, met.value, answer, capacity / RECENT_SHARE);
+                self.recent.put(met.probe, met.value, answer, capacity / PROBE_CACHE_FRACTION);
             }
         }
         self.asked = asked;
@@ -410,14 +408,11 @@ pub(super) fn of_entry(subject: u32, label: u32, entry: usize) -> u128 {
     (subject as u128) << 64 | (label as u128) << 32 | entry as u128
 }
 
-/// Subjects that are looked through one by one: as long as there are few, that is faster.
-const FEW: usize = 16;
-
 /// Where a label is among subjects, which ascend from a place on.
 #[inline]
 fn place_of(label: u32, subjects: &[Subject], start: usize) -> Option<usize> {
     let subjects = &subjects[start..];
-    let at = match subjects.len() <= FEW {
+    let at = match subjects.len() <= SCAN_SUBJECTS {
         true => subjects.iter().position(|subject| subject.of == label),
         false => subjects.binary_search_by_key(&label, |subject| subject.of).ok(),
     };

@@ -9,6 +9,7 @@ use rustc_hash::FxHasher;
 use crate::document::{Document, NodeRef};
 use crate::ids::{ElementId, NameId};
 use crate::query::number::number;
+use crate::tuning::{VALUE_HASH_BYTES, VALUE_INDEX_SPARE_ENTRIES};
 
 /// What an element is looked up by.
 #[derive(Clone, Copy)]
@@ -55,9 +56,6 @@ pub struct ByValue {
     ready: [bool; 4],
 }
 
-/// Room for so many entries is kept from message to message.
-const SPARE: usize = 1 << 16;
-
 /// A name, what stands for the value, and the element that has it.
 type Entry = (NameId, u64, ElementId);
 
@@ -70,7 +68,10 @@ impl ByValue {
     pub fn reset(&mut self) {
         self.walked = 0;
         self.ready = [false; 4];
-        self.tables.iter_mut().filter(|table| table.capacity() > SPARE).for_each(|table| *table = Vec::new());
+        self.tables
+            .iter_mut()
+            .filter(|table| table.capacity() > VALUE_INDEX_SPARE_ENTRIES)
+            .for_each(|table| *table = Vec::new());
     }
 
     /// Notes that so many elements were walked.
@@ -132,14 +133,11 @@ fn fill(entries: &mut Vec<Entry>, document: &Document, owner: Owner, of: fn(&[u8
     entries.dedup();
 }
 
-/// How much of each end of a text stands for it: the texts of elements that lie in one another are long.
-const END: usize = 32;
-
 fn of_text(text: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write_usize(text.len());
-    hasher.write(&text[..text.len().min(END)]);
-    hasher.write(&text[text.len().saturating_sub(END)..]);
+    hasher.write(&text[..text.len().min(VALUE_HASH_BYTES)]);
+    hasher.write(&text[text.len().saturating_sub(VALUE_HASH_BYTES)..]);
     hasher.finish()
 }
 

@@ -6,9 +6,7 @@ use crate::document::NodeRef;
 use crate::ids::{ElementId, NameId};
 use crate::matching::twigs::verify::by_value::Valued;
 use crate::segment::twig::*;
-
-/// So many elements are tried again sooner than they are looked up: from few, few ways lead on.
-const FEW: u32 = 4;
+use crate::tuning::MEMO_ELEMENTS_BELOW;
 
 /// The elements that a step is tried on.
 enum Listed {
@@ -74,7 +72,7 @@ impl Verifier<'_> {
         }
         let positions = self.has_positions(step);
         let mut counted = Vec::new();
-        let remembers = step.memo && own.is_some() && end - from > FEW;
+        let remembers = step.memo && own.is_some() && end - from > MEMO_ELEMENTS_BELOW;
         // Whether all elements so far led nowhere.
         let mut nowhere = true;
         let mut known = if remembers { self.known(step, from, sink) } else { Known::default() };

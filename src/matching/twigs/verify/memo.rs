@@ -6,6 +6,7 @@ use super::tried::Tried;
 use crate::ids::ElementId;
 use crate::matching::twigs::verify::by_value::ByValue;
 use crate::matching::twigs::verify::substring_cache::Sought;
+use crate::tuning::MEMO_SPARE_PAGES;
 
 /// What was decided where a walk can come by again. It is true for every query that has the step
 /// or the predicate, so it is kept through a message.
@@ -59,12 +60,9 @@ struct Page {
     held: u32,
 }
 
-/// Pages that are kept from message to message without being in use.
-const SPARE: usize = 1 << 16;
-
 impl Verdicts {
     fn clear(&mut self) {
-        if self.pages.capacity() > SPARE {
+        if self.pages.capacity() > MEMO_SPARE_PAGES {
             self.pages = FxHashMap::default();
         }
         self.pages.clear();

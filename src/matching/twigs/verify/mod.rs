@@ -6,7 +6,7 @@
 //! contexts around it as it is deep. For one way after the other, that much for each.
 //!
 //! From context to context, a message's walks remember what led nowhere and what predicates said. That
-//! takes room for each element, and not for each step: past `KEPT` it is forgotten and begins anew, which
+//! takes room for each element, and not for each step: past `MEMO_PER_ELEMENT` it is forgotten and begins anew, which
 //! costs time again where one query asks more than a hundred predicates of the same elements.
 
 pub mod by_value;
@@ -23,16 +23,10 @@ use crate::matching::automaton::names::Names;
 use crate::matching::twigs::by_name::ByName;
 use crate::query::number::number;
 use crate::segment::twig::*;
+use crate::tuning::{MEMO, MEMO_PER_ELEMENT};
 
 pub use memo::Memo;
 use tried::Tried;
-
-/// What is kept for an element, on average: ranges of where steps were tried, and as many pages
-/// of 32 verdicts, which makes 128 predicates that are asked of every element.
-const KEPT: usize = 4;
-
-/// Kept of a message however small.
-const KEPT_ALWAYS: usize = 1 << 10;
 
 /// Where a walk leads.
 enum Sink<'s> {
@@ -341,7 +335,7 @@ impl<'a> Verifier<'a> {
 
     /// How much of a kind is remembered at most.
     fn most_kept(&self) -> usize {
-        KEPT * self.document.elements.len() + KEPT_ALWAYS
+        MEMO_PER_ELEMENT * self.document.elements.len() + MEMO
     }
 
     /// The rest of the path from a node that passed its step.
