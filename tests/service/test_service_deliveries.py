@@ -75,12 +75,12 @@ def test_nothing_comes_twice_when_the_service_starts_again(tmp_path: Path) -> No
 def test_a_part_that_fails_unforeseen_is_begun_again(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("tamis.service.service.PAUSE", 0.1)
+    monkeypatch.setattr("tamis.service.service.RESTART_SECONDS", 0.1)
     follower = served.service.outbox_follower
     assert follower is not None
     with monkeypatch.context() as patch:
         patch.setattr(follower, "poll", lambda: 1 // 0)
-        until(lambda: "a part of the service failed" in caplog.text, "the failure")
+        until(lambda: "a background task failed" in caplog.text, "the failure")
         assert served.plain().get("/ready").status_code == 503
     publish(tmp_path, 0, [delivery(1)])
     until(lambda: polled(served.client(Role.SUBSCRIBER, "", "bob")), "the delivery")

@@ -179,12 +179,12 @@ from tamis.settings import load_settings
 settings = load_settings(Path(sys.argv[1]), environment={})
 catalog = Catalog(sys.argv[2])
 publishing = InboxWriter(catalog.accepted, settings.sources, 1000)
-setattr({"accept": catalog.accepted, "_enter": publishing}[sys.argv[3]], sys.argv[3], lambda *_: os._exit(9))
+setattr({"accept": catalog.accepted, "_rename": publishing}[sys.argv[3]], sys.argv[3], lambda *_: os._exit(9))
 publishing.publish(publishing.source(""), [NewMessage("m1", "<a/>")])
 """
 
 
-@pytest.mark.parametrize(("step", "survives"), [("accept", False), ("_enter", True)])
+@pytest.mark.parametrize(("step", "survives"), [("accept", False), ("_rename", True)])
 def test_a_crash_loses_and_doubles_nothing(
     tmp_path: Path, catalog_url: str, step: str, survives: bool
 ) -> None:
@@ -196,7 +196,7 @@ def test_a_crash_loses_and_doubles_nothing(
     assert len(list((tmp_path / "inbox").iterdir())) == 1
     with Catalog(catalog_url) as catalog:
         again = publishing(settings, catalog)
-        again.finish()
+        again.recover()
         assert stored(tmp_path).keys() == ({"m1"} if survives else set())
         fresh = again.publish(again.source(""), [NewMessage("m1", "<a/>")])
         assert fresh == (set() if survives else {"m1"})

@@ -40,7 +40,7 @@ def test_what_dies_is_started_again_and_what_runs_is_stopped(
         assert (watched.state.starts, watched.state.last_exit) == (1, None)
         os.kill(watched.state.pid or 0, signal.SIGKILL)
         until(lambda: caplog.text.count("here") == 2, "the next one")
-        assert "ended with -9" in caplog.text
+        assert "ended with exit code -9" in caplog.text
         pid = watched.state.pid
         assert pid is not None
     finally:

@@ -1,4 +1,4 @@
-"""The application: routers, the gate before them, and what runs beside them."""
+"""The application: routers, with access control and the request log around them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,8 +37,8 @@ def application(service: Service) -> FastAPI:
         title="tamis",
         description="Subscribe to XML messages by query, publish them, receive what matches.",
         version=tamis.__version__,
-        responses=errors.ERRORS,
-        # Their pages load scripts from elsewhere.
+        responses=errors.ERROR_RESPONSES,
+        # FastAPI's own pages load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -60,7 +60,7 @@ def application(service: Service) -> FastAPI:
         page,
     ):
         app.include_router(module.router)
-    # The last one added is the outermost.
+    # The middleware added last is the outermost.
     app.add_middleware(AccessControl, tokens=service.catalog.tokens, settings=service.settings.serve)
     app.add_middleware(RequestLog, metrics=service.metrics)
     return app

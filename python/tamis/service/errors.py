@@ -1,4 +1,4 @@
-"""Errors as the API tells them: one form for all, and one table of status codes."""
+"""Errors of the API: one JSON form for all, and one table of status codes."""
 
 import logging
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ STATUS: Mapping[str, int] = {
     "message-limit": 413,
     "slow-request": 408,
     "rate-limit": 429,
-    # Who asks.
+    # The token.
     "no-token": 401,
     "bad-token": 401,
     "forbidden": 403,
-    # What is asked for.
+    # The resource.
     "bad-value": 422,
     "name-limit": 422,
     "unknown-prefix-map": 422,
@@ -46,7 +46,7 @@ STATUS: Mapping[str, int] = {
     "webhook-used": 409,
     "prefix-map-used": 409,
     "not-replayable": 409,
-    # What is not for the asker to mend.
+    # The service: try again later.
     "not-ready": 503,
     "backlog": 503,
     "disk-full": 503,
@@ -58,10 +58,10 @@ STATUS: Mapping[str, int] = {
     "sink-full": 503,
     "no-generation": 503,
 }
-"""By code. A query or a message that is refused is 422, with its position; whatever else is wrong is 500."""
+"""Status by code. A query or message that is refused is 422, with its position; any other error is 500."""
 
 RETRY_SECONDS = 5
-"""When to try again what failed with 503, unless an error knows better."""
+"""Retry-After of errors that do not set it."""
 
 
 class ServiceError(TamisError):
@@ -83,7 +83,7 @@ class ServiceError(TamisError):
 
 
 class Position(BaseModel):
-    """A spot in a query or a message: byte from 0, line and column from 1."""
+    """A position in a query or a message: byte offset from 0, line and column from 1."""
 
     offset: int
     line: int
@@ -91,7 +91,7 @@ class Position(BaseModel):
 
 
 class ErrorDetail(BaseModel):
-    """What is wrong: a code that stays, and a reason for people."""
+    """An error: a stable code for programs and a reason for people."""
 
     code: str
     reason: str
@@ -101,16 +101,19 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """The form of every error."""
+    """The body of every error response."""
 
     error: ErrorDetail
 
 
-ERRORS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ErrorBody, "description": "Refused: the request has to change."},
-    "5XX": {"model": ErrorBody, "description": "Not possible now."},
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {
+        "model": ErrorBody,
+        "description": "The request is refused; the same request will be refused again.",
+    },
+    "5XX": {"model": ErrorBody, "description": "The service cannot do it now; try again later."},
 }
-"""For the description of every operation."""
+"""The error responses of every operation, for OpenAPI."""
 
 
 def status_of(error: TamisError) -> int:
@@ -118,8 +121,8 @@ def status_of(error: TamisError) -> int:
     return STATUS.get(error.code) or (422 if isinstance(error, PositionedError) else 500)
 
 
-def response(error: TamisError) -> JSONResponse:
-    """An error as an answer."""
+def error_response(error: TamisError) -> JSONResponse:
+    """The response for an error."""
     status = status_of(error)
     headers: dict[str, str] = {}
     if status in (429, 503):
@@ -127,11 +130,11 @@ def response(error: TamisError) -> JSONResponse:
         headers["Retry-After"] = str(given or RETRY_SECONDS)
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return _answer(status, detail_of(error), headers)
+    return _json_response(status, detail_of(error), headers)
 
 
 def detail_of(error: TamisError) -> ErrorDetail:
-    """An error as it is told."""
+    """The JSON form of an error."""
     detail = ErrorDetail(code=error.code, reason=error.reason)
     if isinstance(error, PositionedError):
         detail.position = Position(offset=error.offset, line=error.line, column=error.column)
@@ -140,48 +143,48 @@ def detail_of(error: TamisError) -> ErrorDetail:
     return detail
 
 
-def raised(error: ServiceError) -> HTTPException:
-    """An error for where FastAPI takes no other: while it reads a body."""
-    return _Raised(error)
+def as_http_exception(error: ServiceError) -> HTTPException:
+    """An error to raise while FastAPI reads a body: it passes on only HTTP exceptions."""
+    return _ServiceHTTPException(error)
 
 
-class _Raised(HTTPException):
+class _ServiceHTTPException(HTTPException):
     def __init__(self, error: ServiceError) -> None:
         super().__init__(status_of(error), error.reason)
         self.error = error
 
 
 def install(app: FastAPI) -> None:
-    """Have all errors of an application told in the one form."""
+    """Register handlers for all errors of an application."""
 
     @app.exception_handler(TamisError)
     async def ours(request: Request, error: TamisError) -> JSONResponse:
         if status_of(error) >= 500:
             log.error("%s", error, exc_info=error if status_of(error) == 500 else None)
-        return response(error)
+        return error_response(error)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        return response(ServiceError("bad-request", f"{place}: {first['msg']}"))
+        return error_response(ServiceError("bad-request", f"{place}: {first['msg']}"))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
-        if isinstance(error, _Raised):
-            return response(error.error)
+        if isinstance(error, _ServiceHTTPException):
+            return error_response(error.error)
         status = HTTPStatus(error.status_code)
         code = {400: "bad-request"}.get(status.value) or status.phrase.lower().replace(" ", "-")
-        return _answer(
+        return _json_response(
             status.value, ErrorDetail(code=code, reason=str(error.detail)), dict(error.headers or {})
         )
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
-        reason = "something is wrong here; the log has it under the request id"
-        return _answer(500, ErrorDetail(code="internal", reason=reason), {})
+        reason = "internal error; see the log of the service, under the request id"
+        return _json_response(500, ErrorDetail(code="internal", reason=reason), {})
 
 
-def _answer(status: int, detail: ErrorDetail, headers: Mapping[str, str]) -> JSONResponse:
+def _json_response(status: int, detail: ErrorDetail, headers: Mapping[str, str]) -> JSONResponse:
     body = ErrorBody(error=detail).model_dump(exclude_none=True)
     return JSONResponse(body, status_code=status, headers=headers)

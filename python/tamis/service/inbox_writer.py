@@ -1,11 +1,11 @@
-"""Messages → inboxes. Accepted means: stored, and known by its id, whatever happens next.
+"""Published messages → the inbox of a source. An accepted message is durable, and de-duplicated by its id.
 
-    1. the messages are written to the inbox, under a name that nobody reads yet, and synced
-    2. one transaction notes their ids and the name of the file: from now on they are accepted
-    3. the file gets its name, and is read
+    1. write the messages to a draft in the inbox, with a name that the job ignores, and fsync it
+    2. one transaction records their ids and the name of the file: from here on they are accepted
+    3. rename the draft: the job reads it
 
-A crash before 2 leaves a file that nobody refers to, and it is dropped; after 2, one that is let in at the
-next start. Those who publish at the same time share a file, a transaction and the waiting for the disk.
+`recover` handles a crash: a draft that the catalog does not know (crash before 2) is deleted, one that it
+knows (crash after 2) is renamed. Group commit: concurrent publishers share a file, a transaction and a sync.
 """
 
 import contextlib
@@ -35,37 +35,37 @@ from tamis.sources.transcode import HEAD_BYTES, encoding_of
 log = logging.getLogger(__name__)
 
 PREFIX = "published-"
-"""How our files begin; then comes how many messages they have."""
+"""The prefix of our files; the number of messages follows."""
 
 COUNT_SECONDS = 0.5
-"""How long it is believed how many messages wait in an inbox."""
+"""How long a count of the waiting messages is cached."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message as somebody publishes it."""
+    """A message to publish."""
 
     id: str
     xml: str | bytes
-    """Text where the publisher's characters are known, else bytes that say themselves what they are."""
+    """Text, or bytes that declare their own encoding."""
 
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """What one publisher waits for."""
+    """The messages of one publisher, and what came of them."""
 
     source: DirectorySource
     messages: Sequence[NewMessage]
     fresh: set[str] = field(default_factory=set)
-    """The messages that were not known."""
+    """The ids that were not known."""
     done: bool = False
     error: Exception | None = None
 
 
 class InboxWriter:
-    """The inboxes of a service. One process at a time publishes to an inbox."""
+    """Writes to the inboxes of a service. Only one process at a time may write to an inbox."""
 
     def __init__(
         self,
@@ -74,27 +74,27 @@ class InboxWriter:
         backlog: int,
         read_until: Callable[[str], float] = lambda source: 0.0,
     ) -> None:
-        """`read_until` tells of a source up to when, in seconds since 1970, all that entered was read."""
+        """`read_until`: by the name of a source, the time in seconds since 1970 up to which it was read."""
         self._accepted = accepted
         self._read_until = read_until
-        # Where files stay, nobody can tell how many wait.
+        # With after = "keep" files stay in the inbox, and the backlog cannot be counted.
         self.sources = [
             source for source in sources if isinstance(source, DirectorySource) and source.after != "keep"
         ]
         self._backlog = backlog
-        self._waiting: list[_Request] = []
-        self._queueing = threading.Lock()
-        self._writing = threading.Lock()
-        self._entered: dict[Path, list[str]] = {}
-        """Files that have entered an inbox: once it is synced, the catalog need not remember them."""
-        self._late: list[Path] = []
-        """Files that are accepted, and could not enter yet."""
+        self._queue: list[_Request] = []
+        self._queue_lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._renamed: dict[Path, list[str]] = {}
+        """Renamed files by inbox. Once the folder is synced, the catalog can forget them."""
+        self._accepted_drafts: list[Path] = []
+        """Accepted files that are not renamed yet."""
         self._counts: dict[str, tuple[float, int]] = {}
         for source in self.sources:
             source.path.mkdir(parents=True, exist_ok=True)
 
     def source(self, tenant: str, name: str | None = None) -> DirectorySource:
-        """Where messages of a tenant go: to the source that is named, or to the first."""
+        """The source of a tenant to publish to: the named one, or the first."""
         for source in self.sources:
             if source.tenant == tenant and name in (None, source.name):
                 return source
@@ -105,23 +105,23 @@ class InboxWriter:
         )
 
     def publish(self, source: DirectorySource, messages: Sequence[NewMessage]) -> set[str]:
-        """Accept messages; the ids of those that were not accepted before."""
+        """Accept messages; the ids of those that are new."""
         self._check(source, messages)
         request = _Request(source, messages)
-        with self._queueing:
-            self._waiting.append(request)
-        with self._writing:
-            # Who wrote before may have written this too.
+        with self._queue_lock:
+            self._queue.append(request)
+        with self._write_lock:
+            # The previous writer may have written this request too.
             if not request.done:
-                with self._queueing:
-                    group, self._waiting = self._waiting, []
+                with self._queue_lock:
+                    group, self._queue = self._queue, []
                 self._store(group)
         if request.error is not None:
             raise request.error
         return request.fresh
 
     def waiting(self, source: DirectorySource) -> int:
-        """About how many messages an inbox holds that were not yet read."""
+        """About how many messages in an inbox are not yet read."""
         at, count = self._counts.get(source.name, (-1.0, 0))
         if not 0 <= time.monotonic() - at <= COUNT_SECONDS:
             count = self._count(source)
@@ -129,7 +129,7 @@ class InboxWriter:
         return count
 
     def _count(self, source: DirectorySource) -> int:
-        # The files of a batch leave the inbox with the next one: until then they are there, and read.
+        # The files of a batch stay in the inbox until the next batch, though they are read.
         until = self._read_until(source.name)
         count = 0
         with os.scandir(source.path) as files:
@@ -139,8 +139,8 @@ class InboxWriter:
                         count += _messages_in(file.name)
         return count
 
-    def finish(self) -> None:
-        """Let in, or drop, what a crash left behind; to be called before anything is published."""
+    def recover(self) -> None:
+        """Rename or delete the drafts that a crash left behind. To be called before the first `publish`."""
         self._resolve([draft for source in self.sources for draft in source.path.glob(f".{PREFIX}*")])
 
     def _check(self, source: DirectorySource, messages: Sequence[NewMessage]) -> None:
@@ -152,13 +152,11 @@ class InboxWriter:
                 raise ServiceError("message-limit", reason, value=size, limit=limit)
         behind = self.waiting(source)
         if behind >= self._backlog:
-            reason = (
-                f"{behind} messages wait already, more than {self._backlog} are not taken: try again later"
-            )
+            reason = f"{behind} messages wait in the inbox, {self._backlog} are allowed: try again later"
             raise ServiceError("backlog", reason, value=behind, limit=self._backlog)
 
     def _store(self, group: list[_Request]) -> None:
-        """Accept what a group of publishers brings; an error is theirs together."""
+        """Accept the requests of a group; if it fails, all of them fail."""
         error: Exception | None = ServiceError("not-stored", "nothing was accepted; try again later")
         try:
             self._accept(group)
@@ -166,45 +164,45 @@ class InboxWriter:
         except TamisError as known:
             error = known
         except OSError as failed:
-            code = "disk-full" if failed.errno in _FULL else "not-stored"
+            code = "disk-full" if failed.errno in _DISK_FULL else "not-stored"
             error = ServiceError(code, f"nothing was accepted: {failed.strerror}; try again later")
         finally:
-            # Whatever happened, nobody may take silence for an answer.
+            # Also after an unexpected error no request may look accepted.
             for request in group:
                 request.error = error
                 request.done = True
 
     def _accept(self, group: list[_Request]) -> None:
-        self._let_in()
-        fresh = self._fresh(group)
+        self._rename_accepted()
+        fresh = self._new_messages(group)
         if not fresh:
             return
         drafts: list[Path] = []
         try:
             for source, messages in fresh:
-                for suffix, some in _parted(messages):
+                for suffix, some in _by_file_kind(messages):
                     draft = source.path / f".{PREFIX}{len(some)}-{uuid.uuid4().hex}.{suffix}"
                     drafts.append(draft)
                     _write(draft, some)
                 sync_folder(source.path)
             ids = [(source.name, message.id) for source, messages in fresh for message in messages]
-            # Those are synced that entered before the drafts were written.
-            entered = [name for source, _ in fresh for name in self._entered.get(source.path, ())]
+            # The sync above covers the files that were renamed before.
+            entered = [name for source, _ in fresh for name in self._renamed.get(source.path, ())]
             self._accepted.accept(ids, [_name(draft) for draft in drafts], entered)
             for source, _ in fresh:
-                self._entered.pop(source.path, None)
+                self._renamed.pop(source.path, None)
         except BaseException:
             with contextlib.suppress(TamisError, OSError):
                 self._resolve(drafts)
             raise
-        self._late += drafts
-        self._let_in()
+        self._accepted_drafts += drafts
+        self._rename_accepted()
         for source, messages in fresh:
             at, count = self._counts.get(source.name, (0.0, 0))
             self._counts[source.name] = at, count + len(messages)
 
-    def _fresh(self, group: list[_Request]) -> list[tuple[DirectorySource, list[NewMessage]]]:
-        """The messages that are not known, by source; each request is told which are its own."""
+    def _new_messages(self, group: list[_Request]) -> list[tuple[DirectorySource, list[NewMessage]]]:
+        """The messages that are not known, by source; also noted in each request."""
         found = []
         for source in {request.source.name: request.source for request in group}.values():
             requests = [request for request in group if request.source.name == source.name]
@@ -219,35 +217,35 @@ class InboxWriter:
                 found.append((source, list(new.values())))
         return found
 
-    def _let_in(self) -> None:
-        """What is accepted enters; if it cannot, it waits for the next publisher, or the next start."""
-        waiting, self._late = self._late, []
+    def _rename_accepted(self) -> None:
+        """Rename accepted drafts. What fails is retried by the next publisher, or at the next start."""
+        waiting, self._accepted_drafts = self._accepted_drafts, []
         for draft in waiting:
             try:
-                self._enter(draft)
+                self._rename(draft)
             except OSError as error:
-                log.error("%s is accepted and cannot enter its inbox: %s", draft, error)
-                self._late.append(draft)
+                log.error("%s is accepted and cannot be renamed: %s", draft, error)
+                self._accepted_drafts.append(draft)
 
     def _resolve(self, drafts: Sequence[Path]) -> None:
-        """Let those files in that the catalog has, and drop the others."""
+        """Rename the drafts that the catalog knows, and delete the others."""
         if drafts:
             entering = self._accepted.entering()
             for draft in drafts:
                 if _name(draft) in entering:
-                    log.info("lets %s in", _name(draft))
-                    self._enter(draft)
+                    log.info("recovered %s", _name(draft))
+                    self._rename(draft)
                 else:
                     draft.unlink(missing_ok=True)
 
-    def _enter(self, draft: Path) -> None:
-        """Let a file in. If the machine crashes before the disk knows it, the catalog still does."""
+    def _rename(self, draft: Path) -> None:
+        """Give a draft its name. If a crash undoes the rename, the catalog still knows the file."""
         draft.rename(draft.with_name(_name(draft)))
-        self._entered.setdefault(draft.parent, []).append(_name(draft))
+        self._renamed.setdefault(draft.parent, []).append(_name(draft))
 
 
-def _parted(messages: Sequence[NewMessage]) -> Iterator[tuple[str, list[NewMessage]]]:
-    """What goes into which kind of file: text into lines, other bytes into a table."""
+def _by_file_kind(messages: Sequence[NewMessage]) -> Iterator[tuple[str, list[NewMessage]]]:
+    """Messages by the kind of their file: text as JSON lines, other bytes as Parquet."""
     texts, others = [], []
     for message in messages:
         text = _text(message)
@@ -262,7 +260,7 @@ def _parted(messages: Sequence[NewMessage]) -> Iterator[tuple[str, list[NewMessa
 
 
 def _write(draft: Path, messages: Sequence[NewMessage]) -> None:
-    """Write a file; it is on the disk when this returns."""
+    """Write a file and sync it."""
     with draft.open("xb") as file:
         if draft.suffix == ".jsonl":
             for message in messages:
@@ -277,7 +275,7 @@ def _write(draft: Path, messages: Sequence[NewMessage]) -> None:
 
 
 def _text(message: NewMessage) -> str | None:
-    """A message as text, unless its bytes are something else, or wrong: the reader will say so."""
+    """A message as text; None if it is not UTF-8, or malformed: the reader reports that."""
     if isinstance(message.xml, str):
         return message.xml
     try:
@@ -288,12 +286,12 @@ def _text(message: NewMessage) -> str | None:
 
 
 def _name(draft: Path) -> str:
-    """What a file is called once it has entered."""
+    """The name of a draft after the rename."""
     return draft.name[1:]
 
 
 def _messages_in(name: str) -> int:
-    """How many messages a file of an inbox has, as far as its name tells."""
+    """How many messages a file has, by its name; 1 if it is not one of ours."""
     if name.startswith("."):
         return 0
     count = name.removeprefix(PREFIX).partition("-")[0] if name.startswith(PREFIX) else ""

@@ -1,4 +1,4 @@
-"""Structured logs: a line of JSON for each request, and for whatever else is said."""
+"""Structured logs: JSON lines, one for each request and each log record."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ _FIELDS = ("request", "method", "path", "status", "seconds", "token")
 
 
 class JsonLines(logging.Formatter):
-    """A record as a line of JSON. Headers and bodies are never part of one: they may hold secrets."""
+    """Formats a record as a line of JSON. Headers and bodies are never logged: they may hold secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
         value = {
@@ -36,14 +36,14 @@ class JsonLines(logging.Formatter):
 
 
 def log_as_json() -> None:
-    """Have all that is logged be lines of JSON on standard error."""
+    """Log to standard error as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
 
 
 class RequestLog:
-    """Gives each request an id, which the answer has too, and logs what came of it."""
+    """Middleware: gives each request an id, which the response has too, and logs and counts it."""
 
     def __init__(self, app: ASGIApp, metrics: ServiceMetrics) -> None:
         self._app = app
@@ -55,7 +55,7 @@ class RequestLog:
             return
         id, started, status = uuid.uuid4().hex[:16], time.monotonic(), 500
 
-        async def noted(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -63,13 +63,13 @@ class RequestLog:
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, send_with_id)
         finally:
             seconds = time.monotonic() - started
             route = scope.get("route")
-            self._metrics.answered(scope["method"], getattr(route, "path", ""), status, seconds)
+            self._metrics.count_request(scope["method"], getattr(route, "path", ""), status, seconds)
             caller = scope.get("state", {}).get("caller")
-            told = {
+            fields = {
                 "request": id,
                 "method": scope["method"],
                 "path": scope["path"],
@@ -77,4 +77,4 @@ class RequestLog:
                 "seconds": round(seconds, 4),
                 "token": None if caller is None else caller.token.id,
             }
-            log.info("%s %s", scope["method"], scope["path"], extra=told)
+            log.info("%s %s", scope["method"], scope["path"], extra=fields)

@@ -1,4 +1,4 @@
-"""What Prometheus is told: the job's figures and the service's own."""
+"""Metrics for Prometheus: those of the job, from its status file, and those of the service."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,7 +16,7 @@ from tamis.status.metrics import metrics
 
 
 class ServiceMetrics:
-    """The figures of a service."""
+    """The metrics of a service."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class ServiceMetrics:
         dead_letters: DeadLetterWriter,
     ) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Collected(settings, inboxes, supervisor, sender, dead_letters))
+        self._registry.register(_StateCollector(settings, inboxes, supervisor, sender, dead_letters))
         self._requests = Counter(
             "tamis_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
         )
@@ -35,18 +35,18 @@ class ServiceMetrics:
             "tamis_request_seconds", "How long answers took", ["route"], registry=self._registry
         )
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered; `route` is the pattern of its path."""
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request. `route`: the pattern of its path."""
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """All figures, in Prometheus's form."""
+        """All metrics, in Prometheus's text format."""
         return generate_latest(self._registry)
 
 
-class _Collected(Collector):
-    """What is asked for at the moment."""
+class _StateCollector(Collector):
+    """Values that are read at each scrape."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class _Collected(Collector):
         self._dead_letters = dead_letters
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing, without asking anybody."""
+        """Nothing: registering must not read the catalog."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -83,9 +83,9 @@ class _Collected(Collector):
 
     def _webhooks(self) -> Iterator[Metric]:
         for name, text, count in (
-            ("sent", "Deliveries that arrived at webhooks", self._sender.tally.sent),
-            ("failed", "Tries to send to webhooks that failed", self._sender.tally.failed),
-            ("dead", "Deliveries that could not be made", self._dead_letters.written),
+            ("sent", "Deliveries that arrived at webhooks", self._sender.counts.sent),
+            ("failed", "Attempts to send to webhooks that failed", self._sender.counts.failed),
+            ("dead", "Deliveries to webhooks that became dead letters", self._dead_letters.written),
         ):
             yield CounterMetricFamily(f"tamis_webhook_{name}", text, count)
         text = "Deliveries that wait to be sent to webhooks"

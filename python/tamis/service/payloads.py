@@ -1,4 +1,4 @@
-"""Payloads as text, for where there are no bytes: in JSON."""
+"""Payloads as text, for JSON."""
 
 import codecs
 
@@ -7,7 +7,7 @@ from tamis.sources.transcode import HEAD_BYTES, encoding_of
 
 
 def text_of(payload: bytes, encoding: str | None) -> str | None:
-    """A payload as text, as far as it can be told: what says that it is Latin-1 would lie, in JSON."""
+    """A payload as text; None if it is not UTF-8: its XML declaration would not be true of the JSON text."""
     try:
         mark = 0
         if encoding is None:

@@ -1,4 +1,4 @@
-"""The HTTP server: uvicorn, with what a service needs of it."""
+"""The HTTP server: uvicorn with limits, time-outs and a clean stop."""
 
 import signal
 import socket
@@ -12,13 +12,13 @@ from tamis.service.service import Service
 from tamis.settings import ServeSettings
 
 KEEP_ALIVE = 15
-"""Seconds that a connection may stay open between two requests."""
+"""Seconds that a connection may be idle between two requests."""
 
 GRACE = 10
-"""Seconds that running requests get when the service stops."""
+"""Seconds that running requests get to finish when the service stops."""
 
-CONNECTIONS = 1_000
-"""So many at a time; more are told to come again."""
+MAX_CONNECTIONS = 1_000
+"""Concurrent connections; more get 503."""
 
 
 class Server(uvicorn.Server):
@@ -29,7 +29,7 @@ class Server(uvicorn.Server):
             app,
             host=settings.host,
             port=settings.port,
-            # What there is to log is logged by `logs.py`.
+            # `logs.py` logs requests.
             log_config=None,
             access_log=False,
             server_header=False,
@@ -37,19 +37,19 @@ class Server(uvicorn.Server):
             ws="none",
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=GRACE,
-            limit_concurrency=CONNECTIONS,
+            limit_concurrency=MAX_CONNECTIONS,
         )
         super().__init__(config)
         self._service: Service = app.state.service
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal ends it in good order; a second one takes its usual way."""
+        """The first signal stops the server cleanly; a second one has its default effect."""
         if self.should_exit:
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let those go first who would wait for ever."""
+        """Stop. Event streams end first: they would never end by themselves."""
         self._service.stop()
         await super().shutdown(sockets)

@@ -1,4 +1,4 @@
-"""What the operations of the service stand on, in one place."""
+"""What all operations share: the settings, the catalog, and the background tasks."""
 
 import asyncio
 import logging
@@ -13,7 +13,8 @@ from starlette.concurrency import run_in_threadpool
 from tamis.catalog import Catalog
 from tamis.service.background.cleanup import Cleanup
 from tamis.service.background.lag import read_until
-from tamis.service.background.outbox_follower import Notifier, OutboxFollower
+from tamis.service.background.notifier import Notifier
+from tamis.service.background.outbox_follower import OutboxFollower
 from tamis.service.background.supervisor import Supervisor
 from tamis.service.inbox_writer import InboxWriter
 from tamis.service.metrics import ServiceMetrics
@@ -24,15 +25,15 @@ from tamis.settings import Settings
 
 log = logging.getLogger(__name__)
 
-PAUSE = 5.0
-"""Seconds before a part that failed is begun again."""
+RESTART_SECONDS = 5.0
+"""Seconds before a background task that failed is restarted."""
 
 
 class Service:
-    """A running service: the catalog, and what is kept beside it."""
+    """A running service."""
 
     def __init__(self, settings: Settings, catalog: Catalog, supervisor: Supervisor | None = None) -> None:
-        """`supervisor` looks after the job, where it is ours to run."""
+        """`supervisor` runs the job; None where the job runs elsewhere."""
         self.settings = settings
         self.catalog = catalog
         self.inboxes = InboxWriter(
@@ -53,14 +54,18 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """What goes on beside requests."""
-        await run_in_threadpool(self.inboxes.finish)
+        """Run the background tasks."""
+        await run_in_threadpool(self.inboxes.recover)
         if self.supervisor is not None:
             self.supervisor.start()
-        sending = asyncio.create_task(_kept_up(self.sender.run))
-        others = [asyncio.create_task(_kept_up(one.run)) for one in (self.dead_letters, self._cleanup)]
+        sending = asyncio.create_task(_restart_on_failure(self.sender.run))
+        others = [
+            asyncio.create_task(_restart_on_failure(one.run)) for one in (self.dead_letters, self._cleanup)
+        ]
         if self.outbox_follower is not None:
-            others.append(asyncio.create_task(_kept_up(partial(self.outbox_follower.run, self.notifier))))
+            others.append(
+                asyncio.create_task(_restart_on_failure(partial(self.outbox_follower.run, self.notifier)))
+            )
         try:
             yield
         finally:
@@ -72,19 +77,21 @@ class Service:
             await asyncio.gather(sending, *others, return_exceptions=True)
 
     def stop(self) -> None:
-        """Let go of those who wait; to be called on the event loop."""
+        """End event streams. To be called on the event loop."""
         self.stopping = True
         self.notifier.notify_all()
 
 
-async def _kept_up(run: Callable[[], Awaitable[None]]) -> None:
-    """Have a part run, and run again if it fails in a way that it knows nothing about."""
+async def _restart_on_failure(run: Callable[[], Awaitable[None]]) -> None:
+    """Run a background task; restart it after an unexpected error."""
     while True:
         try:
             return await run()
         except Exception:
-            log.critical("a part of the service failed; it is begun again in %.0f s", PAUSE, exc_info=True)
-            await asyncio.sleep(PAUSE)
+            log.critical(
+                "a background task failed; it is restarted in %.0f s", RESTART_SECONDS, exc_info=True
+            )
+            await asyncio.sleep(RESTART_SECONDS)
 
 
 def _service(request: Request) -> Service:

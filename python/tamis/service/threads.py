@@ -1,4 +1,4 @@
-"""Work in threads, for tasks that may be cancelled."""
+"""Blocking work of background tasks, in threads."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """Work in a thread; who is cancelled meanwhile waits for its end.
+    """Run work in a thread. A task that is cancelled meanwhile first waits for the thread.
 
-    A thread cannot be cancelled: it would go on with connections that are closed around it.
+    A thread cannot be cancelled, and would go on to use connections that are closed.
     """
     working = asyncio.ensure_future(run_in_threadpool(work, *arguments, **named))
     try:

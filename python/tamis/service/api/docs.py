@@ -1,4 +1,4 @@
-"""`/docs`: the API for people, made of its own description; it loads nothing from anywhere."""
+"""`/docs`: the OpenAPI description as one HTML page, without scripts."""
 
 from html import escape
 from typing import Any
@@ -21,7 +21,7 @@ dd { margin: 0 0 .3rem 1.5rem; }
 
 @router.get("/docs")
 def docs(request: Request) -> HTMLResponse:
-    """The operations, one after the other."""
+    """The list of operations."""
     described = request.app.openapi()
     operations = [
         _operation(path, method, operation)
@@ -32,7 +32,7 @@ def docs(request: Request) -> HTMLResponse:
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>tamis</title>'
         '<meta name="viewport" content="width=device-width">'
         f"<style>{_STYLE}</style><h1>tamis {escape(described['info']['version'])}</h1>"
-        f"<p>{escape(described['info']['description'])} All of it, for programs: "
+        f"<p>{escape(described['info']['description'])} The full description: "
         '<a href="/openapi.json">openapi.json</a>.</p>' + "".join(operations)
     )
     return HTMLResponse(
@@ -41,7 +41,7 @@ def docs(request: Request) -> HTMLResponse:
 
 
 def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
-    told = [
+    parts = [
         f'<h2><code><span class="method">{method.upper()}</span>{escape(path)}</code></h2>',
         f"<p>{escape(operation.get('description', ''))}</p>",
     ]
@@ -51,4 +51,4 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
     ]
     content = operation.get("requestBody", {}).get("content", {})
     parameters += [f"<dt>{escape(kind)}</dt><dd>the body</dd>" for kind in content]
-    return "".join([*told, "<dl>", *parameters, "</dl>"])
+    return "".join([*parts, "<dl>", *parameters, "</dl>"])

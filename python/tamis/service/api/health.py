@@ -1,4 +1,4 @@
-"""`/health` and `/ready`: for those who look after processes; no token is asked for."""
+"""`/health` and `/ready`: for supervisors of processes. They need no token."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """That it answers."""
+    """The service answers."""
 
     status: Literal["ok"] = "ok"
 
@@ -25,8 +25,8 @@ async def health() -> Health:
 
 @router.get("/ready")
 def ready(service: CurrentService) -> Health:
-    """Whether requests can be served: the catalog answers, and mailboxes are filled."""
+    """Whether requests can be served: the catalog answers, and mailboxes are up to date."""
     _ = service.catalog.version
     if service.outbox_follower is not None and service.outbox_follower.failure is not None:
-        raise ServiceError("not-ready", f"mailboxes are not filled: {service.outbox_follower.failure.code}")
+        raise ServiceError("not-ready", f"mailboxes are behind: {service.outbox_follower.failure.code}")
     return Health()

@@ -16,16 +16,16 @@ from tamis.catalog.tokens import Tokens
 from tamis.errors import TamisError
 from tamis.model.token import Role, Token
 from tamis.service import page
-from tamis.service.errors import ServiceError, raised, response
+from tamis.service.errors import ServiceError, as_http_exception, error_response
 from tamis.settings import ServeSettings
 
 PUBLIC_PATHS = page.PATHS | {"/health", "/ready", "/openapi.json", "/docs"}
-"""What tells nothing about anybody: whether it runs, what the API is like, and the files of the page."""
+"""They reveal nothing: whether the service runs, the description of the API, the files of the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: a token that is good."""
+    """The sender of a request: a valid token."""
 
     token: Token
 
@@ -35,33 +35,33 @@ class Caller:
 
     @property
     def subscriber(self) -> str | None:
-        """Whose subscriptions and deliveries it is limited to; None: to nobody's in its tenant."""
+        """The subscriber it is limited to; None: all of its tenant."""
         return self.token.subscriber
 
     @property
     def operates(self) -> bool:
-        """Whether it looks after the whole broker: an admin of the tenant that has no name."""
+        """Whether it is an admin of the whole broker: of the tenant without a name."""
         return self.token.role is Role.ADMIN and not self.token.tenant
 
 
 class AccessControl:
-    """Lets requests in, or says why not; as ASGI, so that nothing is read of a request before."""
+    """ASGI middleware: checks the token, the rate and the body of each request, before the body is read."""
 
     def __init__(self, app: ASGIApp, tokens: Tokens, settings: ServeSettings) -> None:
         self._app = app
         self._tokens = tokens
         self._settings = settings
-        self._rates: dict[str, _Bucket] = {}
+        self._rates: dict[str, _TokenBucket] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in PUBLIC_PATHS:
             try:
                 token = await self._token(_secret(Headers(scope=scope)))
                 scope.setdefault("state", {})["caller"] = Caller(token)
-                self._slow_down(token)
+                self._limit_rate(token)
                 receive, send = self._limited(scope, receive, send, token.body or self._settings.body)
             except TamisError as error:
-                await response(error)(scope, receive, send)
+                await error_response(error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -74,9 +74,9 @@ class AccessControl:
             raise ServiceError("bad-token", "this is no token, or it was revoked")
         return token
 
-    def _slow_down(self, token: Token) -> None:
+    def _limit_rate(self, token: Token) -> None:
         rate = token.rate or self._settings.rate
-        wait = self._rates.setdefault(token.id, _Bucket(rate, time.monotonic())).take(rate)
+        wait = self._rates.setdefault(token.id, _TokenBucket(rate, time.monotonic())).take(rate)
         if wait:
             reason = f"{rate} requests a second are allowed with this token"
             raise ServiceError("rate-limit", reason, limit=rate, retry_after=max(1, round(wait)))
@@ -107,12 +107,12 @@ class AccessControl:
                 if responding:
                     return await receive()
                 reason = f"the request took more than {self._settings.timeout:.0f} s to arrive"
-                raise raised(ServiceError("slow-request", reason)) from None
+                raise as_http_exception(ServiceError("slow-request", reason)) from None
             remaining -= time.monotonic() - started
             size += len(message.get("body", b""))
             complete = not message.get("more_body", False)
             if size > limit and not responding:
-                raise raised(_too_long(size, limit))
+                raise as_http_exception(_too_long(size, limit))
             return message
 
         async def noting_send(message: Message) -> None:
@@ -124,7 +124,7 @@ class AccessControl:
 
 
 def secret_of(request: Request) -> str:
-    """The secret that a request came with: to ask again, later, whether it is still good."""
+    """The secret of a request: to check later whether the token is still valid."""
     return _secret(request.headers)
 
 
@@ -138,15 +138,15 @@ def _too_long(size: int, limit: int) -> ServiceError:
     return ServiceError("body-limit", reason, value=size, limit=limit)
 
 
-class _Bucket:
-    """How many requests a token may still make: filled with time, and never beyond a second's worth."""
+class _TokenBucket:
+    """A token bucket that holds the requests of one second."""
 
     def __init__(self, rate: int, now: float) -> None:
         self._left = float(rate)
         self._at = now
 
     def take(self, rate: int) -> float:
-        """Take one; 0, or the seconds to wait until there is one."""
+        """Take one request; 0, or the seconds until the next one is allowed."""
         now = time.monotonic()
         self._left = min(float(rate), self._left + (now - self._at) * rate)
         self._at = now
@@ -159,21 +159,21 @@ class _Bucket:
 _bearer = HTTPBearer(auto_error=False, description="`tamis tokens create` makes a token.")
 
 
-def allowed(*roles: Role) -> Callable[[Request], Caller]:
-    """What an operation asks for that only some roles may do: its caller."""
+def require_role(*roles: Role) -> Callable[[Request], Caller]:
+    """A dependency: the caller, who must have one of these roles."""
 
     def caller(request: Request, _: Annotated[object, Depends(_bearer)] = None) -> Caller:
-        asking: Caller = request.state.caller
-        if asking.token.role not in roles:
-            wanted = " or ".join(roles)
-            raise ServiceError("forbidden", f"this needs a token with the role {wanted}")
-        return asking
+        found: Caller = request.state.caller
+        if found.token.role not in roles:
+            needed = " or ".join(roles)
+            raise ServiceError("forbidden", f"this needs a token with the role {needed}")
+        return found
 
     return caller
 
 
-Admin = Annotated[Caller, Depends(allowed(Role.ADMIN))]
-Publisher = Annotated[Caller, Depends(allowed(Role.ADMIN, Role.PUBLISHER))]
-Subscriber = Annotated[Caller, Depends(allowed(Role.ADMIN, Role.SUBSCRIBER))]
-Anyone = Annotated[Caller, Depends(allowed(*Role))]
-"""Callers by what they may do; an admin may do everything in its tenant."""
+Admin = Annotated[Caller, Depends(require_role(Role.ADMIN))]
+Publisher = Annotated[Caller, Depends(require_role(Role.ADMIN, Role.PUBLISHER))]
+Subscriber = Annotated[Caller, Depends(require_role(Role.ADMIN, Role.SUBSCRIBER))]
+Anyone = Annotated[Caller, Depends(require_role(*Role))]
+"""Callers by role. An admin may do everything in its tenant."""

@@ -1,4 +1,4 @@
-"""`/v1/token`: who asks, and as what."""
+"""`/v1/token`: the token of the request."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel
@@ -10,20 +10,20 @@ router = APIRouter(prefix="/v1", tags=["token"])
 
 
 class TokenResponse(BaseModel):
-    """What the token of the request is good for."""
+    """The token of the request, without its secret."""
 
     name: str
     role: Role
     tenant: str
     subscriber: str | None
-    """Whose subscriptions and deliveries it is limited to; None: to nobody's in its tenant."""
+    """The subscriber it is limited to; null: all of its tenant."""
     operates: bool
-    """Whether it looks after the whole broker."""
+    """Whether it is an admin of the whole broker."""
 
 
 @router.get("/token")
 def show(caller: Anyone) -> TokenResponse:
-    """Who asks; its secret is not told."""
+    """The name, role, tenant and subscriber of the token of the request."""
     token = caller.token
     return TokenResponse(
         name=token.name,

@@ -1,4 +1,4 @@
-"""What requests and answers are made of."""
+"""Types that several requests share."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from tamis.catalog.schema import LONGEST_NAME
 
 PRINTABLE = r"^[^\x00]*$"
-"""No database stores U+0000."""
+"""PostgreSQL does not store U+0000."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=PRINTABLE)]
 """An id, a subscriber, a source."""
@@ -15,10 +15,10 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, p
 Text = Annotated[str, StringConstraints(max_length=1 << 20, pattern=PRINTABLE)]
 
 MAX_INTEGER = (1 << 63) - 1
-"""The largest number that a database stores."""
+"""The largest integer of the databases."""
 
 
 class RequestModel(BaseModel):
-    """What a request may hold: nothing that has no meaning, so that no misspelling goes unnoticed."""
+    """The body of a request. Unknown fields are refused, so that misspellings are noticed."""
 
     model_config = ConfigDict(extra="forbid")

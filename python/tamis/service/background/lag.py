@@ -1,4 +1,4 @@
-"""What a job says it has read."""
+"""How far the job has read a source, from its status file."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ from tamis.status import StatusError, read_status
 
 
 def read_until(state: Path, name: str) -> float:
-    """Up to when all was read that entered a source, in seconds since 1970; 0 while that is not known.
+    """The time, in seconds since 1970, up to which all new files were read; 0 if that is not known.
 
-    A source that waits has been asked, and had nothing new since its last batch.
+    A source in the state "waiting" had nothing new since its last batch.
     """
     try:
         status = read_status(state)

@@ -1,4 +1,4 @@
-"""The job, looked after: started, started again when it dies, stopped cleanly."""
+"""Runs the job as a child process: starts it, restarts it with backoff when it dies, stops it cleanly."""
 
 import logging
 import os
@@ -15,13 +15,13 @@ log = logging.getLogger(__name__)
 job_log = logging.getLogger("tamis.job")
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds before a job that died is started again; each time twice as many."""
+"""Seconds before a restart: exponential backoff."""
 
-SOUND = 60.0
-"""A job that ran so many seconds was well: the next pause is a short one."""
+HEALTHY_SECONDS = 60.0
+"""A job that ran for so long was healthy: the backoff starts again."""
 
 GRACE = 120.0
-"""Seconds that a running batch gets to finish."""
+"""Seconds that a running batch gets to finish before the job is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +32,36 @@ class Process:
     """None while it does not run."""
     starts: int = 0
     last_exit: int | None = None
-    """The exit code of the one before; a signal's number, negative, if it was killed."""
+    """The exit code of the previous process; negative: the number of the signal that killed it."""
 
 
 class Supervisor:
-    """Runs a command, and runs it again."""
+    """Runs a command, and restarts it when it ends."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = list(command)
         self._stopping = threading.Event()
         self._changing = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        # The kernel tells a child that its parent is gone when the thread ends that started it: this one.
+        # The child gets its death signal when the thread that started it ends, so this thread stays.
         self._thread = threading.Thread(target=self._run, name="supervisor")
         self.state = Process()
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start the thread that runs the command."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the job when its running batch is done; at once if that takes too long."""
+        """Ask the job to stop after its running batch; kill it if that takes too long."""
         self._stopping.set()
         with self._changing:
             if self._process is not None:
                 self._process.terminate()
         self._thread.join(GRACE)
         if self._thread.is_alive():
-            log.error("the job does not stop; it is killed, and the next one does what is left")
+            log.error(
+                "the job did not stop within %.0f s and is killed; the next one repeats its last batch", GRACE
+            )
             with self._changing:
                 if self._process is not None:
                     _kill(self._process)
@@ -69,19 +71,19 @@ class Supervisor:
         pause = FIRST_PAUSE
         while not self._stopping.is_set():
             started = time.monotonic()
-            code = self._once()
+            code = self._run_once()
             if self._stopping.is_set():
                 return
-            if time.monotonic() - started >= SOUND:
+            if time.monotonic() - started >= HEALTHY_SECONDS:
                 pause = FIRST_PAUSE
-            log.error("the job ended with %s; it is started again in %.0f s", code, pause)
+            log.error("the job ended with exit code %s; it is restarted in %.0f s", code, pause)
             self._stopping.wait(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _once(self) -> int:
-        """Start the job and wait for its end; its exit code."""
+    def _run_once(self) -> int:
+        """Run the job once; its exit code."""
         with self._changing:
-            # In a session of its own: a Ctrl-C on the terminal is for us, and we tell it.
+            # In its own session: only we get the Ctrl-C of a terminal, and pass it on.
             process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.DEVNULL,
@@ -100,7 +102,7 @@ class Supervisor:
         with self._changing:
             self._process = None
             self.state = replace(self.state, pid=None, last_exit=code)
-        # Its JVM may not have noticed yet, and would hold what the next one needs.
+        # Its JVM may still run, and hold locks and ports that the next job needs.
         _kill(process)
         relay.join()
         process.stdout.close()
@@ -108,13 +110,13 @@ class Supervisor:
 
 
 def _relay(output: IO[bytes]) -> None:
-    """What the job says becomes part of our log."""
+    """Copy the output of the job to our log."""
     for line in output:
         if text := line.decode("utf-8", "replace").rstrip():
             job_log.info("%s", text)
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """The process, and all that it started."""
+    """Kill a process and all of its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

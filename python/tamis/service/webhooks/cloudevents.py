@@ -1,4 +1,4 @@
-"""Deliveries as CloudEvents 1.0, in structured JSON: what a webhook is sent."""
+"""A delivery → a CloudEvent 1.0 in structured JSON: the body of a request to a webhook."""
 
 import base64
 import json
@@ -16,12 +16,12 @@ DELIVERY, TEST = "tamis.delivery", "tamis.test"
 
 
 def delivery_event(delivery: Outbound) -> bytes:
-    """A message for a subscription. Its id stays the same if it is sent again."""
+    """The event of a delivery. A retry has the same id."""
     event = _event(delivery.id, f"/sources/{quote(delivery.source, safe='')}", DELIVERY, delivery.received)
     event |= {
         "subject": delivery.message,
         "datacontenttype": "application/xml",
-        # Extensions have lower-case names.
+        # Extension attributes must have lower-case names.
         "subscription": delivery.subscription,
         "revision": delivery.revision,
         "subscriber": delivery.subscriber,
@@ -38,7 +38,7 @@ def delivery_event(delivery: Outbound) -> bytes:
 
 
 def test_event(id: str, webhook: str) -> bytes:
-    """To see whether a webhook works."""
+    """An event to test a webhook with."""
     event = _event(id, f"/webhooks/{quote(webhook, safe='')}", TEST, datetime.now(UTC))
     return _encoded(event | {"datacontenttype": "application/xml", "data": "<test/>"})
 

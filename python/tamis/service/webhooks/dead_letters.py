@@ -1,4 +1,8 @@
-"""Deliveries that could not be made → dead letters, where they can be seen and replayed."""
+"""Deliveries that failed for good → dead letters, exactly once.
+
+The catalog first assigns such deliveries to a batch, whose name is the name of the publication. After a crash
+the same batch is published again, which has no effect if it was published before.
+"""
 
 import asyncio
 import logging
@@ -13,38 +17,36 @@ from tamis.sinks.dead_letters import LETTER, DeadLetters
 
 log = logging.getLogger(__name__)
 
-LOOK = 0.5
-"""Seconds between two looks at what could not be delivered."""
+POLL_SECONDS = 0.5
 
-PAUSE = 5.0
-"""Seconds before the next one, when something fails."""
+RETRY_SECONDS = 5.0
+"""Seconds between polls while they fail."""
 
 
 class DeadLetterWriter:
-    """Makes letters of dead deliveries, each once."""
+    """Moves dead deliveries to the dead letters."""
 
-    def __init__(self, burials: DeadDeliveries, letters: str) -> None:
+    def __init__(self, dead_deliveries: DeadDeliveries, letters: str) -> None:
         """`letters`: the URL of the dead letters."""
-        self._dead_deliveries = burials
+        self._dead_deliveries = dead_deliveries
         self._letters = letters
         self.written = 0
-        """How many, since it started."""
+        """Letters since the start of the service."""
 
     def write_pending(self) -> None:
-        """Bury what there is to write_pending. What an earlier one began is finished first or again."""
-        while burials := self._dead_deliveries.claim_batches():
+        """Publish all pending batches of dead deliveries, those of an interrupted run included."""
+        while names := self._dead_deliveries.claim_batches():
             letters = DeadLetters(self._letters)
-            for burial in burials:
-                # Its name is its own: what is published under it already is the same.
-                batch = Batch(f"webhooks-{burial}", 0)
-                rows = pa.RecordBatch.from_pylist(self._dead_deliveries.letters(burial), schema=LETTER)
+            for name in names:
+                batch = Batch(f"webhooks-{name}", 0)
+                rows = pa.RecordBatch.from_pylist(self._dead_deliveries.letters(name), schema=LETTER)
                 if rows.num_rows:
                     letters.publish(batch, letters.write(batch, 0, [rows]))
-                self._dead_deliveries.finish(burial)
+                self._dead_deliveries.finish(name)
                 self.written += rows.num_rows
 
     async def run(self) -> None:
-        """Go on for ever."""
+        """Poll for ever."""
         failing = False
         while True:
             try:
@@ -52,6 +54,6 @@ class DeadLetterWriter:
                 failing = False
             except TamisError as error:
                 if not failing:
-                    log.error("dead deliveries wait to become letters: %s", error)
+                    log.error("dead deliveries cannot be moved to the dead letters: %s", error)
                 failing = True
-            await asyncio.sleep(PAUSE if failing else LOOK)
+            await asyncio.sleep(RETRY_SECONDS if failing else POLL_SECONDS)

@@ -1,4 +1,7 @@
-"""What to do about a delivery, after a try to send it."""
+"""The retry policy of webhooks: done, retry later with jitter, or give up.
+
+A receiver that answers 410 is disabled. One that answers 429 or 503 may set the delay by Retry-After.
+"""
 
 import random
 from collections.abc import Sequence
@@ -8,25 +11,23 @@ from tamis.catalog.outgoing import Attempt, Outbound
 from tamis.sinks.webhook import Answer
 
 GONE = 410
-"""A webhook that answers so wants no more."""
 
 BUSY = (429, 503)
-"""One that answers so may say when to come again."""
 
-LONGEST_WAIT = 86_400.0
-"""Seconds; who asks for more is asked again after so many."""
+MAX_RETRY_AFTER = 86_400.0
+"""Seconds; a longer Retry-After is cut to this."""
 
 
 def outcome_of(delivery: Outbound, answer: Answer, schedule: Sequence[float], at: datetime) -> Attempt:
-    """What came of a try, and what is next. `schedule` has the seconds before each further one."""
+    """The result of an attempt, with the time of the next one. `schedule`: seconds before each retry."""
     if answer.is_success:
         return Attempt(delivery, at)
     if answer.status == GONE:
         return Attempt(delivery, at, answer.description, gone=True)
     asked = answer.retry_after if answer.status in BUSY else None
-    held = None if asked is None else at + timedelta(seconds=min(asked, LONGEST_WAIT))
+    held = None if asked is None else at + timedelta(seconds=min(asked, MAX_RETRY_AFTER))
     if delivery.tries >= len(schedule):
         return Attempt(delivery, at, answer.description, held_until=held)
-    # Spread as wide as the pause is long: those who failed together do not come again together.
+    # Jitter: deliveries that failed together are not retried together.
     later = at + timedelta(seconds=schedule[delivery.tries] * random.uniform(0.5, 1.5))
     return Attempt(delivery, at, answer.description, later if held is None else max(later, held), held)

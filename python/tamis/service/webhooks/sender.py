@@ -1,7 +1,9 @@
-"""Deliveries → webhooks: what is due is sent, and what came of it noted.
+"""Sends the deliveries that are due to their webhooks, and records each attempt.
 
-All that must not be lost is in the catalog: what waits, when it is tried next, how often it was. A try is
-noted when its answer is there; who is killed before sends the same again, under the same id.
+The queue is in the catalog: what waits, when it is due, how many attempts were made. The sender claims due
+deliveries by a lease. An attempt is recorded after its response: a sender that is killed before sends the
+same delivery again, under the same id. One webhook gets a share of the requests only, and one request at a
+time while it fails, so that a receiver that hangs does not hold up others.
 """
 
 import asyncio
@@ -18,7 +20,7 @@ from tamis.catalog.webhooks import Key
 from tamis.errors import TamisError
 from tamis.model.signatures import signed
 from tamis.model.webhook import Webhook
-from tamis.service.background.outbox_follower import OUTGOING, Notifier
+from tamis.service.background.notifier import WEBHOOKS, Notifier
 from tamis.service.threads import in_thread
 from tamis.service.webhooks import cloudevents
 from tamis.service.webhooks.retry import outcome_of
@@ -28,127 +30,124 @@ from tamis.sinks.webhook import Answer, Poster
 
 log = logging.getLogger(__name__)
 
-LOOK = 0.5
-"""Seconds between two looks at what is due, where nobody rings before."""
+POLL_SECONDS = 0.5
+"""The longest wait between two rounds; a notification ends it early."""
 
-PAUSE = 5.0
-"""Seconds before the next look, when the catalog fails."""
+RETRY_SECONDS = 5.0
+"""Seconds between rounds while the catalog fails."""
 
-SHARE = 4
-"""One webhook gets a part of the requests at a time: the whole of them, divided by this."""
+WEBHOOK_SHARE = 4
+"""One webhook gets at most this fraction, a fourth, of the concurrent requests."""
 
-IN_MEMORY = 64 << 20
-"""Bytes of payloads; when there are more, nothing else is begun."""
+MAX_PAYLOAD_BYTES = 64 << 20
+"""Payloads of running requests, in total: above it no request starts."""
 
 LEASE = 30.0
-"""Seconds that a delivery is claimed for beyond what a request may take."""
+"""Seconds of a lease beyond the timeout of a request."""
 
 GRACE = 5.0
-"""Seconds that running requests get when the service stops."""
+"""Seconds that running requests get to finish when the service stops."""
 
-TESTS = 4
-"""So many tests at a time, beside the deliveries."""
+CONCURRENT_TESTS = 4
+"""Test requests at a time, beside the deliveries."""
 
 
 @dataclass(slots=True)
-class Tally:
-    """What the sender has done since it started."""
+class Counts:
+    """Counts since the start of the sender."""
 
     sent: int = 0
     failed: int = 0
-    """Tries, not deliveries."""
+    """Failed attempts, not deliveries."""
 
 
 class Sender:
-    """Sends what waits for webhooks, for as long as it runs."""
+    """Sends the queue of webhook deliveries."""
 
     def __init__(self, outgoing: Outgoing, settings: WebhookSettings, notifier: Notifier) -> None:
-        """`notifier` rings when there may be something to send."""
+        """`notifier` wakes the sender when there may be something to send."""
         self.addresses = Addresses(settings.allow)
-        self.tally = Tally()
+        self.counts = Counts()
         self._outgoing = outgoing
         self._settings = settings
         self._notifier = notifier
         self._stopping = False
         self._poster: Poster | None = None
-        self._tests = asyncio.Semaphore(TESTS)
+        self._tests = asyncio.Semaphore(CONCURRENT_TESTS)
         self._running: dict[asyncio.Task[None], Outbound] = {}
         self._each: Counter[Key] = Counter()
-        """How many requests run for each webhook."""
+        """Running requests by webhook."""
         self._bytes = 0
-        self._tries: list[Attempt] = []
-        """What is to be noted."""
+        self._unrecorded: list[Attempt] = []
+        """Attempts that are not yet recorded."""
 
     async def run(self) -> None:
-        """Send, until it is stopped; what runs then may finish."""
+        """Send until `stop`; running requests get some time to finish."""
         settings = self._settings
-        self._poster = Poster(self.addresses, settings.timeout, settings.concurrency + TESTS)
+        self._poster = Poster(self.addresses, settings.timeout, settings.concurrency + CONCURRENT_TESTS)
         failing = False
         try:
             while not self._stopping:
-                ticket = self._notifier.event_for(OUTGOING)
+                event = self._notifier.event_for(WEBHOOKS)
                 try:
                     pause = await self._round()
                     failing = False
                 except TamisError as error:
                     if not failing:
-                        log.error("webhooks are not sent to: %s", error)
-                    failing, pause = True, PAUSE
+                        log.error("nothing is sent to webhooks: %s", error)
+                    failing, pause = True, RETRY_SECONDS
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(ticket.wait(), pause)
+                    await asyncio.wait_for(event.wait(), pause)
         finally:
             await self._finish()
             await self._poster.close()
 
     def stop(self) -> None:
-        """Begin nothing more; to be called on the event loop."""
+        """Start no more requests. To be called on the event loop."""
         self._stopping = True
-        self._notifier.notify([OUTGOING])
+        self._notifier.notify([WEBHOOKS])
 
     def waiting(self) -> int:
-        """How many deliveries wait to be sent."""
+        """Length of the queue."""
         return self._outgoing.count()
 
     async def test(self, webhook: Webhook) -> Answer:
-        """Send a test event, once and at once."""
+        """Send a test event, without retries."""
         id = f"test-{uuid.uuid4().hex}"
         async with self._tests:
             return await self._post(webhook, id, cloudevents.test_event(id, webhook.name))
 
     async def _round(self) -> float:
-        """Note what is done, begin what is due; seconds until there may be more to do."""
-        await self._note()
+        """Record finished attempts and start due requests; seconds until the next round."""
+        await self._record()
         now = datetime.now(UTC)
         waiting = await in_thread(self._outgoing.waiting)
-        pause = LOOK
+        pause = POLL_SECONDS
         for webhook, due in sorted(waiting, key=lambda one: one[1]):
             begin = due if webhook.held_until is None else max(due, webhook.held_until)
             if begin > now:
                 pause = min(pause, (begin - now).total_seconds())
                 continue
             key = webhook.tenant, webhook.name
-            if any(one.delivery.key == key for one in self._tries):
-                # It may have said that it wants no more, or not now: that is noted first.
+            if any(one.delivery.key == key for one in self._unrecorded):
+                # Its response may have disabled the webhook or asked for a delay: record that first.
                 continue
-            room = self._room(webhook)
-            if room > 0:
+            slots = self._free_slots(webhook)
+            if slots > 0:
                 until = now + timedelta(seconds=self._settings.timeout + LEASE)
-                for one in await in_thread(self._outgoing.claim, key, now, until, room):
-                    self._begin(webhook, one)
+                for one in await in_thread(self._outgoing.claim, key, now, until, slots):
+                    self._start(webhook, one)
         return pause
 
-    def _room(self, webhook: Webhook) -> int:
-        """How many requests may begin for a webhook.
-
-        One that fails gets one at a time: however many hang, there is room for those that do not.
-        """
-        if self._bytes >= IN_MEMORY:
+    def _free_slots(self, webhook: Webhook) -> int:
+        """How many requests may start for a webhook: one at a time while it fails."""
+        if self._bytes >= MAX_PAYLOAD_BYTES:
             return 0
         whole = self._settings.concurrency
-        share = 1 if webhook.failing else max(1, whole // SHARE)
+        share = 1 if webhook.failing else max(1, whole // WEBHOOK_SHARE)
         return min(whole - len(self._running), share - self._each[webhook.tenant, webhook.name])
 
-    def _begin(self, webhook: Webhook, delivery: Outbound) -> None:
+    def _start(self, webhook: Webhook, delivery: Outbound) -> None:
         task = asyncio.create_task(self._send(webhook, delivery))
         self._running[task] = delivery
         self._each[delivery.key] += 1
@@ -158,7 +157,7 @@ class Sender:
             del self._running[task]
             self._each -= Counter([delivery.key])
             self._bytes -= len(delivery.payload)
-            self._notifier.notify([OUTGOING])
+            self._notifier.notify([WEBHOOKS])
 
         task.add_done_callback(done)
 
@@ -167,15 +166,15 @@ class Sender:
             body = await in_thread(cloudevents.delivery_event, delivery)
             answer = await self._post(webhook, delivery.id, body)
         except Exception:
-            # One that cannot be sent at all must end, too.
-            log.exception("the delivery %s cannot be sent", delivery.id)
-            answer = Answer(None, "it cannot be sent; the log of the service says why")
+            # Also a delivery that cannot be encoded needs a result.
+            log.exception("delivery %s cannot be sent", delivery.id)
+            answer = Answer(None, "it cannot be sent; see the log of the service")
         one = outcome_of(delivery, answer, self._settings.schedule, datetime.now(UTC))
-        self._tries.append(one)
+        self._unrecorded.append(one)
         if one.failure is None:
-            self.tally.sent += 1
+            self.counts.sent += 1
         else:
-            self.tally.failed += 1
+            self.counts.failed += 1
 
     async def _post(self, webhook: Webhook, id: str, body: bytes) -> Answer:
         assert self._poster is not None
@@ -188,15 +187,15 @@ class Sender:
         }
         return await self._poster.post(webhook.url, headers, body)
 
-    async def _note(self) -> None:
-        tries = list(self._tries)
+    async def _record(self) -> None:
+        tries = list(self._unrecorded)
         if tries:
             await in_thread(self._outgoing.record, tries)
-            # Not before: what is not noted would be sent again.
-            del self._tries[: len(tries)]
+            # Not before: an attempt that is not recorded would be sent again.
+            del self._unrecorded[: len(tries)]
 
     async def _finish(self) -> None:
-        """Let running requests finish, for a while; the others are begun anew by who comes next."""
+        """Wait a little for running requests; release the others, to be sent by the next process."""
         if self._running:
             await asyncio.wait(self._running, timeout=GRACE)
         left = dict(self._running)
@@ -204,8 +203,8 @@ class Sender:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         try:
-            await self._note()
+            await self._record()
             if left:
                 await in_thread(self._outgoing.release, [one.id for one in left.values()])
         except TamisError as error:
-            log.error("what was just sent to webhooks may be sent again: %s", error)
+            log.error("the last attempts are not recorded; they may be sent again: %s", error)
