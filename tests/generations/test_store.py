@@ -149,13 +149,13 @@ def test_a_sweep_leaves_what_is_needed(store: Store, tmp_path: Path) -> None:
     mapped = tamis.Index.open(cache, made[0].number)
     for place in (store, Store(cache)):
         # Of no generation yet: somebody may be about to publish.
-        place._put("0.segment", b"")
+        place._place.put("", "0.segment", b"")
         removed = place.sweep([made[2].number])
         assert Manifest.name(made[0].number) in removed
         assert place.sweep([made[2].number], young=0) == ["0.segment"]
         kept = [made[2], made[4]]
         expected = {Manifest.name(one.number) for one in kept} | {name for one in kept for name in one.files}
-        assert {name for name in place._list() if not name.endswith(".lock")} == expected
+        assert {name for name in place._place.files() if not name.endswith(".lock")} == expected
         assert place.newest() == made[4].number
         assert place.sweep([])
         assert place.sweep([], young=0) == []

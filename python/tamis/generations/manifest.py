@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tamis.errors import StoreError
 from tamis.model.version import Version
-from tamis.storage.files import drafted
+from tamis.storage.files import atomic_file
 
 FORMAT = 2
 """Changes with the meaning of the JSON."""
@@ -104,7 +104,7 @@ class Manifest:
     def write(self, directory: Path) -> None:
         """Make the generation be there."""
         value = {"format": FORMAT} | asdict(self)
-        with drafted(directory / Manifest.name(self.number)) as draft:
+        with atomic_file(directory / Manifest.name(self.number)) as draft:
             draft.write_text(json.dumps(value, indent=1, sort_keys=True), "utf-8")
 
 
@@ -122,6 +122,6 @@ def kernel_files(directory: Path, number: int) -> list[str]:
 def renumber(directory: Path, number: int, other: int) -> int:
     """Give the kernel's files of a generation another number as well."""
     text = (directory / Manifest.kernel_name(number)).read_text("utf-8")
-    with drafted(directory / Manifest.kernel_name(other)) as draft:
+    with atomic_file(directory / Manifest.kernel_name(other)) as draft:
         draft.write_text(text.replace(f"generation {number}\n", f"generation {other}\n", 1), "utf-8")
     return other

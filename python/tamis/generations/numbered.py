@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tamis.errors import StoreError
 from tamis.generations.manifest import File, Manifest
-from tamis.storage.files import new_draft, settle
+from tamis.storage.files import draft_path, publish_draft
 
 Numbers = npt.NDArray[np.uint64]
 
@@ -140,12 +140,12 @@ def open_batch(path: Path) -> pa.RecordBatch:
 def write_batch(directory: Path, batch: pa.RecordBatch) -> str:
     """Write rows to a file; its name, which is made of its content."""
     directory.mkdir(parents=True, exist_ok=True)
-    draft = new_draft(directory)
+    draft = draft_path(directory)
     try:
         with pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
             writer.write_batch(batch)
         name = f"{File.of(draft).hash}.arrow"
-        settle(draft, directory / name)
+        publish_draft(draft, directory / name)
     finally:
         draft.unlink(missing_ok=True)
     return name

@@ -22,7 +22,8 @@ from tamis.generations.opener import open_generation
 from tamis.generations.store import Store
 from tamis.model.matching import Generation
 from tamis.model.version import Version
-from tamis.storage.files import Lock, told
+from tamis.storage.failures import STORE_ERRORS
+from tamis.storage.files import Lock
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Publisher:
         self.store = store
         self._directory = Path(directory).absolute()
         self._lock = Lock(self._directory / ".publisher.lock")
-        with told(self._directory):
+        with STORE_ERRORS.at(self._directory):
             free = self._lock.try_acquire()
         if not free:
             reason = f"another process publishes from {self._directory}; stop it, or take another directory"
@@ -98,7 +99,7 @@ class Publisher:
                 ):
                     return self._base.manifest.number
                 before = self._unreadable if self._base is None else self._base.manifest.number
-                with told(self._directory):
+                with STORE_ERRORS.at(self._directory):
                     made = self._made(changes)
             if self._published(before, made.manifest.number):
                 self._tidy(made.manifest.number, self._version, changes.version)

@@ -3,19 +3,17 @@
 import os
 import shutil
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from pyarrow import fs
-
 from tamis.errors import StoreError
 from tamis.generations.manifest import File, Manifest
-from tamis.storage.files import DRAFT, Lock, drafted, told
+from tamis.storage.failures import STORE_ERRORS
+from tamis.storage.files import atomic_file
+from tamis.storage.place import place_at
 
 YOUNG = 3600.0
 """Seconds for which a file that no generation names is left alone: its generation may be on its way."""
@@ -32,21 +30,14 @@ class Store:
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
         """A directory, or a URL that `pyarrow.fs` knows: file, hdfs, s3, gs, abfs …"""
-        self.url = os.fspath(url)
-        if "://" in self.url:
-            try:
-                self._files, self._root = fs.FileSystem.from_uri(self.url)
-            except (pa.ArrowInvalid, OSError) as error:
-                raise StoreError("store-url", f"{self.url}: {error}") from error
-        else:
-            self._files, self._root = fs.LocalFileSystem(), str(Path(self.url).absolute())
-        local = isinstance(self._files, fs.LocalFileSystem)
-        self.directory = Path(self._root) if local else None
+        self._place = place_at(url, STORE_ERRORS)
+        self.url = self._place.url
+        self.directory = self._place.directory
         """Where the files are, if that is a directory of this host."""
 
     def newest(self) -> int | None:
         """The number of the newest generation; None if there is none."""
-        return max(self._numbers(self._list()), default=None)
+        return max(self._numbers(self._place.files()), default=None)
 
     def manifest(self, number: int) -> Manifest:
         """What a generation consists of."""
@@ -58,9 +49,9 @@ class Store:
         if source.directory == self.directory:
             source._read(number)
             return
-        with self._locked():
+        with self._place.locked(name=LOCK):
             text = source._read(number)
-            if number in self._numbers(self._list()):
+            if number in self._numbers(self._place.files()):
                 if self._read(number) != text:
                     reason = f"{self.url} has another generation {number}: publish from one place only"
                     raise StoreError("generation-taken", reason)
@@ -82,7 +73,7 @@ class Store:
         if there.directory is None:
             raise StoreError("store-url", f"{there.url}: a cache is a directory of this host")
         if there.directory != self.directory:
-            with there._locked():
+            with there._place.locked(name=LOCK):
                 # A cache may hold the generation of this number from another store.
                 text = self._read(number)
                 if not there._has(number, text):
@@ -99,21 +90,21 @@ class Store:
         Who has mapped a file keeps it. Files that no generation ever named go too, once they are
         older than `young` seconds.
         """
-        with self._locked():
-            found = self._list()
+        with self._place.locked(name=LOCK):
+            found = self._place.files()
             numbers = set(self._numbers(found))
             kept = numbers & {*keep, max(numbers, default=0)}
             needed = {name for number in kept for name in (Manifest.name(number), *self._files_of(number))}
             dropped = {name for number in numbers - kept for name in self._files_of(number)}
             gone = [Manifest.name(number) for number in sorted(numbers - kept)]
-            limit = time.time() - young
+            limit = (time.time() - young) * 1e9
             for name, (_, changed) in sorted(found.items()):
                 spare = name not in needed and name not in gone and not name.endswith(".lock")
                 if spare and (name in dropped or changed <= limit):
                     gone.append(name)
             # The manifests first: a generation whose manifest is there is whole.
             for name in gone:
-                self._delete(name)
+                self._place.remove(name)
             return gone
 
     def purge(self) -> list[str]:
@@ -121,8 +112,8 @@ class Store:
 
         Names are made of content: what is broken under a name would be taken for what belongs there.
         """
-        with self._locked(), told(self.url):
-            found = self._list()
+        with self._place.locked(name=LOCK), STORE_ERRORS.at(self.url):
+            found = self._place.files()
             whole: set[str] = set()
             for number in self._numbers(found):
                 files = self._files_of(number)
@@ -130,7 +121,7 @@ class Store:
                     whole |= {Manifest.name(number), *files}
             gone = [name for name in found if name not in whole and not name.endswith(".lock")]
             for name in gone:
-                self._delete(name)
+                self._place.remove(name)
             return gone
 
     def _files_of(self, number: int) -> Mapping[str, File]:
@@ -152,59 +143,37 @@ class Store:
     def _take(self, source: "Store", number: int, text: bytes) -> None:
         """Have a generation of another store here too."""
         manifest = Manifest.parse(text, f"{source.url}/{Manifest.name(number)}")
-        present = self._list()
+        present = self._place.files()
         for name, file in manifest.files.items():
             known = present.get(name)
             # The kernel's list has no hash for a name: what is there may be of an unfinished attempt.
             if known is None or known[0] != file.size or name == Manifest.kernel_name(number):
                 self._copy(source, name, file)
-        self._put(Manifest.name(number), text)
+        self._place.put("", Manifest.name(number), text)
 
     def _copy(self, source: "Store", name: str, file: File) -> None:
-        """Have a file of another store here too."""
+        """Copy a file of another store; between directories on one disk, by a hard link."""
         if self.directory is None:
-            with source._opened(name) as given:
-                self._upload(name, given)
+            # A file appears whole, by a rename: a stream that breaks is closed all the same.
+            with source._opened(name) as given, self._place.drafted("", lambda _: name) as copied:
+                shutil.copyfileobj(given, copied, 1 << 20)
             return
-        with told(self.url), drafted(self.directory / name) as draft:
+        with STORE_ERRORS.at(self.url), atomic_file(self.directory / name) as draft:
             linked = source.directory is not None and _linked(source.directory / name, draft)
             if not linked:
                 with source._opened(name) as given, draft.open("wb") as taken:
                     shutil.copyfileobj(given, taken, 1 << 20)
-            # What is only linked is not read: it would be all there is to do.
+            # A linked file is not read: that would be most of the work.
             if draft.stat().st_size != file.size or not (linked or File.of(draft) == file):
                 raise StoreError("store-damaged", f"{source.url}/{name} is not what its generation says")
 
-    def _put(self, name: str, content: bytes) -> None:
-        """Make a small file."""
-        if self.directory is None:
-            self._upload(name, pa.BufferReader(content))
-            return
-        with told(self.url), drafted(self.directory / name) as draft:
-            draft.write_bytes(content)
-
-    def _upload(self, name: str, given: Any) -> None:
-        """A file becomes visible whole: by a rename, since a stream that breaks is closed all the same."""
-        draft = f"{self._root}/{DRAFT}{uuid.uuid4().hex}"
-        with told(self.url):
-            self._files.create_dir(self._root, recursive=True)
-            with self._files.open_output_stream(draft, compression=None) as taken:
-                shutil.copyfileobj(given, taken, 1 << 20)
-            if name in self._list():
-                # Of an unfinished attempt. Not every file system renames over what is there.
-                self._files.delete_file(f"{self._root}/{name}")
-            self._files.move(draft, f"{self._root}/{name}")
-
     @contextmanager
     def _opened(self, name: str) -> Iterator[Any]:
-        with told(self.url):
-            try:
-                file = self._files.open_input_stream(f"{self._root}/{name}", compression=None)
-            except FileNotFoundError as error:
+        with self._place.streamed(name) as file:
+            if file is None:
                 reason = f"{self.url} has no {name}: there never was such a generation, or it was swept"
-                raise StoreError("no-generation", reason) from error
-            with file:
-                yield file
+                raise StoreError("no-generation", reason)
+            yield file
 
     def _read(self, number: int) -> bytes:
         """The text of a generation's manifest."""
@@ -213,34 +182,10 @@ class Store:
             return text
 
     def _has(self, number: int, text: bytes) -> bool:
-        return number in self._numbers(self._list()) and self._read(number) == text
-
-    def _list(self) -> dict[str, tuple[int, float]]:
-        """The files: size, and time of the last change."""
-        with told(self.url):
-            found = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
-        files = (info for info in found if info.type == fs.FileType.File)
-        return {info.base_name: (info.size or 0, (info.mtime_ns or 0) / 1e9) for info in files}
+        return number in self._numbers(self._place.files()) and self._read(number) == text
 
     def _numbers(self, names: Iterable[str]) -> list[int]:
         return [number for name in names if (number := Manifest.number_in(name)) is not None]
-
-    def _delete(self, name: str) -> None:
-        with told(self.url), suppress(FileNotFoundError):
-            self._files.delete_file(f"{self._root}/{name}")
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        if self.directory is None:
-            yield
-            return
-        lock = Lock(self.directory / LOCK)
-        with told(self.url):
-            lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
 
 
 def _linked(source: Path, name: Path) -> bool:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tamis.model.batch import Batch
-from tamis.storage.files import drafted, told
+from tamis.storage.failures import STORE_ERRORS
+from tamis.storage.files import atomic_file
 
 MAX_LINES = 100_000
 """A longer file is truncated to its newest batches when it is opened."""
@@ -83,7 +84,7 @@ class BatchLog:
         self.checkpoint = checkpoint
         self._path = folder / f"{checkpoint}.jsonl"
         self._records: dict[int, BatchRecord] = {}
-        with told(self._path):
+        with STORE_ERRORS.at(self._path):
             folder.mkdir(parents=True, exist_ok=True)
             lines = self._read()
             if len(lines) > MAX_LINES:
@@ -165,7 +166,7 @@ class BatchLog:
 
     def _append(self, line: dict[str, Any]) -> None:
         # Unbuffered: on a full disk, nothing must be written later, when the file is closed.
-        with told(self._path), self._path.open("ab", buffering=0) as file:
+        with STORE_ERRORS.at(self._path), self._path.open("ab", buffering=0) as file:
             before = file.seek(0, os.SEEK_END)
             data = json.dumps(line).encode() + b"\n"
             try:
@@ -180,6 +181,6 @@ class BatchLog:
     def _rewrite(self) -> None:
         newest = sorted(self._records)[-MAX_LINES // 4 :]
         self._records = {number: self._records[number] for number in newest}
-        with drafted(self._path) as draft, draft.open("w") as file:
+        with atomic_file(self._path) as draft, draft.open("w") as file:
             for record in self.records():
                 file.writelines(json.dumps(line) + "\n" for line in record.lines())

@@ -29,8 +29,8 @@ from tamis.service.errors import ServiceError
 from tamis.settings import Source
 from tamis.sources.bytestream import StreamError
 from tamis.sources.directory import DirectorySource
-from tamis.sources.ledger import sync_folder
 from tamis.sources.transcode import HEAD_BYTES, encoding_of
+from tamis.storage.files import fsync
 
 log = logging.getLogger(__name__)
 
@@ -184,7 +184,7 @@ class InboxWriter:
                     draft = source.path / f".{PREFIX}{len(some)}-{uuid.uuid4().hex}.{suffix}"
                     drafts.append(draft)
                     _write(draft, some)
-                sync_folder(source.path)
+                fsync(source.path)
             ids = [(source.name, message.id) for source, messages in fresh for message in messages]
             # The sync above covers the files that were renamed before.
             entered = [name for source, _ in fresh for name in self._renamed.get(source.path, ())]

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from tamis.errors import SinkError
 from tamis.sinks.dead_letters import DeadLetters, Letter
-from tamis.sources.ledger import sync_folder
-from tamis.storage.place import told
+from tamis.storage.failures import SINK_ERRORS
+from tamis.storage.files import fsync
 
 REPLAYS = "replays"
 
@@ -99,7 +99,7 @@ class Replays:
             raise SinkError("no-inbox", f"{inbox} is not a directory: name the inbox of a source")
         mark = _mark(f"replay-{uuid.uuid4().hex}.parquet", str(inbox.absolute()), letters)
         draft = mark.draft(str(inbox))
-        with told(inbox):
+        with SINK_ERRORS.at(inbox):
             try:
                 _write(draft, self._letters.with_raw(letters))
                 self._put(mark)
@@ -135,7 +135,7 @@ class Replays:
     def finish(self) -> None:
         """Rename the files that a crash left hidden."""
         for mark in self._marks():
-            with told(mark.inbox or mark.file):
+            with SINK_ERRORS.at(mark.inbox or mark.file):
                 _rename_into_inbox(mark)
 
 
@@ -185,7 +185,7 @@ def _rename_into_inbox(mark: ReplayMark) -> None:
     if mark.inbox is not None:
         with suppress(FileNotFoundError):
             mark.draft(mark.inbox).rename(Path(mark.inbox) / mark.file)
-            sync_folder(Path(mark.inbox))
+            fsync(Path(mark.inbox))
 
 
 def _write(path: Path, messages: Iterable[tuple[Letter, bytes]]) -> None:

@@ -19,8 +19,9 @@ from tamis.errors import TamisError
 from tamis.model.matching import Limits
 from tamis.sources.bytestream import StreamError
 from tamis.sources.file_formats import Position, Reader, is_seekable, open_reader
-from tamis.sources.ledger import Entry, FileIdentity, Ledger, sync_folder
+from tamis.sources.ledger import Entry, FileIdentity, Ledger
 from tamis.sources.raw_message import RawMessage
+from tamis.storage.files import fsync
 
 OPEN_COST = 4 << 10
 """What opening a file costs, in bytes: many empty files are work too."""
@@ -235,7 +236,7 @@ class Inbox:
         # that is still there would count as new.
         for folder in (self._source.path, self._source.done):
             if folder.is_dir():
-                sync_folder(folder)
+                fsync(folder)
         self._ledger.finish(removed, removed=True)
         self._ledger.finish((entry.number for entry in entries), removed=False)
 

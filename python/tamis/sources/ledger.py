@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from tamis.errors import TamisError
+from tamis.storage.files import fsync
 
 
 class LedgerError(TamisError):
@@ -119,7 +120,7 @@ class Ledger:
         try:
             with self._path.open("a+b") as file:
                 if self._read == 0:
-                    sync_folder(self._path.parent)
+                    fsync(self._path.parent)
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.seek(self._read)
                 for line in file:
@@ -163,15 +164,6 @@ class Ledger:
         while unique in self._ids:
             unique += f"~{number}"
         return unique
-
-
-def sync_folder(path: Path) -> None:
-    """Flush the entries of a folder to disk: files created, renamed and deleted."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _entry(line: list[Any]) -> Entry:

@@ -3,7 +3,8 @@
 from hashlib import blake2b
 from pathlib import Path
 
-from tamis.storage.files import sync, told
+from tamis.storage.failures import STORE_ERRORS
+from tamis.storage.files import fsync
 
 
 def plan_of(checkpoint: Path, number: int) -> str:
@@ -13,7 +14,7 @@ def plan_of(checkpoint: Path, number: int) -> str:
     outlive its plan: after a power cut another one would be made under the same number.
     """
     offsets = checkpoint / "offsets"
-    with told(offsets):
-        sync(offsets / str(number))
-        sync(offsets)
+    with STORE_ERRORS.at(offsets):
+        fsync(offsets / str(number))
+        fsync(offsets)
         return blake2b((offsets / str(number)).read_bytes(), digest_size=8).hexdigest()

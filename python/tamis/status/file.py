@@ -9,7 +9,7 @@ from typing import Any
 
 from tamis.errors import TamisError
 from tamis.status.value import BatchReport, Durations, Failure, SourceStatus, Status, Totals
-from tamis.storage.files import new_draft
+from tamis.storage.files import draft_path
 
 NAME = "status.json"
 
@@ -25,7 +25,7 @@ def status_json(status: Status, indent: int | None = None) -> str:
 
 def write_status(status: Status, directory: Path) -> None:
     """Readers find the old file or the new one. Not synced: it says nothing once the machine is down."""
-    draft = new_draft(directory)
+    draft = draft_path(directory)
     try:
         draft.write_text(status_json(status), encoding="utf-8")
         draft.rename(directory / NAME)

@@ -1,4 +1,8 @@
-"""Files that appear whole or not at all, and locks between processes."""
+"""Files that appear whole or not at all, and locks between processes.
+
+A file is written as a *draft*, under a temporary name in its directory. Then the draft is flushed to disk
+with `fsync`, renamed, and the directory is flushed. After a crash there is the old file or the new one.
+"""
 
 import fcntl
 import os
@@ -7,47 +11,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tamis.errors import StoreError
-
 DRAFT = ".draft-"
-"""How the names of unfinished files begin."""
+"""The prefix of unfinished files."""
 
 
 @contextmanager
-def told(place: object) -> Iterator[None]:
-    """A file system's errors as ours."""
-    try:
-        yield
-    except OSError as error:
-        reason = f"{place}: {error}; is it there, may we write to it, and is there room?"
-        raise StoreError("store-unreachable", reason) from error
-
-
-@contextmanager
-def drafted(path: Path) -> Iterator[Path]:
-    """A name to write to; what was written then stands, safely, under `path`."""
-    draft = new_draft(path.parent)
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A draft to write to, which gets its name `path` at the end of the block; removed if the block fails."""
+    draft = draft_path(path.parent)
     try:
         yield draft
-        settle(draft, path)
+        publish_draft(draft, path)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def new_draft(directory: Path) -> Path:
-    """A name in a directory that nobody else writes to."""
+def draft_path(directory: Path) -> Path:
+    """A temporary name in a directory, used by nobody else."""
     return directory / f"{DRAFT}{uuid.uuid4().hex}"
 
 
-def settle(draft: Path, path: Path) -> None:
-    """Give a finished draft its name: both are safe then, whatever happens to the machine."""
-    sync(draft)
+def publish_draft(draft: Path, path: Path) -> None:
+    """Rename a finished draft; its content and its name survive a power cut."""
+    fsync(draft)
     draft.rename(path)
-    sync(path.parent)
+    fsync(path.parent)
 
 
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a directory, are safe."""
+def fsync(path: Path) -> None:
+    """Flush a file, or the entries of a directory, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -56,18 +48,18 @@ def sync(path: Path) -> None:
 
 
 class Lock:
-    """A lock between processes, by a file; the system opens it when its holder dies."""
+    """A lock between processes, by a file. The system releases it when its holder dies."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._handle: int | None = None
 
     def acquire(self) -> None:
-        """Wait for it."""
+        """Wait until the lock is free, and take it."""
         self._acquire(fcntl.LOCK_EX)
 
     def try_acquire(self) -> bool:
-        """Take it if nobody has it."""
+        """Take the lock if it is free; whether it was."""
         try:
             self._acquire(fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -85,7 +77,7 @@ class Lock:
         self._handle = handle
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock, if it is held."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

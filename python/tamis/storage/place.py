@@ -1,6 +1,9 @@
-"""Where published files are: a directory of this host, or whatever file system a URL names."""
+"""A place for files: a directory of this host, or any file system that a URL names (hdfs, s3, gs, abfs …).
 
-import errno
+Both have the same methods. A directory has a lock between processes, and `fsync` makes its files survive a
+power cut. Elsewhere a file is durable when it is closed, and only one process at a time may write.
+"""
+
 import hashlib
 import io
 import os
@@ -14,32 +17,14 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from tamis.errors import SinkError
-from tamis.storage.files import DRAFT, Lock, drafted, new_draft
+from tamis.storage.failures import SINK_ERRORS, StorageErrors
+from tamis.storage.files import DRAFT, Lock, atomic_file, draft_path, fsync
 
 LOCK = ".lock"
 
-_CAUSES = (
-    ((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "sink-full", "make room; nothing of the batch counts"),
-    ((errno.EACCES, errno.EPERM, errno.EROFS), "sink-denied", "give the job the right to write there"),
-)
-
-
-@contextmanager
-def told(place: object) -> Iterator[None]:
-    """A file system's errors as ours, with what to do."""
-    try:
-        yield
-    except OSError as error:
-        for numbers, code, remedy in _CAUSES:
-            if error.errno in numbers:
-                raise SinkError(code, f"{place}: {error}; {remedy}") from error
-        remedy = "is it there, and can this host reach it?"
-        raise SinkError("sink-unreachable", f"{place}: {error}; {remedy}") from error
-
 
 class Draft(io.RawIOBase):
-    """A file that is being written, with its size and a hash of what it holds."""
+    """A file being written: counts the size and hashes the content."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -65,25 +50,29 @@ class Draft(io.RawIOBase):
 
 
 class Place:
-    """Files below a root, by their paths from there. This one is on any file system."""
+    """Files below a root, by their paths from there, on any file system."""
 
-    def __init__(self, url: str, files: fs.FileSystem, root: str) -> None:
+    directory: Path | None = None
+    """The root, if it is a directory of this host."""
+
+    def __init__(self, url: str, files: fs.FileSystem, root: str, errors: StorageErrors) -> None:
         self.url = url
         self._files = files
         self._root = root
+        self._errors = errors
 
     @contextmanager
     def drafted(self, folder: str, name: Callable[[Draft], str]) -> Iterator[Draft]:
-        """A file to write; it then stands in a folder, whole, under the name that is asked for."""
-        path = f"{self._root}/{folder}/{DRAFT}{uuid.uuid4().hex}"
-        with told(self.url):
-            self._files.create_dir(f"{self._root}/{folder}", recursive=True)
+        """A file to write. At the end it appears in the folder, whole, under the name that `name` gives."""
+        path = self._path(folder, f"{DRAFT}{uuid.uuid4().hex}")
+        with self._errors.at(self.url):
+            self._files.create_dir(self._path(folder), recursive=True)
             try:
                 with self._files.open_output_stream(path, compression=None) as file:
                     draft = Draft(file)
                     yield draft
-                final = f"{self._root}/{folder}/{name(draft)}"
-                # Not every file system renames over what is there.
+                final = self._path(folder, name(draft))
+                # Not every file system renames over an existing file.
                 with suppress(FileNotFoundError):
                     self._files.delete_file(final)
                 self._files.move(path, final)
@@ -93,35 +82,42 @@ class Place:
                 raise
 
     def put(self, folder: str, name: str, content: bytes) -> None:
-        """Make a small file; it is whole and safe from the moment on that it can be seen."""
+        """Write a small file, atomically and durably."""
         with self.drafted(folder, lambda _: name) as draft:
             draft.write(content)
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Make files safe, whatever happens to the machine; far away they are when they are closed."""
+        """Make files durable; on a remote file system they are, once they are closed."""
 
     @contextmanager
-    def locked(self, folder: str = "") -> Iterator[None]:
-        """Keep other processes out; far away there is no lock, and one process at a time may publish."""
+    def locked(self, folder: str = "", name: str = LOCK) -> Iterator[None]:
+        """Hold a lock between processes; a remote file system has none."""
         yield
 
     @contextmanager
     def opened(self, path: str) -> Iterator[pa.NativeFile]:
-        """A file to read, anywhere in it."""
-        with told(self.url), self._files.open_input_file(f"{self._root}/{path}") as file:
+        """A file to read, with random access."""
+        with self._errors.at(self.url), self._files.open_input_file(self._path(path)) as file:
             yield file
 
-    def read(self, path: str) -> bytes | None:
-        """The content of a small file; None if it is not there."""
-        with told(self.url):
+    @contextmanager
+    def streamed(self, path: str) -> Iterator[pa.NativeFile | None]:
+        """A file to read from start to end; None if it does not exist."""
+        with self._errors.at(self.url):
             try:
-                with self._files.open_input_stream(f"{self._root}/{path}", compression=None) as file:
-                    content: bytes = file.read()
-                    return content
+                file = self._files.open_input_stream(self._path(path), compression=None)
             except FileNotFoundError:
-                return None
+                yield None
+                return
+            with file:
+                yield file
 
-    def files(self, folder: str) -> dict[str, tuple[int, int]]:
+    def read(self, path: str) -> bytes | None:
+        """The content of a small file; None if it does not exist."""
+        with self.streamed(path) as file:
+            return None if file is None else file.read()
+
+    def files(self, folder: str = "") -> dict[str, tuple[int, int]]:
         """The files of a folder: size, and time of the last change in nanoseconds."""
         return {
             info.base_name: (info.size or 0, info.mtime_ns or 0)
@@ -134,35 +130,40 @@ class Place:
         return sorted(info.base_name for info in self._listed(folder) if info.type == fs.FileType.Directory)
 
     def _listed(self, folder: str) -> list[fs.FileInfo]:
-        selector = fs.FileSelector(f"{self._root}/{folder}", allow_not_found=True)
-        with told(self.url):
+        selector = fs.FileSelector(self._path(folder), allow_not_found=True)
+        with self._errors.at(self.url):
             found: list[fs.FileInfo] = self._files.get_file_info(selector)
             return found
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it is there."""
-        with told(self.url), suppress(FileNotFoundError):
-            self._files.delete_file(f"{self._root}/{path}")
+        """Remove a file, if it exists."""
+        with self._errors.at(self.url), suppress(FileNotFoundError):
+            self._files.delete_file(self._path(path))
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder and all that is in it, if it is there."""
-        with told(self.url), suppress(FileNotFoundError):
-            self._files.delete_dir(f"{self._root}/{path}")
+        """Remove a folder with all that is in it, if it exists."""
+        with self._errors.at(self.url), suppress(FileNotFoundError):
+            self._files.delete_dir(self._path(path))
+
+    def _path(self, *parts: str) -> str:
+        return "/".join(part for part in (self._root, *parts) if part)
 
 
 class Directory(Place):
-    """The same in a directory of this host, or one that all hosts have mounted."""
+    """A directory of this host, or one that all hosts have mounted."""
 
-    def __init__(self, url: str, root: Path) -> None:
-        super().__init__(url, fs.LocalFileSystem(), str(root))
-        self._directory = root
+    directory: Path
+
+    def __init__(self, url: str, root: Path, errors: StorageErrors) -> None:
+        super().__init__(url, fs.LocalFileSystem(), str(root), errors)
+        self.directory = root
 
     @contextmanager
     def drafted(self, folder: str, name: Callable[[Draft], str]) -> Iterator[Draft]:
-        directory = self._directory / folder
-        with told(directory):
+        directory = self.directory / folder
+        with self._errors.at(directory):
             directory.mkdir(parents=True, exist_ok=True)
-            path = new_draft(directory)
+            path = draft_path(directory)
             try:
                 with path.open("wb") as file:
                     draft = Draft(file)
@@ -172,30 +173,29 @@ class Directory(Place):
                 path.unlink(missing_ok=True)
 
     def put(self, folder: str, name: str, content: bytes) -> None:
-        directory = self._directory / folder
-        with told(directory):
-            directory.mkdir(parents=True, exist_ok=True)
-            # Its content before its name: a power cut must not leave a name for nothing.
-            with drafted(directory / name) as draft:
+        path = self.directory / folder / name
+        with self._errors.at(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_file(path) as draft:
                 draft.write_bytes(content)
-        self.sync([f"{folder}/{name}"])
+        self.sync([path.relative_to(self.directory).as_posix()])
 
     def sync(self, paths: Iterable[str]) -> None:
         folders: set[Path] = set()
-        with told(self.url):
+        with self._errors.at(self.url):
             for path in paths:
-                _sync(self._directory / path)
-                folders.update((self._directory / path).relative_to(self._directory).parents)
+                fsync(self.directory / path)
+                folders.update(Path(path).parents)
             for folder in sorted(folders, reverse=True):
-                _sync(self._directory / folder)
-            # It may be new itself; whose parent cannot be opened was made by somebody else.
+                fsync(self.directory / folder)
+            # The directory may be new itself. If its parent cannot be opened, somebody else made it.
             with suppress(PermissionError):
-                _sync(self._directory.parent)
+                fsync(self.directory.parent)
 
     @contextmanager
-    def locked(self, folder: str = "") -> Iterator[None]:
-        lock = Lock(self._directory / folder / LOCK)
-        with told(self.url):
+    def locked(self, folder: str = "", name: str = LOCK) -> Iterator[None]:
+        lock = Lock(self.directory / folder / name)
+        with self._errors.at(self.url):
             lock.acquire()
         try:
             yield
@@ -203,29 +203,23 @@ class Directory(Place):
             lock.release()
 
     def remove(self, path: str) -> None:
-        with told(self.url):
-            (self._directory / path).unlink(missing_ok=True)
+        with self._errors.at(self.url):
+            (self.directory / path).unlink(missing_ok=True)
 
     def remove_folder(self, path: str) -> None:
-        with told(self.url), suppress(FileNotFoundError):
-            shutil.rmtree(self._directory / path)
+        with self._errors.at(self.url), suppress(FileNotFoundError):
+            shutil.rmtree(self.directory / path)
 
 
-def place_at(url: str | os.PathLike[str]) -> Place:
+def place_at(url: str | os.PathLike[str], errors: StorageErrors = SINK_ERRORS) -> Place:
     """The place that a path or a URL names: file, hdfs, s3, gs, abfs …"""
     text = os.fspath(url)
     if "://" not in text:
-        return Directory(text, Path(text).absolute())
+        return Directory(text, Path(text).absolute(), errors)
     try:
         files, root = fs.FileSystem.from_uri(text)
     except (pa.ArrowInvalid, OSError) as error:
-        raise SinkError("sink-url", f"{text}: {error}; name a directory or a URL of a file system") from error
-    return Directory(text, Path(root)) if isinstance(files, fs.LocalFileSystem) else Place(text, files, root)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        raise errors.bad_url(text, error) from error
+    if isinstance(files, fs.LocalFileSystem):
+        return Directory(text, Path(root), errors)
+    return Place(text, files, root, errors)
