@@ -1,4 +1,4 @@
-"""The one importer of the kernel: its plain values in, the public types out."""
+"""The only importer of the kernel: converts between its plain values and the public types."""
 
 import os
 import threading
@@ -30,7 +30,7 @@ from tamis.model.matching import (
 __version__: str = _kernel.__version__
 
 Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[bytes | str | None]"
-"""Messages of a batch: anything that speaks Arrow and holds bytes or strings, or Python's own."""
+"""Messages of a batch: an Arrow array of bytes or strings, or a Python iterable of them."""
 
 Namespaces = Mapping[str, str]
 """Prefix → namespace URI."""
@@ -39,17 +39,17 @@ _DEFAULT_LIMITS = Limits()
 
 
 def check(text: str, namespaces: Namespaces | None = None) -> Query:
-    """The query that a text stands for; `QueryError` if it is none."""
+    """Parse a query; `QueryError` if it is refused."""
     return Query(*_kernel.check(text, _dict(namespaces)))
 
 
 def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
-    """Read messages into tables; a refused message is a row of `errors` and disturbs no other."""
+    """Parse messages into tables. A refused message is a row of `errors`; others are not affected."""
     return Batch(*(pa.record_batch(table) for table in _kernel.read_batch(_arrow(messages), limits)))
 
 
 def read_all(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> int:
-    """Read messages and forget them; the number of elements. To measure reading alone."""
+    """Parse messages and return the number of elements: for measuring the reader alone."""
     return _kernel.read_all(_arrow(messages), limits)
 
 
@@ -58,37 +58,36 @@ def read_dtd(
 ) -> Dtd:
     """Read a DTD; `ReadError` if it is malformed.
 
-    External parameter entities are asked from `resolve` by their system identifier: nothing is fetched.
+    `resolve` gives the text of an external parameter entity by its system identifier. Nothing is fetched.
     """
     return Dtd.from_json(_kernel.read_dtd(text, limits, resolve))
 
 
 def decompose(queries: Iterable[str], namespaces: Namespaces | None = None) -> Decomposition:
-    """Queries taken apart as the planner uses them; a refused one is a row of `errors`."""
+    """Decompose queries as the planner does. A refused query is a row of `errors`."""
     tables = _kernel.decompose(list(queries), _dict(namespaces))
     return Decomposition(*(pa.record_batch(table) for table in tables))
 
 
 _Elements: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 _Graph: TypeAlias = tuple[_Elements, tuple[str, ...]]
-"""Elements with what they may contain, and those where messages may begin."""
+"""Elements with their possible children, and the possible root elements."""
 
 
 class Schema:
-    """What a DTD says that transforming can use. Make one per DTD: plans are kept by schema.
+    """The element graph of a DTD, for transformations. Create one per DTD: plans are cached by schema.
 
-    A message that does not conform, because its root or an element in another is not what the DTD allows,
-    is transformed as without.
+    Messages whose root or child elements do not conform are transformed by the general plan.
     """
 
     def __init__(self, dtd: Dtd) -> None:
-        """The element graph of a DTD."""
+        """Take the element graph of a DTD."""
         self._elements = tuple((name, tuple(element.children)) for name, element in dtd.elements.items())
         self._roots = dtd.roots
         self._kernel = _graph(self._elements, self._roots)
 
     def __getstate__(self) -> _Graph:
-        """Pickle as the graph: in a process, equal graphs are one schema to the plans."""
+        """Pickle the graph. Equal graphs share their plans in a process."""
         return self._elements, self._roots
 
     def __setstate__(self, graph: _Graph) -> None:
@@ -103,7 +102,7 @@ def _graph(elements: _Elements, roots: tuple[str, ...]) -> _kernel.Schema:
 
 
 class _Saved(NamedTuple):
-    """Where an index was last saved or opened, its number there, and its generation then."""
+    """The directory and number of the last snapshot, and the index's generation at that time."""
 
     directory: Path
     number: int
@@ -111,27 +110,27 @@ class _Saved(NamedTuple):
 
 
 class Index:
-    """A set of standing queries, each under a target: a number of the caller's, 64 bits.
+    """A set of standing queries. Each has a target: a 64-bit number chosen by the caller.
 
-    Several threads may match at once, each with caches of its own; changes are made one at a time
-    and are seen by the next match. It is safe to fork: the child matches on.
+    Threads match concurrently, each with its own caches. Changes are serialised and visible to the next
+    match. Fork-safe.
     """
 
     def __init__(self, *, cache_bytes: int = CACHE_BYTES) -> None:
-        """An empty index. `cache_bytes` bounds the caches of one matching thread; 0 is without."""
-        self._adopt(_kernel.Index(cache_bytes), cache_bytes, None)
+        """An empty index. `cache_bytes` bounds the caches of one matching thread; 0: no caches."""
+        self._attach(_kernel.Index(cache_bytes), cache_bytes, None)
 
     @classmethod
     def _for_large_inputs(cls, *, cache_bytes: int = CACHE_BYTES) -> Self:
         """For tests: an index that always takes the methods for large messages and many queries."""
         index = cls.__new__(cls)
-        index._adopt(_kernel.Index.for_large_inputs(cache_bytes), cache_bytes, None)
+        index._attach(_kernel.Index.for_large_inputs(cache_bytes), cache_bytes, None)
         return index
 
-    def _adopt(self, kernel: _kernel.Index, cache_bytes: int, saved: Path | None) -> None:
+    def _attach(self, kernel: _kernel.Index, cache_bytes: int, saved: Path | None) -> None:
         self._kernel = kernel
         self._cache_bytes = cache_bytes
-        self._changing = threading.Lock()
+        self._write_lock = threading.Lock()
         self._saved = None if saved is None else _Saved(saved, kernel.generation, kernel.generation)
         _indexes.add(self)
 
@@ -143,94 +142,96 @@ class Index:
         *,
         cache_bytes: int = CACHE_BYTES,
     ) -> Self:
-        """The index of a snapshot: its files are mapped, so that processes share one copy.
+        """Open a snapshot. Its files are mapped, so that processes share one copy.
 
-        Without `generation` it is the newest. What is changed is this process's own, until a snapshot.
+        Opens the newest generation unless `generation` is given. Changes stay in this process until the
+        next snapshot.
         """
         path = Path(directory).absolute()
         index = cls.__new__(cls)
         kernel = _kernel.Index.open(path, generation, cache_bytes)
-        index._adopt(kernel, cache_bytes, path)
+        index._attach(kernel, cache_bytes, path)
         return index
 
     def advance(self, generation: int) -> None:
-        """Go over to another generation of the snapshot that this was opened from.
+        """Switch to another generation of the same directory.
 
-        Segments that both have stay mapped, and what caches know of them stays known: matching is not cold.
+        Shared segments stay mapped, and their caches stay warm.
         """
         saved = self._saved
-        if saved is None or self._seen().generation != saved.generation:
-            raise IndexError("not-saved", "only an index as it was opened can go over to another generation")
-        with self._changing:
+        if saved is None or self._current().generation != saved.generation:
+            raise IndexError(
+                "not-saved", "the index has unsaved changes: only an index as it was opened can advance"
+            )
+        with self._write_lock:
             self._kernel.advance(saved.directory, generation)
         self._saved = _Saved(saved.directory, generation, generation)
 
     def snapshot(self, directory: str | os.PathLike[str]) -> int:
-        """Write the index to files; the number of the generation that `open` finds there.
+        """Write the index to a directory; the number of the new generation.
 
-        A snapshot takes over what earlier ones wrote to the same directory, and writes what is new.
+        Reuses segment files that earlier snapshots wrote to the same directory.
         """
         path = Path(directory).absolute()
-        self._saved = _Saved(path, *self._seen().snapshot(path))
+        self._saved = _Saved(path, *self._current().snapshot(path))
         return self._saved.number
 
     @property
     def saved(self) -> Generation:
-        """Where other processes find this index as it is now; `IndexError` if a snapshot has to be taken."""
+        """The reference that other processes open this index by; `IndexError` if it has unsaved changes."""
         saved = self._saved
-        if saved is None or self._seen().generation != saved.generation:
-            raise IndexError("not-saved", "other processes know an index by its files: take a snapshot first")
+        if saved is None or self._current().generation != saved.generation:
+            raise IndexError("not-saved", "the index has unsaved changes: take a snapshot first")
         return Generation(str(saved.directory), saved.number, self._cache_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by reference: directory and generation, so that other processes map the same files."""
-        return (_reopened, (type(self), self.saved))
+        """Pickle by reference: other processes map the same files."""
+        return (_reopen, (type(self), self.saved))
 
     def insert(
         self, target: int, query: str, *, tenant: str = "", namespaces: Namespaces | None = None
     ) -> str:
-        """Register a target, anew if it is there; the id of its query."""
-        with self._changing:
+        """Add or replace a target; the id of its query."""
+        with self._write_lock:
             return self._kernel.insert(target, query, tenant, _dict(namespaces))
 
     def remove(self, target: int) -> bool:
-        """Remove a target; whether it was there."""
-        with self._changing:
+        """Remove a target; False if there is none."""
+        with self._write_lock:
             return self._kernel.remove(target)
 
     def load(
         self, table: pa.Table | pa.RecordBatch, *, namespaces: Namespaces | None = None
     ) -> pa.RecordBatch:
-        """Register many targets at once: columns `target`, `query` and, if there are any, `tenant`.
+        """Add or replace many targets: columns `target`, `query` and, optionally, `tenant`.
 
-        The refused rows come back as `row`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`;
-        the others are in.
+        Returns the refused rows: `row`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`.
         """
         if "target" in table.schema.names:
             place = table.schema.get_field_index("target")
             table = table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
-        with self._changing:
+        with self._write_lock:
             return pa.record_batch(self._kernel.load(table, _dict(namespaces)))
 
     def merge(self) -> None:
-        """Make one segment of all, filed anew by what messages have been like."""
-        with self._changing:
+        """Merge all segments into one, with access tests chosen anew from the sample of messages."""
+        with self._write_lock:
             self._kernel.merge()
 
     def match(self, message: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS) -> list[int]:
         """The targets whose queries match a message, ascending; `ReadError` if it is malformed."""
-        return self._seen().match(message, tenant, limits)
+        return self._current().match(message, tenant, limits)
 
     def match_batch(
         self, messages: Messages, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
     ) -> pa.RecordBatch:
         """Match messages, one row each: `queries`, `candidates`, and the error if it is malformed.
 
-        `queries` are numbers of this generation's queries, in no order; `targets` expands them. The
-        error's columns are `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`; all of
-        them are null for a good message.
+        `queries` are query numbers of this generation, unordered; `targets` expands them. The columns of
+        the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
+        message.
         """
-        return pa.record_batch(self._seen().match_batch(_arrow(messages), tenant, limits))
+        return pa.record_batch(self._current().match_batch(_arrow(messages), tenant, limits))
 
     def match_elements(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -242,17 +243,17 @@ class Index:
         `kind` (element, attribute, text or document), `attribute` (its place among the element's),
         `span_start` and `span_end` (bytes in the message's UTF-8 form).
         """
-        return self._found(self._seen().match_elements(_arrow(messages), tenant, limits, limit))
+        return self._found(self._current().match_elements(_arrow(messages), tenant, limits, limit))
 
     def match_bindings(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
     ) -> Found:
-        """Match messages, one row for each way that leads to such a node.
+        """Match messages, one row for each binding tuple that leads to such a node.
 
         Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
         rows for one message and query.
         """
-        return self._found(self._seen().match_bindings(_arrow(messages), tenant, limits, limit))
+        return self._found(self._current().match_bindings(_arrow(messages), tenant, limits, limit))
 
     def transform(
         self,
@@ -262,9 +263,9 @@ class Index:
         limits: Limits = _DEFAULT_LIMITS,
         schema: Schema | None = None,
     ) -> list[Output]:
-        """What a message becomes for each target whose query matches it, by target.
+        """The output of a message for each matching target.
 
-        `ReadError` if the message is malformed. A transformation that passes a limit fails alone.
+        `ReadError` if the message is malformed. A transformation that exceeds a limit fails alone.
         """
         batch = self.transform_batch([message], tenant=tenant, limits=limits, schema=schema)
         (matched,) = batch.matches.drop_columns(["queries", "candidates"]).to_pylist()
@@ -287,9 +288,9 @@ class Index:
         limits: Limits = _DEFAULT_LIMITS,
         schema: Schema | None = None,
     ) -> Transformed:
-        """Match messages, and make of each what the transformations that match it ask for."""
+        """Match messages and run the matching transformations."""
         kernel = None if schema is None else schema._kernel
-        tables = self._seen().transform_batch(_arrow(messages), tenant, limits, kernel)
+        tables = self._current().transform_batch(_arrow(messages), tenant, limits, kernel)
         matches, made, outputs = (pa.record_batch(table) for table in tables)
         return Transformed(matches, made, outputs.column("output"))
 
@@ -298,12 +299,12 @@ class Index:
         return Found(*(pa.record_batch(table) for table in tables))
 
     def targets(self, matches: pa.RecordBatch) -> "pa.Array[Any]":
-        """For each row of a match, the targets of its queries, or of its query, ascending."""
+        """For each row of a result, the targets of its queries, ascending."""
         generation = int((matches.schema.metadata or {})[b"generation"])
         if "queries" in matches.schema.names:
             queries = matches.column("queries")
         else:
-            # One query a row: lists of one.
+            # One query a row: lists of length one.
             ends = pa.array(range(matches.num_rows + 1), pa.int64())
             queries = pa.LargeListArray.from_arrays(ends, matches.column("query"))
         targets: pa.Array[Any] = pa.array(self._kernel.targets(queries, generation))
@@ -319,32 +320,32 @@ class Index:
         limits: Limits = _DEFAULT_LIMITS,
         schema: Schema | None = None,
     ) -> Explanation:
-        """Why a query matches a message, or why not, and how the index files it if it is there.
+        """Why a query matches a message or not, and its access test if the index contains it.
 
-        For a transformation that matches also: what it runs, and what it shares with others.
+        For a matching transformation also its operators, and which of them it shares.
         """
-        kernel = self._seen()
+        kernel = self._current()
         graph = None if schema is None else schema._kernel
         return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits, graph))
 
     @property
     def generation(self) -> int:
-        """The number of the newest generation: it grows with every change that matching has seen."""
-        return self._seen().generation
+        """The number of the newest generation; increases with every visible change."""
+        return self._current().generation
 
     def stats(self) -> Stats:
-        """What the index amounts to now."""
-        return Stats(*self._seen().stats())
+        """Statistics of the index."""
+        return Stats(*self._current().stats())
 
-    def _seen(self) -> _kernel.Index:
-        """The kernel's index, with all changes made visible."""
+    def _current(self) -> _kernel.Index:
+        """The kernel's index, after committing pending changes."""
         if self._kernel.changed:
-            with self._changing:
+            with self._write_lock:
                 self._kernel.commit()
         return self._kernel
 
 
-def _reopened(kind: type[Index], saved: Generation) -> Index:
+def _reopen(kind: type[Index], saved: Generation) -> Index:
     return kind.open(saved.directory, saved.number, cache_bytes=saved.cache_bytes)
 
 
@@ -352,9 +353,9 @@ _indexes: "weakref.WeakSet[Index]" = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """A lock that another thread held when the process forked would never open in the child."""
+    """Replace locks: one that another thread held during the fork would never be released in the child."""
     for index in _indexes:
-        index._changing = threading.Lock()
+        index._write_lock = threading.Lock()
         index._kernel.after_fork()
 
 
@@ -367,9 +368,9 @@ def naive_batch(
     namespaces: Namespaces | None = None,
     limits: Limits = _DEFAULT_LIMITS,
 ) -> list[list[int]]:
-    """For each message, the places of the queries that match it: slowly, straight from XPath's definition.
+    """For each message, the indexes of matching queries, by the slow evaluator over the AST.
 
-    What tests compare everything else with.
+    The oracle of the tests.
     """
     return _kernel.naive_batch(list(queries), _arrow(messages), _dict(namespaces), limits)
 

@@ -1,10 +1,10 @@
-"""Errors by phase. Each has a stable code, a reason for people, and the place concerned."""
+"""Errors by phase. Each has a stable code, a reason for people and, where there is one, the position."""
 
 from typing import Any
 
 
 class TamisError(Exception):
-    """What every error of tamis is."""
+    """Base class of all errors of tamis."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(code, reason)
@@ -16,9 +16,9 @@ class TamisError(Exception):
 
 
 class PositionedError(TamisError):
-    """An error at a place in a text: byte offset from 0, line and column from 1.
+    """An error with a position in a text: byte offset from 0, line and column from 1.
 
-    Where a limit was passed, `value` is how much there was and `limit` how much is allowed.
+    For a limit, `value` is the actual size and `limit` the allowed one.
     """
 
     def __init__(
@@ -64,22 +64,22 @@ class CatalogError(TamisError):
 
 
 class StoreError(TamisError):
-    """A store of generations that cannot be read or written, or a generation that it does not have."""
+    """A store that cannot be read or written, or a generation that it does not have."""
 
 
 class SinkError(TamisError):
-    """Deliveries or dead letters that cannot be put where they belong; nothing of their batch counts then."""
+    """Deliveries or dead letters that cannot be written; nothing of their batch is published."""
 
 
 class FrameError(TamisError):
-    """A DataFrame that cannot be matched as it is asked for."""
+    """A DataFrame that cannot be matched: a wrong column or argument."""
 
 
 def marked(text: str, line: int, column: int, width: int = 100) -> str:
-    """The line of a text that an error speaks of, with the spot marked below it."""
+    """The line of an error's position, with a caret below the column."""
     lines = text.split("\n")
     shown = lines[line - 1] if line <= len(lines) else ""
     start = max(0, min(column - width // 2, len(shown) - width)) if len(shown) > width else 0
-    # A tab must not move the mark away from its spot.
+    # A tab would shift the caret.
     window = shown[start : start + width].replace("\t", " ").replace("\r", " ")
     return f"  {window}\n  {' ' * (column - 1 - start)}^"

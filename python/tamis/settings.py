@@ -1,6 +1,6 @@
-"""What a job is told: `tamis.toml`, then the environment, then flags; what comes later counts.
+"""Settings from `tamis.toml`, the environment and flags; later ones override earlier ones.
 
-Paths are relative to the file that names them; without a file, to the working directory.
+Paths are relative to the settings file; without a file, to the working directory.
 """
 
 import os
@@ -20,13 +20,13 @@ from tamis.sources.kafka import KafkaSink, KafkaSource
 DEFAULT_FILE = "tamis.toml"
 
 LONGEST_PAUSE, LONGEST_TIMEOUT = 7 * 86_400, 300
-"""Seconds between two tries of a webhook, and for one of them."""
+"""Upper bounds in seconds: between two attempts of a webhook, and for one attempt."""
 
 T = TypeVar("T")
 
 
 class SettingsError(TamisError):
-    """Settings that cannot be; the reason names the place."""
+    """Invalid settings; the reason names the table and key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class DirectorySink:
     path: str = "outbox"
     form: Literal["parquet", "jsonl", "xml"] = "parquet"
     targets: tuple[str, ...] | None = None
-    """Only deliveries with these delivery targets; all unless given."""
+    """Only deliveries with these targets; None: all."""
 
     def __post_init__(self) -> None:
         if self.form not in ("parquet", "jsonl", "xml"):
@@ -53,10 +53,10 @@ class TopicSink:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSink:
-    """The terminal: a look at what is delivered."""
+    """The terminal, for a look at deliveries."""
 
     limit: int = 10
-    """Lines a batch."""
+    """Lines per batch."""
     targets: tuple[str, ...] | None = None
 
 
@@ -70,12 +70,12 @@ class SparkSettings:
 
     master: str = "local[*]"
     config: Mapping[str, str] = field(default_factory=dict)
-    """More of Spark's own settings, by their names."""
+    """Settings of Spark by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsSettings:
-    """Prometheus; off unless there is a port."""
+    """The Prometheus endpoint; off without a port."""
 
     host: str = "127.0.0.1"
     port: int | None = None
@@ -88,17 +88,17 @@ class ServeSettings:
     host: str = "127.0.0.1"
     port: int = 8080
     job: bool = True
-    """Whether it runs the job too; not where that runs elsewhere."""
+    """Whether the service starts the job; false if it runs elsewhere."""
     rate: int = 200
-    """Requests a second with one token, unless the token says otherwise."""
+    """Requests a second per token; a token can have its own limit."""
     body: int = 16 << 20
-    """Bytes of one request, likewise."""
+    """Bytes of one request; a token can have its own limit."""
     backlog: int = 100_000
-    """Messages that may wait in an inbox; then no more are accepted."""
+    """Messages that may wait in an inbox; above it, publishing is refused."""
     timeout: float = 60.0
-    """Seconds that the head of a request may take to arrive, then its body, and an answer to be read."""
+    """Seconds for the head of a request to arrive, for its body, and for a response to be read."""
     keep: float = 7.0
-    """Days for which it is remembered what was accepted and delivered."""
+    """Days to keep accepted ids and acknowledged deliveries."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.job, bool):
@@ -113,16 +113,16 @@ class ServeSettings:
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """What the service sends to webhooks."""
+    """How the service sends to webhooks."""
 
     allow: tuple[str, ...] = ()
-    """Networks beside the internet that may be sent to, also unencrypted: `127.0.0.1/32`."""
+    """Private networks that may be sent to, also without TLS: `127.0.0.1/32`."""
     schedule: tuple[float, ...] = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
-    """Seconds before each further try, more or less; after the last one a delivery is dead."""
+    """Seconds before each retry, with jitter; after the last one a delivery is a dead letter."""
     timeout: float = 15.0
-    """Seconds that a request may take."""
+    """Seconds for one request."""
     concurrency: int = 64
-    """Requests at a time."""
+    """Concurrent requests."""
 
     def __post_init__(self) -> None:
         try:
@@ -141,18 +141,18 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of it. Defaults are the embedded job: local Spark, an inbox, an outbox, SQLite."""
+    """All settings. The defaults are the embedded job: local Spark, an inbox, an outbox, SQLite."""
 
     catalog: str = "tamis.db"
     state: Path = Path("state")
-    """What the job must not lose: checkpoints, batches, the index it works on."""
+    """Durable state of the job: checkpoints, batches, its working index."""
     store: str | None = None
-    """Where generations are published, for all hosts to see; below `state` unless given."""
+    """The store of generations, visible to all hosts; below `state` unless given."""
     cache: str | None = None
-    """A directory of each host for copies of what the store has; none: the store itself is mapped."""
+    """A directory on each host for copies of the store's files; None: the store is mapped in place."""
     dead_letters: str = "dead-letters"
     interval: float = 0.5
-    """Seconds from the start of a batch to that of the next, at least."""
+    """Minimum seconds between the starts of two batches."""
     spark: SparkSettings = field(default_factory=SparkSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
@@ -167,14 +167,14 @@ class Settings:
 
     @property
     def whole_outbox(self) -> DirectorySink | None:
-        """An outbox that has all deliveries, as rows, if there is one."""
+        """The first outbox with all deliveries as rows, if any."""
         for sink in self.sinks:
             if isinstance(sink, DirectorySink) and sink.targets is None and sink.form != "xml":
                 return sink
         return None
 
     def checkpoint(self, source: str) -> Path:
-        """Where Spark keeps how far a source was read."""
+        """The checkpoint directory of a source."""
         return self.state / "checkpoints" / source
 
 
@@ -191,7 +191,7 @@ ENVIRONMENT = {
     "TAMIS_SERVE_HOST": "serve.host",
     "TAMIS_SERVE_PORT": "serve.port",
 }
-"""The variables, and the settings they stand for; flags have the same names."""
+"""Environment variables and their settings; flags have the same names."""
 
 
 def load_settings(
@@ -201,13 +201,13 @@ def load_settings(
 ) -> Settings:
     """The settings of a file, the environment and flags by the names of `ENVIRONMENT`'s values.
 
-    Without a file, `tamis.toml` is read if it is there.
+    Without `file`, reads `tamis.toml` if it exists.
     """
     if file is None and Path(DEFAULT_FILE).exists():
         file = Path(DEFAULT_FILE)
-    told = {} if file is None else _read(file)
+    content = {} if file is None else _read(file)
     folder = Path() if file is None else file.parent
-    settings = _settings(told, folder)
+    settings = _settings(content, folder)
     for variable, name in ENVIRONMENT.items():
         if variable in environment:
             settings = _with(settings, name, environment[variable], variable)
@@ -227,30 +227,30 @@ def _read(file: Path) -> dict[str, Any]:
         raise SettingsError("no-settings", f"{file}: {error.strerror}") from error
 
 
-def _settings(told: Mapping[str, Any], folder: Path) -> Settings:
-    values = dict(told)
-    made: dict[str, Any] = {}
+def _settings(content: Mapping[str, Any], folder: Path) -> Settings:
+    values = dict(content)
+    parsed: dict[str, Any] = {}
     if "spark" in values:
-        made["spark"] = _value(SparkSettings, values.pop("spark"), "[spark]")
+        parsed["spark"] = _value(SparkSettings, values.pop("spark"), "[spark]")
     if "metrics" in values:
-        made["metrics"] = _value(MetricsSettings, values.pop("metrics"), "[metrics]")
+        parsed["metrics"] = _value(MetricsSettings, values.pop("metrics"), "[metrics]")
     if "serve" in values:
-        made["serve"] = _value(ServeSettings, values.pop("serve"), "[serve]")
+        parsed["serve"] = _value(ServeSettings, values.pop("serve"), "[serve]")
     if "webhooks" in values:
-        made["webhooks"] = _webhooks(values.pop("webhooks"))
+        parsed["webhooks"] = _webhooks(values.pop("webhooks"))
     if "source" in values:
         tables = enumerate(_tables(values.pop("source"), "source"), 1)
-        made["sources"] = tuple(_source(table, folder, f"[[source]] {place}") for place, table in tables)
+        parsed["sources"] = tuple(_source(table, folder, f"[[source]] {place}") for place, table in tables)
     else:
-        made["sources"] = (DirectorySource(name="inbox", tenant="", path=(folder / "inbox").absolute()),)
+        parsed["sources"] = (DirectorySource(name="inbox", tenant="", path=(folder / "inbox").absolute()),)
     if "sink" in values:
         tables = enumerate(_tables(values.pop("sink"), "sink"), 1)
-        made["sinks"] = tuple(_sink(table, folder, f"[[sink]] {place}") for place, table in tables)
+        parsed["sinks"] = tuple(_sink(table, folder, f"[[sink]] {place}") for place, table in tables)
     else:
-        made["sinks"] = (DirectorySink(str((folder / "outbox").absolute())),)
+        parsed["sinks"] = (DirectorySink(str((folder / "outbox").absolute())),)
     if "sources" in values or "sinks" in values:
         raise SettingsError("unknown-setting", "sources and sinks are tables: [[source]], [[sink]]")
-    settings = _value(Settings, {**values, **made}, "the settings")
+    settings = _value(Settings, {**values, **parsed}, "the settings")
     return replace(
         settings,
         state=(folder / settings.state).absolute(),
@@ -304,14 +304,14 @@ def _sink(table: Mapping[str, Any], folder: Path, where: str) -> Sink:
 
 
 def _value(kind: type[T], values: Any, where: str) -> T:
-    """A value of a class, from a table; what it does not know or lacks is said."""
+    """An instance of a class from a TOML table; unknown and missing keys are errors."""
     if not isinstance(values, Mapping):
         raise SettingsError("bad-setting", f"{where} is a table of settings")
     hints = get_type_hints(kind)
     for name in values:
         if name not in hints:
             names = ", ".join(sorted(hints))
-            raise SettingsError("unknown-setting", f"{where}: there is no {name!r}; there is {names}")
+            raise SettingsError("unknown-setting", f"{where}: unknown key {name!r}; the keys are {names}")
     for one in fields(kind):  # type: ignore[arg-type]  # all kinds are dataclasses
         if one.name not in values and one.default is MISSING and one.default_factory is MISSING:
             raise SettingsError("missing-setting", f"{where}: {one.name} is needed")
@@ -319,12 +319,12 @@ def _value(kind: type[T], values: Any, where: str) -> T:
 
 
 def _plain(hint: Any, value: Any, where: str) -> Any:
-    """A number, text or path as its hint has it; what is made already stays as it is."""
+    """Convert a plain value to the type of its hint."""
     kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    wanted = [kind for kind in kinds if kind in (int, float, str, Path)]
-    if not wanted or value is None:
+    plain_kinds = [kind for kind in kinds if kind in (int, float, str, Path)]
+    if not plain_kinds or value is None:
         return value
-    kind = wanted[0]
+    kind = plain_kinds[0]
     try:
         if isinstance(value, bool) or (kind is str and not isinstance(value, str)):
             raise ValueError
@@ -334,7 +334,7 @@ def _plain(hint: Any, value: Any, where: str) -> Any:
 
 
 def _with(settings: Settings, name: str, value: Any, where: str) -> Settings:
-    """The settings with one of them, by its dotted name, changed."""
+    """The settings with one key, by its dotted name, replaced."""
     head, _, rest = name.partition(".")
     if rest:
         inner = getattr(settings, head)
@@ -344,7 +344,7 @@ def _with(settings: Settings, name: str, value: Any, where: str) -> Settings:
 
 
 def _check(settings: Settings) -> None:
-    """Refuse what would only show later."""
+    """Refuse settings that would fail later."""
     if not settings.sources:
         raise SettingsError("no-source", "a job without a [[source]] has nothing to do")
     names = [source.name for source in settings.sources]
@@ -383,7 +383,7 @@ def _seconds(value: Any, where: str) -> tuple[float, ...]:
 
 
 def _url(value: str | None, folder: Path) -> str | None:
-    """A URL as it is, a path from where the settings are."""
+    """A URL unchanged; a path relative to the settings file."""
     return value if value is None or "://" in value else str((folder / value).absolute())
 
 

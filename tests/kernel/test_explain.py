@@ -61,7 +61,7 @@ def test_a_query_without_a_necessary_test_is_always_a_candidate() -> None:
 
 
 def test_the_text_tells_it_all() -> None:
-    told = explained("/story[topic/@code = 'sport']/company").told(MESSAGE)
+    told = explained("/story[topic/@code = 'sport']/company").render(MESSAGE)
     for part in ("does not match", "/story/topic/@code='sport'", "fails at line 2", "access test"):
         assert part in told
 
@@ -86,7 +86,7 @@ def test_explanations_and_matches_agree() -> None:
                 if matched:
                     ways = explanation.alternatives
                     assert any(way.candidate and way.survives for way in ways), (text, message)
-                assert explanation.told(message)
+                assert explanation.render(message)
 
 
 def test_a_position_after_other_predicates_is_told_as_a_place() -> None:

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tamis.client import SignatureError, verify
-from tamis.model.signatures import key_of, new_secret, signed
+from tamis.model.signatures import key_of, new_secret, sign
 
 # The example that goes with the standard.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -20,14 +20,14 @@ def now() -> int:
 
 def test_the_example_of_the_standard(monkeypatch: pytest.MonkeyPatch) -> None:
     headers = {"webhook-id": ID, "webhook-timestamp": str(STAMP), "webhook-signature": SIGNATURE}
-    assert signed([SECRET], ID, STAMP, BODY) == headers
+    assert sign([SECRET], ID, STAMP, BODY) == headers
     monkeypatch.setattr(time, "time", lambda: STAMP + 299.0)
     assert verify(headers, BODY, SECRET) == ID
 
 
 def test_one_good_signature_is_enough() -> None:
     old, new, strange = new_secret(), new_secret(), new_secret()
-    headers = {name.title(): value for name, value in signed([new, old], "d1", now(), b"{}").items()}
+    headers = {name.title(): value for name, value in sign([new, old], "d1", now(), b"{}").items()}
     headers["Webhook-Signature"] = f"v1a,other v2,é {headers['Webhook-Signature']}"
     for secrets in (old, [new], [strange, old], (secret for secret in (old, new))):
         assert verify(headers, b"{}", secrets) == "d1"
@@ -56,7 +56,7 @@ def test_one_good_signature_is_enough() -> None:
 def test_what_was_changed_is_refused(changed: dict[str, str | int], code: str) -> None:
     """Numbers are seconds from now, which is another time than when tests are collected."""
     told = {name: value if isinstance(value, str) else str(now() + value) for name, value in changed.items()}
-    headers = signed([SECRET], "d1", now(), b"{}")
+    headers = sign([SECRET], "d1", now(), b"{}")
     assert verify(headers, b"{}", SECRET) == "d1"
     with pytest.raises(SignatureError) as caught:
         verify(headers | told, b"{}", SECRET)

@@ -59,7 +59,7 @@ def test_a_number_with_another_plan_is_another_batch(tmp_path: Path) -> None:
     assert again.begun > first.begun
     assert batches.batch_id(0).differs_from(Batch("c", 0, "one"))
     assert str(batches.batch_id(0)) == "c-0"
-    assert str(batches.batch_id(0).apart()) == "c~two-0"
+    assert str(batches.batch_id(0).renamed()) == "c~two-0"
     known = BatchLog(tmp_path, "c")
     assert known.unfinished() == [again]
     assert known.batch_id(0) == Batch("c", 0, "two")

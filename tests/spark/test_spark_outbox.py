@@ -80,7 +80,7 @@ def test_a_number_that_is_taken_is_given_to_another_batch(spark: SparkSession, t
     for _ in range(2):
         write_outbox(rows.where("id >= 'd5'"), outbox, two)
         assert ids(outbox) == sorted(row["id"] for row in ROWS)
-    assert {publication.batch for publication in outbox.published()} == {one, two.apart()}
+    assert {publication.batch for publication in outbox.published()} == {one, two.renamed()}
 
 
 def test_what_another_attempt_left_does_not_count(spark: SparkSession, tmp_path: Path) -> None:

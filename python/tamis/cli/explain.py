@@ -35,5 +35,5 @@ def explain(options: argparse.Namespace) -> int:
         print(f"{options.document}:{error.line}:{error.column}: {error.reason}")
         print(marked(message.decode(errors="replace"), error.line, error.column))
         return 1
-    print(explanation.told(message))
+    print(explanation.render(message))
     return 0

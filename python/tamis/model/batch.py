@@ -1,14 +1,14 @@
-"""A micro-batch, by what stays the same when it is run again."""
+"""The identity of a micro-batch: the same when the batch is replayed."""
 
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Batch:
-    """A checkpoint's id, the number of a batch in it, and what was planned under that number.
+    """The id of a checkpoint, the number of the batch, and a hash of its plan (the offsets it reads).
 
-    A reset checkpoint has another id. One that is restored from a copy has the same, and gives numbers out
-    again that are taken: then the plans differ. What follows batches finds them by checkpoint and number.
+    A reset checkpoint has a new id. A checkpoint restored from a copy has the same id and repeats numbers:
+    then the plans differ.
     """
 
     checkpoint: str
@@ -19,9 +19,9 @@ class Batch:
         return f"{self.checkpoint}-{self.number}"
 
     def differs_from(self, other: "Batch") -> bool:
-        """Whether the number was given to another batch too."""
+        """Whether both have the same number by mistake: their plans differ."""
         return "" not in (self.plan, other.plan) and self.plan != other.plan
 
-    def apart(self) -> "Batch":
-        """The batch by a name that no other one has."""
+    def renamed(self) -> "Batch":
+        """The batch under a unique name, with its plan in it."""
         return replace(self, checkpoint=f"{self.checkpoint}~{self.plan}")

@@ -13,8 +13,8 @@ class Place:
     start: int
     end: int
 
-    def told(self, message: bytes) -> str:
-        """Where it is and how it begins."""
+    def text(self, message: bytes) -> str:
+        """Its line number and first characters."""
         line = message.count(b"\n", 0, self.start) + 1
         begins = message[self.start : min(self.end, self.start + 60)].decode(errors="ignore")
         return f"line {line}: {begins.splitlines()[0] if begins else ''}"
@@ -27,48 +27,48 @@ class Line:
     text: str
     holds: bool
     nodes: int
-    """How many nodes it binds."""
+    """The number of nodes it binds."""
     failing: str | None
     """If it does not hold, the part that fails."""
     fails_at: Place | None
-    """The first node that the part before it binds; none if even the first step binds nothing."""
+    """The first node bound by the part before it; None if the first step binds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One way for the query to match: lines that hold, and lines that do not."""
+    """One alternative of the query: lines that must hold, and lines that must not."""
 
     positive: tuple[int, ...]
     negative: tuple[int, ...]
     indexed: bool
-    """Whether the index has the query."""
+    """Whether the index contains the query."""
     filed: int | None
-    """The line that is its access test; none makes it a candidate for every message."""
+    """The line of its access test; None: a candidate for every message."""
     candidate: bool
     survives: bool
-    """Whether all lines hold as they should."""
+    """Whether all its lines hold or fail as required."""
     verified: bool
-    """Whether lines alone do not settle it, so that the document itself is looked at."""
+    """Whether it must be verified on the document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A part of a transformation's plan, which others may share."""
+    """An operator of a transformation's plan; other transformations may share it."""
 
     kind: str
     """stream, join, selection, condition, bindings or group."""
     text: str
     shared: int
-    """How many transformations of the index use it, this one included."""
+    """The number of transformations of the index that use it."""
     results: int
-    """How much it gave for the message."""
+    """The number of its results for the message."""
     note: str
-    """How it runs, and what a claim about the query or the DTD spared it."""
+    """How it runs, and which work the query or the DTD makes unnecessary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The whole answer; `reason` is the short one."""
+    """Why a query matches; `reason` is the summary."""
 
     canonical: str
     matches: bool
@@ -78,7 +78,7 @@ class Explanation:
     lines: tuple[Line, ...]
     alternatives: tuple[Alternative, ...]
     operators: tuple[Operator, ...] = ()
-    """What a transformation that matches runs."""
+    """The operators of a matching transformation."""
 
     @classmethod
     def of(
@@ -107,41 +107,41 @@ class Explanation:
             tuple(Operator(*given) for given in operators),
         )
 
-    def told(self, message: bytes) -> str:
-        """The explanation as text, for people; `message` is the one it was asked about."""
-        told = [self.canonical, "matches" if self.matches else f"does not match: {self.reason}"]
-        told += [f"  selects {node.told(message)}" for node in self.nodes[:10]]
+    def render(self, message: bytes) -> str:
+        """The explanation as text for people; `message` is the explained one."""
+        lines = [self.canonical, "matches" if self.matches else f"does not match: {self.reason}"]
+        lines += [f"  selects {node.text(message)}" for node in self.nodes[:10]]
         if len(self.nodes) > 10:
-            told.append(f"  and {len(self.nodes) - 10} more")
-        told.append("paths:")
+            lines.append(f"  and {len(self.nodes) - 10} more")
+        lines.append("paths:")
         for number, line in enumerate(self.lines):
             held = f"holds of {line.nodes}" if line.holds else "does not hold"
-            told.append(f"  {number}  {line.text}  {held}")
+            lines.append(f"  {number}  {line.text}  {held}")
             if line.failing is not None:
-                where = f" at {line.fails_at.told(message)}" if line.fails_at else ""
-                told.append(f"       {line.failing} fails{where}")
-        told.append("alternatives:")
-        told += [f"  {self._way(alternative)}" for alternative in self.alternatives]
+                where = f" at {line.fails_at.text(message)}" if line.fails_at else ""
+                lines.append(f"       {line.failing} fails{where}")
+        lines.append("alternatives:")
+        lines += [f"  {self._describe(alternative)}" for alternative in self.alternatives]
         if self.operators:
-            told.append("operators:")
+            lines.append("operators:")
         for operator in self.operators:
             others = operator.shared - 1
             shared = f"shared with {others} other{'' if others == 1 else 's'}" if others else "not shared"
-            told.append(
+            lines.append(
                 f"  {operator.kind:9}  {operator.text}: {operator.results}; {operator.note}; {shared}"
             )
-        return "\n".join(told)
+        return "\n".join(lines)
 
-    def _way(self, alternative: Alternative) -> str:
-        wanted = [str(line) for line in alternative.positive]
-        wanted += [f"not {line}" for line in alternative.negative]
-        says = [", ".join(wanted) or "nothing necessary"]
+    def _describe(self, alternative: Alternative) -> str:
+        necessary = [str(line) for line in alternative.positive]
+        necessary += [f"not {line}" for line in alternative.negative]
+        parts = [", ".join(necessary) or "nothing necessary"]
         if alternative.indexed:
             access = "no line" if alternative.filed is None else f"line {alternative.filed}"
-            says.append(f"access test: {access}")
-        says.append("a candidate" if alternative.candidate else "no candidate")
+            parts.append(f"access test: {access}")
+        parts.append("a candidate" if alternative.candidate else "no candidate")
         if alternative.candidate:
-            says.append("survives its tests" if alternative.survives else "fails a test")
+            parts.append("survives its tests" if alternative.survives else "fails a test")
             if alternative.survives and alternative.verified:
-                says.append("verified on the document where a branching step binds several elements")
-        return "; ".join(says)
+                parts.append("verified on the document where a branching step binds several elements")
+        return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""The values that the API takes and gives."""
+"""Arguments and results of the engine's API."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import pyarrow as pa
 
 CACHE_BYTES = 64 << 20
-"""What the caches of one matching thread may hold, unless it is told otherwise."""
+"""Default bound of the caches of one matching thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a message may cost. Each limit has an error code of its own, `<field>-limit`."""
+    """Limits of one message. Each has its own error code, `<field>-limit`."""
 
     document: int = 10 << 20
     """Bytes of a message, as received and as UTF-8."""
@@ -25,20 +25,20 @@ class Limits:
     text: int = 1 << 20
     """Bytes of one run of text, attribute value, comment or processing instruction."""
     internal_subset: bool = False
-    """Whether an internal DTD subset is read; refused otherwise."""
+    """Whether an internal DTD subset is read. If not, it is refused."""
     expansion: int = 1 << 20
-    """Bytes that entity references of one message may add up to."""
+    """Bytes that the entity references of one message expand to."""
     bindings: int = 1 << 20
-    """Nodes that all blocks of a transformation may bind in one message, and as many that they may take."""
+    """Nodes that the blocks of one transformation bind in one message; the same limit for returned nodes."""
     output: int = 10 << 20
-    """Bytes that a transformation may make of one message."""
+    """Bytes of the output of one transformation for one message."""
     outputs: int = 256 << 20
-    """Bytes that all transformations together may make of one message."""
+    """Bytes of the outputs of all transformations for one message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query that was accepted: its id is the same everywhere, its canonical text too."""
+    """An accepted query. Its id is a hash of its canonical text: the same everywhere."""
 
     id: str
     canonical: str
@@ -46,7 +46,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Messages, read: four Arrow tables."""
+    """Parsed messages as four Arrow tables."""
 
     nodes: pa.RecordBatch
     """One row per node but the document node, in document order.
@@ -72,7 +72,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What an index amounts to."""
+    """Statistics of an index."""
 
     generation: int
     segments: int
@@ -80,51 +80,51 @@ class Stats:
     queries: int
     """Distinct queries; many targets can share one."""
     index_bytes: int
-    """All segments, which is what a snapshot's files hold beside query texts."""
+    """Bytes of all segments: the files of a snapshot without the query texts."""
     text_bytes: int
-    """The texts of the queries."""
+    """Bytes of the query texts."""
     cache_bytes: int
-    """What the caches of matchers at rest hold."""
+    """Bytes in the caches of idle matchers."""
     cache_states: int
-    """States of their automata."""
+    """States of their lazy DFAs."""
     cache_clears: int
-    """How often a cache was full and started anew."""
+    """How often a full cache was cleared."""
     sample: int
-    """Messages kept to tell rare conditions from frequent ones."""
+    """Messages in the sample that selectivity is estimated from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation by its place: what travels to other processes, which map its files."""
+    """A reference to a generation: directory and number. Other processes open it by this."""
 
     directory: str
-    """Of its snapshot, or the URL of the store that it is published in."""
+    """The directory of its snapshot, or the URL of its store."""
     number: int
     cache_bytes: int = CACHE_BYTES
-    """Bounds the caches of one matching thread; 0 is without."""
+    """Bound of the caches of one matching thread; 0: no caches."""
     stored: bool = False
-    """Whether it is a store's, so that a host may copy its files to a cache first."""
+    """Whether `directory` is a store, whose files a host may copy to its cache."""
     cache: str | None = None
-    """That cache, unless a host names its own; none: files are mapped where they are."""
+    """The cache, unless a host sets its own; None: files are mapped in place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What matching queries select in messages, and which messages were refused."""
+    """The nodes that matching queries select, and the refused messages."""
 
     rows: pa.RecordBatch
-    """As `Index.match_elements` and `Index.match_bindings` tell."""
+    """See `Index.match_elements` and `Index.match_bindings`."""
     errors: pa.RecordBatch
     """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a message becomes for a target."""
+    """The output of a message for a target."""
 
     target: int
     payload: bytes | None
-    """The transformed message, or the message itself for a filter; none if the transformation failed."""
+    """The transformed message, or the message itself for a filter; None if the transformation failed."""
     code: str | None = None
     reason: str | None = None
     """Why it failed."""
@@ -132,23 +132,23 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Transformed:
-    """Matches, and what matching transformations make of the messages."""
+    """Matches, and the outputs of matching transformations."""
 
     matches: pa.RecordBatch
     """One row per message: as `Index.match_batch` gives them."""
     made: pa.RecordBatch
-    """One row per message and matching transformation; a filter has none, it leaves the message as it is.
+    """One row per message and matching transformation. A filter has none: its output is the message.
 
-    `message`, `query`, and `output`: its place in `outputs`. If the transformation failed that is null, and
-    `code`, `reason` and for a limit `value` and `limit` say why.
+    `message`, `query`, and `output`: an index into `outputs`. If the transformation failed, `output` is null
+    and `code`, `reason` and, for a limit, `value` and `limit` give the cause.
     """
     outputs: "pa.Array[Any]"
-    """The bytes of the outputs; equal ones of a message are there once."""
+    """The bytes of the outputs; equal outputs of a message are stored once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """Queries, taken apart as the planner itself uses them: Arrow tables with `query`, a place, first."""
+    """The decomposition of queries that the planner uses: Arrow tables. `query` is the place of the query."""
 
     queries: pa.RecordBatch
     """`query`, `id`, `canonical` of those that were accepted."""

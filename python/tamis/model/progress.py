@@ -1,6 +1,6 @@
-"""How long work reports its progress."""
+"""Progress callbacks."""
 
 from collections.abc import Callable
 
 Report = Callable[[int, int], None]
-"""Called now and then with how many are done, and how many there are to do."""
+"""Called from time to time with (done, total)."""

@@ -1,7 +1,7 @@
-"""Signatures of webhooks, as Standard Webhooks 1.0 has them: made here, and checked by receivers.
+"""Signatures of webhooks by Standard Webhooks 1.0: `sign` for senders, `verify` for receivers.
 
-What is signed is `id.timestamp.body`, by HMAC-SHA256 with a secret that sender and receiver share; the header
-`webhook-signature` has one signature for each secret that is good at the moment.
+The signature is HMAC-SHA256 over `id.timestamp.body` with a shared secret. During a rotation of secrets the
+header `webhook-signature` has one signature for each valid secret.
 """
 
 import base64
@@ -18,28 +18,28 @@ ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature
 """The headers."""
 
 PREFIX = "whsec_"
-"""How secrets begin, so that people and scanners know one when they see it."""
+"""Prefix of secrets, so that people and secret scanners recognise them."""
 
-SHORTEST, LONGEST, USUAL = 24, 64, 32
+SHORTEST, LONGEST, DEFAULT = 24, 64, 32
 """Bytes of a secret."""
 
 TOLERANCE = 300
-"""Seconds by which clocks may differ; what is older may come from somebody who listened."""
+"""Seconds that clocks may differ; older requests may be replays."""
 
 _VERSION = "v1"
 
 
 class SignatureError(TamisError):
-    """A request that does not come from who it should come from; answer it with 401."""
+    """A request without a valid signature; answer it with 401."""
 
 
 def new_secret() -> str:
-    """A secret that nobody guesses."""
-    return PREFIX + base64.b64encode(random.token_bytes(USUAL)).decode()
+    """A random secret."""
+    return PREFIX + base64.b64encode(random.token_bytes(DEFAULT)).decode()
 
 
 def key_of(secret: str) -> bytes:
-    """The key that a secret stands for; `SignatureError` if it is none."""
+    """The key of a secret; `SignatureError` if its form is wrong."""
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError):
@@ -50,16 +50,16 @@ def key_of(secret: str) -> bytes:
     return key
 
 
-def signed(secrets: Iterable[str], id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """The headers of a request that is signed with each of some secrets."""
+def sign(secrets: Iterable[str], id: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """The headers of a request, signed with each of the secrets."""
     signatures = " ".join(_signature(key_of(secret), id, str(timestamp), body) for secret in secrets)
     return {ID: id, TIMESTAMP: str(timestamp), SIGNATURE: signatures}
 
 
 def verify(headers: Mapping[str, str], body: bytes, secrets: str | Iterable[str]) -> str:
-    """The id of what was sent, if it was signed with one of the secrets lately; else `SignatureError`.
+    """The id of a request that was recently signed with one of the secrets; else `SignatureError`.
 
-    The same may be sent twice: who must not do things twice remembers ids.
+    A delivery may arrive twice: de-duplicate by id.
     """
     given = {name.lower(): value for name, value in headers.items()}
     for name in (ID, TIMESTAMP, SIGNATURE):
@@ -69,14 +69,14 @@ def verify(headers: Mapping[str, str], body: bytes, secrets: str | Iterable[str]
     if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= 15):
         raise SignatureError("bad-timestamp", f"{TIMESTAMP} is a number of seconds since 1970")
     if abs(time.time() - int(timestamp)) > TOLERANCE:
-        reason = f"it was signed more than {TOLERANCE} s ago, or will be; is the clock right?"
+        reason = f"the signature is more than {TOLERANCE} s old or in the future; check the clocks"
         raise SignatureError("bad-timestamp", reason)
     keys = [key_of(secret) for secret in ([secrets] if isinstance(secrets, str) else secrets)]
     good = [_signature(key, id, timestamp, body).encode() for key in keys]
     theirs = [one.encode() for one in given[SIGNATURE].split(" ")]
-    # In constant time: how long it takes tells nothing about a secret.
+    # Constant time, against timing attacks.
     if not any(hmac.compare_digest(one, other) for one in theirs for other in good):
-        raise SignatureError("bad-signature", "it is signed with none of the secrets")
+        raise SignatureError("bad-signature", "the signature matches none of the secrets")
     return id
 
 

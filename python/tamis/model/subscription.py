@@ -1,4 +1,4 @@
-"""Subscriptions as values: what is asked for, what the catalog holds, and what it refused."""
+"""Subscriptions, prefix maps, and the results of an import."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 Namespaces = Mapping[str, str] | str
-"""A prefix map of the subscription's own, or the name of one that its tenant shares."""
+"""A prefix map, or the name of a shared one."""
 
 
 class State(StrEnum):
@@ -18,29 +18,29 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewSubscription:
-    """A subscription as somebody asks for it."""
+    """A subscription to add."""
 
     subscriber: str
     query: str
     id: str | None = None
-    """Unique in the tenant; made up by the catalog if there is none."""
+    """Unique in the tenant; None: the catalog generates one."""
     tenant: str = ""
     namespaces: Namespaces = field(default_factory=dict)
     delivery_target: str = "outbox"
-    """Where deliveries go; only the sinks read it."""
+    """Where deliveries go. Only sinks interpret it."""
     state: State | None = None
-    """None leaves it as it is; a new one is active."""
+    """None: unchanged, or active for a new subscription."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A subscription as the catalog holds it."""
+    """A subscription in the catalog."""
 
     id: str
     revision: int
-    """Grows whenever what would be delivered changes; also when an id is removed and comes again."""
+    """Increases with every change of what is delivered, also after a removal."""
     number: int
-    """Stands for (tenant, id, revision) in the index, as a target; no number is used twice."""
+    """The target in the index; unique for (tenant, id, revision)."""
     tenant: str
     subscriber: str
     query: str
@@ -53,7 +53,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class PrefixMap:
-    """Prefixes under a name, for all subscriptions of a tenant that refer to it."""
+    """A named prefix map that subscriptions of a tenant share."""
 
     name: str
     prefixes: Mapping[str, str]
@@ -62,19 +62,19 @@ class PrefixMap:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A line of an import that did not go in; the others did."""
+    """A refused line of an import. Other lines are not affected."""
 
     place: int
     """The line, from 1."""
     code: str
     reason: str
     column: int | None = None
-    """In the query if that was refused, else in the line; None if it is about the whole line."""
+    """In the query if that was refused, else in the line; None: the whole line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of the lines of an import: how many of each."""
+    """The counts of an import, by outcome."""
 
     added: int = 0
     changed: int = 0

@@ -7,7 +7,7 @@ from typing import Any
 from tamis.model.subscription import NewSubscription, PrefixMap, Refusal, State, Subscription
 
 Line = NewSubscription | PrefixMap | Refusal
-"""What a line says, or why it says nothing."""
+"""A parsed line, or why it is refused."""
 
 _SUBSCRIPTION = {"id", "tenant", "subscriber", "query", "namespaces", "delivery_target", "state"}
 _PREFIX_MAP = {"prefix_map", "tenant", "prefixes"}
@@ -63,7 +63,7 @@ def _fields(value: Any, known: set[str], needed: tuple[str, ...]) -> dict[str, A
             raise _LineError(f"`{name}` is missing")
     for name in value:
         if name not in known:
-            raise _LineError(f"`{name}` is unknown; there are {', '.join(sorted(known))}")
+            raise _LineError(f"`{name}` is unknown; the fields are {', '.join(sorted(known))}")
     return value
 
 
@@ -81,11 +81,11 @@ def _prefixes(value: Any, name: str) -> dict[str, str]:
 
 
 class _LineError(ValueError):
-    """A line that is JSON but says nothing we know."""
+    """A line of valid JSON that is no subscription and no prefix map."""
 
 
 def write(item: Subscription | PrefixMap) -> str:
-    """A line that reads as the same again."""
+    """The line of a subscription or prefix map; `read` gives the same value."""
     value: dict[str, Any]
     if isinstance(item, PrefixMap):
         value = {"prefix_map": item.name, "tenant": item.tenant, "prefixes": dict(item.prefixes)}

@@ -1,4 +1,4 @@
-"""Who may do what: tokens as values."""
+"""Access tokens and their roles."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a token is good for, always in its own tenant."""
+    """What a token allows, always within its tenant."""
 
     ADMIN = "admin"
     PUBLISHER = "publisher"
@@ -15,23 +15,23 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token as somebody asks for it."""
+    """A token to create."""
 
     name: str
-    """For people: whose it is, or what for."""
+    """A label for people."""
     role: Role
     tenant: str = ""
     subscriber: str | None = None
-    """Whose mailbox it opens; a subscriber's token has one, no other has."""
+    """The subscriber whose mailbox it opens; only for the role subscriber."""
     rate: int | None = None
-    """Requests a second; None: as the settings say."""
+    """Requests a second; None: the default of the settings."""
     body: int | None = None
-    """Bytes of one request; None: as the settings say."""
+    """Bytes of one request; None: the default of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token(NewToken):
-    """A token as the catalog holds it: its secret is not among it."""
+    """A token in the catalog, without its secret."""
 
     id: str = ""
     created: datetime = datetime.min

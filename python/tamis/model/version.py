@@ -1,14 +1,14 @@
-"""Which state of a catalog: what generations record, and changes are asked for by."""
+"""The version of a catalog. Generations record it; changes are read since one."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A state that a catalog was in. The same version is the same state."""
+    """A version of a catalog: equal versions have equal content."""
 
     count: int
-    """How often the catalog had been changed."""
+    """The number of changes so far."""
     mark: str
-    """Random, made with the change. A catalog that was restored from a backup counts to the same
-    numbers again, by other changes: the marks differ."""
+    """Random, new with each change. A catalog restored from a backup repeats counts with other content;
+    the marks differ."""

@@ -1,39 +1,39 @@
-"""Webhooks as values: where deliveries with the target `webhook:NAME` are sent to."""
+"""Webhooks: receivers of deliveries with the target `webhook:NAME`."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 PREFIX = "webhook:"
-"""How delivery targets begin that name a webhook."""
+"""Prefix of delivery targets that name a webhook."""
 
 
 class WebhookState(StrEnum):
-    """Whether deliveries are sent to it."""
+    """Whether deliveries are sent to a webhook."""
 
     ACTIVE = "active"
     DISABLED = "disabled"
-    """What is for it goes to the dead letters."""
+    """Its deliveries go to the dead letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewWebhook:
-    """A webhook as somebody asks for it."""
+    """A webhook to create."""
 
     name: str
     url: str
     secret: str = field(repr=False)
     tenant: str = ""
     subscriber: str | None = None
-    """Whose it is; None: the tenant's."""
+    """Its owner; None: the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook(NewWebhook):
-    """A webhook as it is kept."""
+    """A webhook in the catalog."""
 
     previous: str | None = field(default=None, repr=False)
-    """The secret before this one: what is sent is signed with both for a while."""
+    """The previous secret; during a rotation both sign."""
     previous_until: datetime | None = None
     state: WebhookState = WebhookState.ACTIVE
     reason: str | None = None
@@ -41,21 +41,21 @@ class Webhook(NewWebhook):
     created: datetime = datetime.min
     changed: datetime = datetime.min
     held_until: datetime | None = None
-    """It asked for nothing to be sent before."""
+    """Send nothing before this time (Retry-After)."""
     succeeded: datetime | None = None
     failed: datetime | None = None
     failure: str | None = None
-    """When sending last succeeded and failed, and how."""
+    """The last success, the last failure, and its reason."""
 
     def secrets(self, now: datetime) -> tuple[str, ...]:
-        """Those to sign with, the current one first."""
+        """The secrets to sign with, the current one first."""
         if self.previous is not None and self.previous_until is not None and now < self.previous_until:
             return (self.secret, self.previous)
         return (self.secret,)
 
     @property
     def failing(self) -> bool:
-        """Whether the last try failed."""
+        """Whether the last attempt failed."""
         return self.failed is not None and (self.succeeded is None or self.succeeded < self.failed)
 
 

@@ -18,7 +18,7 @@ import tamis
 from tamis.catalog.outgoing import Attempt, Outbound, Outgoing
 from tamis.catalog.webhooks import Key
 from tamis.errors import TamisError
-from tamis.model.signatures import signed
+from tamis.model.signatures import sign
 from tamis.model.webhook import Webhook
 from tamis.service.background.notifier import WEBHOOKS, Notifier
 from tamis.service.threads import in_thread
@@ -179,7 +179,7 @@ class Sender:
     async def _post(self, webhook: Webhook, id: str, body: bytes) -> Answer:
         assert self._poster is not None
         now = datetime.now(UTC)
-        signatures = await in_thread(signed, webhook.secrets(now), id, int(now.timestamp()), body)
+        signatures = await in_thread(sign, webhook.secrets(now), id, int(now.timestamp()), body)
         headers = {
             "Content-Type": cloudevents.CONTENT_TYPE,
             "User-Agent": f"tamis/{tamis.__version__}",

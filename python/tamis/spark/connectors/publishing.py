@@ -46,7 +46,7 @@ def publish(rows: DataFrame, directory: Publishing, batch: Batch) -> int:
     """
     known = directory.find(batch)
     if known is not None and batch.differs_from(known.batch):
-        batch = batch.apart()
+        batch = batch.renamed()
         known = directory.find(batch)
     if known is not None:
         return known.rows
