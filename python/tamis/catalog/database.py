@@ -1,5 +1,6 @@
 """The database of a catalog: connections by URL, migrations, transactions, retries."""
 
+import math
 import secrets
 import sqlite3
 import threading
@@ -27,6 +28,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 
 from tamis.catalog import schema
 from tamis.errors import CatalogError
+from tamis.model.backoff import Backoff
 from tamis.model.version import Version
 
 Result = TypeVar("Result")
@@ -154,13 +156,14 @@ class Database:
 
     def _with_retries(self, work: Callable[[], Result]) -> Result:
         with self._catalog_errors():
-            for attempt in range(1, ATTEMPTS):
+            backoff = Backoff(PAUSE, math.inf)
+            for _ in range(1, ATTEMPTS):
                 try:
                     return work()
                 except DBAPIError as error:
                     if not _transient(error):
                         raise
-                time.sleep(PAUSE * 2 ** (attempt - 1))
+                time.sleep(backoff.next())
             return work()
 
     @contextmanager

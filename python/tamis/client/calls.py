@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 
 from tamis.errors import TamisError
+from tamis.model.backoff import Backoff
 from tamis.model.signatures import new_secret
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ class Patience:
 
     def __init__(self) -> None:
         self._end = time.monotonic() + PATIENCE
-        self._pause = FIRST_PAUSE
+        self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
 
     def after(self, outcome: httpx.Response | httpx.TransportError) -> float | None:
         """Seconds to wait before the next try; None: take the answer. `ClientError` if it is no use."""
@@ -99,8 +100,9 @@ class Patience:
             if outcome.status_code not in (429, 503):
                 return None
             given = outcome.headers.get("retry-after", "")
-        pause = min(float(given), LONGEST_PAUSE) if given and given.isdecimal() else self._pause
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        pause = self._backoff.next()
+        if given and given.isdecimal():
+            pause = min(float(given), LONGEST_PAUSE)
         if time.monotonic() + pause < self._end:
             return pause
         if isinstance(outcome, httpx.Response):

@@ -1,12 +1,11 @@
 """Deletes what is older than `keep` days: accepted ids, finished deliveries, batches of the outbox."""
 
-import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 
 from tamis.catalog import Catalog
-from tamis.errors import TamisError
 from tamis.service.background.outbox_follower import OutboxFollower
+from tamis.service.background.polling import poll
 from tamis.service.threads import in_thread
 
 log = logging.getLogger(__name__)
@@ -39,9 +38,6 @@ class Cleanup:
 
     async def run(self) -> None:
         """Clean up every hour, for ever."""
-        while True:
-            try:
-                await in_thread(self.delete_expired)
-            except TamisError as error:
-                log.error("the cleanup failed: %s", error)
-            await asyncio.sleep(INTERVAL_SECONDS)
+        await poll(
+            lambda: in_thread(self.delete_expired), interval=INTERVAL_SECONDS, failing="the cleanup fails"
+        )

@@ -4,7 +4,6 @@ A poll does not list the outbox, which grows: it probes for the next manifests o
 (`c-7.json` after `c-6.json`). A full listing now and then finds new checkpoints.
 """
 
-import asyncio
 import logging
 import time
 from collections import deque
@@ -16,6 +15,7 @@ from tamis.catalog.mailbox import Mailbox
 from tamis.errors import TamisError
 from tamis.model.webhook import webhook_of
 from tamis.service.background.notifier import WEBHOOKS, Key, Notifier
+from tamis.service.background.polling import poll
 from tamis.service.threads import in_thread
 from tamis.settings import Settings
 from tamis.sinks.outbox import Outbox
@@ -30,9 +30,6 @@ LISTING_SECONDS = 5.0
 
 PROBED_BATCHES = 20
 """How many batch numbers are probed after the last one: a batch without deliveries leaves a gap."""
-
-RETRY_SECONDS = 5.0
-"""Seconds between polls while they fail."""
 
 
 class OutboxFollower:
@@ -118,18 +115,19 @@ class OutboxFollower:
 
     async def run(self, notifier: Notifier) -> None:
         """Poll for ever."""
-        while True:
+
+        async def poll_and_notify() -> None:
             try:
                 notifier.notify(await in_thread(self.poll))
                 self.failure = None
             except TamisError as error:
-                if self.failure is None:
-                    log.error("mailboxes are behind: %s", error)
                 self.failure = error
+                raise
             except Exception:
                 # Unexpected: the service restarts this task, and is not ready until it works.
                 self.failure = TamisError(
                     "mailboxes-failed", "an unexpected error; see the log of the service"
                 )
                 raise
-            await asyncio.sleep(RETRY_SECONDS if self.failure else POLL_SECONDS)
+
+        await poll(poll_and_notify, interval=POLL_SECONDS, failing="mailboxes are behind")

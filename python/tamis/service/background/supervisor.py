@@ -11,11 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import IO
 
+from tamis.model.backoff import Backoff
+
 log = logging.getLogger(__name__)
 job_log = logging.getLogger("tamis.job")
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds before a restart: exponential backoff."""
+"""Seconds before a restart."""
 
 HEALTHY_SECONDS = 60.0
 """A job that ran for so long was healthy: the backoff starts again."""
@@ -68,17 +70,17 @@ class Supervisor:
             self._thread.join()
 
     def _run(self) -> None:
-        pause = FIRST_PAUSE
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while not self._stopping.is_set():
             started = time.monotonic()
             code = self._run_once()
             if self._stopping.is_set():
                 return
             if time.monotonic() - started >= HEALTHY_SECONDS:
-                pause = FIRST_PAUSE
+                backoff.reset()
+            pause = backoff.next()
             log.error("the job ended with exit code %s; it is restarted in %.0f s", code, pause)
             self._stopping.wait(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
 
     def _run_once(self) -> int:
         """Run the job once; its exit code."""

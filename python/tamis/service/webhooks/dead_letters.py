@@ -4,23 +4,15 @@ The catalog first assigns such deliveries to a batch, whose name is the name of 
 the same batch is published again, which has no effect if it was published before.
 """
 
-import asyncio
-import logging
-
 import pyarrow as pa
 
 from tamis.catalog.dead_deliveries import DeadDeliveries
-from tamis.errors import TamisError
 from tamis.model.batch import Batch
+from tamis.service.background.polling import poll
 from tamis.service.threads import in_thread
 from tamis.sinks.dead_letters import LETTER, DeadLetters
 
-log = logging.getLogger(__name__)
-
 POLL_SECONDS = 0.5
-
-RETRY_SECONDS = 5.0
-"""Seconds between polls while they fail."""
 
 
 class DeadLetterWriter:
@@ -47,13 +39,8 @@ class DeadLetterWriter:
 
     async def run(self) -> None:
         """Poll for ever."""
-        failing = False
-        while True:
-            try:
-                await in_thread(self.write_pending)
-                failing = False
-            except TamisError as error:
-                if not failing:
-                    log.error("dead deliveries cannot be moved to the dead letters: %s", error)
-                failing = True
-            await asyncio.sleep(RETRY_SECONDS if failing else POLL_SECONDS)
+        await poll(
+            lambda: in_thread(self.write_pending),
+            interval=POLL_SECONDS,
+            failing="dead deliveries cannot be moved to the dead letters",
+        )

@@ -21,6 +21,7 @@ from tamis.errors import TamisError
 from tamis.model.signatures import sign
 from tamis.model.webhook import Webhook
 from tamis.service.background.notifier import WEBHOOKS, Notifier
+from tamis.service.background.polling import poll
 from tamis.service.threads import in_thread
 from tamis.service.webhooks import cloudevents
 from tamis.service.webhooks.retry import outcome_of
@@ -32,9 +33,6 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.5
 """The longest wait between two rounds; a notification ends it early."""
-
-RETRY_SECONDS = 5.0
-"""Seconds between rounds while the catalog fails."""
 
 WEBHOOK_SHARE = 4
 """One webhook gets at most this fraction, a fourth, of the concurrent requests."""
@@ -71,7 +69,7 @@ class Sender:
         self._outgoing = outgoing
         self._settings = settings
         self._notifier = notifier
-        self._stopping = False
+        self._stopped = asyncio.Event()
         self._poster: Poster | None = None
         self._tests = asyncio.Semaphore(CONCURRENT_TESTS)
         self._running: dict[asyncio.Task[None], Outbound] = {}
@@ -85,26 +83,17 @@ class Sender:
         """Send until `stop`; running requests get some time to finish."""
         settings = self._settings
         self._poster = Poster(self.addresses, settings.timeout, settings.concurrency + CONCURRENT_TESTS)
-        failing = False
         try:
-            while not self._stopping:
-                event = self._notifier.event_for(WEBHOOKS)
-                try:
-                    pause = await self._round()
-                    failing = False
-                except TamisError as error:
-                    if not failing:
-                        log.error("nothing is sent to webhooks: %s", error)
-                    failing, pause = True, RETRY_SECONDS
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(event.wait(), pause)
+            await poll(
+                self._send_due, interval=0, failing="nothing is sent to webhooks", stopped=self._stopped
+            )
         finally:
             await self._finish()
             await self._poster.close()
 
     def stop(self) -> None:
         """Start no more requests. To be called on the event loop."""
-        self._stopping = True
+        self._stopped.set()
         self._notifier.notify([WEBHOOKS])
 
     def waiting(self) -> int:
@@ -116,6 +105,13 @@ class Sender:
         id = f"test-{uuid.uuid4().hex}"
         async with self._tests:
             return await self._post(webhook, id, cloudevents.test_event(id, webhook.name))
+
+    async def _send_due(self) -> None:
+        """One round; ends when the next delivery is due, or at a notification."""
+        event = self._notifier.event_for(WEBHOOKS)
+        pause = await self._round()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), pause)
 
     async def _round(self) -> float:
         """Record finished attempts and start due requests; seconds until the next round."""
