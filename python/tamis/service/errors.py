@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
 from tamis.errors import PositionedError, TamisError
@@ -83,25 +83,45 @@ class ServiceError(TamisError):
 
 
 class Position(BaseModel):
-    """A position in a query or a message: byte offset from 0, line and column from 1."""
+    """A position in a query or a message."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     offset: int
+    """The byte offset in UTF-8, from 0."""
     line: int
+    """The line, from 1."""
     column: int
+    """The column in characters, from 1."""
 
 
 class ErrorDetail(BaseModel):
-    """An error: a stable code for programs and a reason for people."""
+    """An error."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     code: str
+    """A stable code for programs."""
     reason: str
+    """What is wrong, for people; the wording may change."""
     position: Position | None = None
+    """Where, in a query or a message."""
     value: int | None = None
+    """The value that exceeds a limit."""
     limit: int | None = None
+    """The limit."""
 
 
 class ErrorBody(BaseModel):
     """The body of every error response."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"error": {"code": "rate-limit", "reason": "200 requests a second are allowed", "limit": 200}}
+            ]
+        }
+    )
 
     error: ErrorDetail
 

@@ -1,4 +1,4 @@
-"""`/v1/dead-letters`: what was refused and why, and once more."""
+"""`/v1/dead-letters`: list, show and replay dead letters."""
 
 import base64
 from datetime import UTC, datetime
@@ -6,11 +6,11 @@ from itertools import islice
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from tamis.errors import SinkError
 from tamis.service.api.security import Admin
-from tamis.service.api.values import Name, RequestModel
+from tamis.service.api.values import Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService
 from tamis.sinks.dead_letters import DeadLetters, Letter, LetterFilter
@@ -20,25 +20,35 @@ from tamis.sources.directory import DirectorySource
 router = APIRouter(prefix="/v1", tags=["dead letters"])
 
 
-class LetterResponse(BaseModel):
-    """A message that was refused or that a transformation failed on, or a delivery that could not be made."""
+class LetterResponse(ResponseModel):
+    """A dead letter: a message that was refused, a transformation that failed, or a delivery that failed."""
 
     letter: str
+    """The key of the letter."""
     message: str
+    """The id of the message."""
     source: str
+    """The source of the message."""
     offset: str
+    """Where in the source the message was: a file and line, or a topic, partition and offset."""
     received: datetime
+    """When the message was received."""
     code: str
+    """The code of the error."""
     reason: str
+    """What is wrong."""
     subscription: str | None
-    """Whose transformation failed, or whose delivery; None where the message itself was refused."""
+    """The subscription whose transformation or delivery failed; null if the message itself was refused."""
     delivery: str | None
-    """The delivery that could not be made."""
+    """The id of the delivery that failed."""
     position: int | None
-    """The byte that the reason is about, from 0, in the message's UTF-8 form."""
+    """The byte offset of the error in the UTF-8 form of the message, from 0."""
     line: int | None
+    """The line of the error, from 1."""
     column: int | None
+    """The column of the error, from 1."""
     replayed: datetime | None
+    """When it was last replayed."""
 
     @classmethod
     def of(cls, letter: Letter, mark: ReplayMark | None) -> "LetterResponse":
@@ -51,34 +61,43 @@ class LetterResponse(BaseModel):
 
 
 class LetterWithContent(LetterResponse):
-    """With the bytes of its message or delivery, as far as they were kept."""
+    """A dead letter with its content."""
 
     base64: str = ""
+    """The bytes of the message or delivery in base64, as far as they were kept."""
 
 
-class LetterList(BaseModel):
-    """The newest ones, the newest first."""
+class LetterList(ResponseModel):
+    """Dead letters, the newest first."""
 
     letters: list[LetterResponse]
+    """The newest ones, up to `limit`."""
     more: bool
     """Whether there are older ones."""
 
 
 class ReplayRequest(RequestModel):
-    """Which letters: by their keys, message or delivery ids, or by what narrows them down."""
+    """Which letters to replay: those that satisfy all given fields."""
+
+    model_config = example(code="syntax", since="2026-03-01T00:00:00Z")
 
     letters: list[Name] = Field(default_factory=list, max_length=10_000)
+    """Keys of letters, or ids of messages or deliveries."""
     source: Name | None = None
+    """Only letters of this source."""
     code: Name | None = None
+    """Only letters with this error code."""
     since: datetime | None = None
+    """Only messages received since this time; UTC unless it has a zone."""
     again: bool = False
-    """Also what was replayed before."""
+    """Also replay letters that were replayed before."""
 
 
-class ReplayResponse(BaseModel):
-    """What came of it."""
+class ReplayResponse(ResponseModel):
+    """The result of a replay."""
 
     replayed: int
+    """Letters that were replayed."""
     refused: list[str]
     """Why others were not."""
 
@@ -87,12 +106,12 @@ class ReplayResponse(BaseModel):
 def list_(
     service: CurrentService,
     caller: Admin,
-    source: Name | None = None,
-    code: Name | None = None,
-    since: Annotated[datetime | None, Query(description="Received since.")] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    source: Annotated[Name | None, Query(description="Only letters of this source.")] = None,
+    code: Annotated[Name | None, Query(description="Only letters with this error code.")] = None,
+    since: Annotated[datetime | None, Query(description="Only messages received since.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000, description="At most this many.")] = 100,
 ) -> LetterList:
-    """Dead letters of the tenant."""
+    """List the dead letters of the tenant."""
     letters = DeadLetters(service.settings.dead_letters)
     wanted = LetterFilter(tenant=caller.tenant, source=source, code=code, since=_zoned(since))
     found = list(islice(letters.letters(wanted), limit + 1))
@@ -101,17 +120,17 @@ def list_(
     return LetterList(letters=shown, more=len(found) > limit)
 
 
-# Before the letters by key: one with this name there is not.
+# Before the route of letters by key: no letter has the key "replay".
 @router.post("/dead-letters/replay")
 def replay(asked: ReplayRequest, service: CurrentService, caller: Admin) -> ReplayResponse:
-    """Put messages back into the inbox of their source, under their ids: deliveries have the same too.
+    """Put messages back into the inbox of their source, under the same ids; deliveries get the same ids too.
 
-    A delivery that could not be made to a webhook is sent again instead.
+    A failed delivery to a webhook is sent again instead.
     """
     keys = frozenset(asked.letters)
     wanted = LetterFilter(keys, caller.tenant, asked.source, asked.code, _zoned(asked.since))
     if wanted == LetterFilter(tenant=caller.tenant):
-        raise ServiceError("bad-request", "name letters, or narrow them down by source, code or time")
+        raise ServiceError("bad-request", "give letters, a source, a code or a time")
     letters = DeadLetters(service.settings.dead_letters)
     replays = Replays(letters)
     inboxes = {
@@ -129,13 +148,13 @@ def replay(asked: ReplayRequest, service: CurrentService, caller: Admin) -> Repl
         )
         count, refused = replays.replay_all(chosen, service.catalog.dead_deliveries.resend)
     if keys and not count and not refused:
-        raise SinkError("no-letter", "there are no such letters")
+        raise SinkError("no-letter", "no dead letter has these keys or ids")
     return ReplayResponse(replayed=count, refused=refused)
 
 
 @router.get("/dead-letters/{letter:path}")
 def show(letter: Name, service: CurrentService, caller: Admin) -> LetterWithContent:
-    """One letter, by its key or by the id of its message or delivery."""
+    """One dead letter, by its key or by the id of its message or delivery."""
     letters = DeadLetters(service.settings.dead_letters)
     found = _one(letters, letter, caller.tenant)
     shown = LetterResponse.of(found, Replays(letters).marks().get(found.key))
@@ -146,9 +165,9 @@ def show(letter: Name, service: CurrentService, caller: Admin) -> LetterWithCont
 def _one(letters: DeadLetters, key: str, tenant: str) -> Letter:
     for found in letters.letters(LetterFilter(frozenset([key]), tenant)):
         return found
-    raise SinkError("no-letter", f"there is no letter {key}")
+    raise SinkError("no-letter", f"there is no dead letter {key}")
 
 
 def _zoned(time: datetime | None) -> datetime | None:
-    """A time without a zone is UTC's."""
+    """A time without a zone is in UTC."""
     return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""`/v1/deliveries`: a subscriber's mailbox, by polling or as server-sent events, and acknowledged."""
+"""`/v1/deliveries`: the mailbox of a subscriber, by polling or as server-sent events; acknowledging."""
 
 import asyncio
 import base64
@@ -8,12 +8,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Delivery
 from tamis.service.api.security import Caller, Subscriber, secret_of
-from tamis.service.api.values import MAX_INTEGER, Name, RequestModel
+from tamis.service.api.values import MAX_INTEGER, Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError
 from tamis.service.payloads import text_of
 from tamis.service.service import CurrentService, Service
@@ -21,78 +21,94 @@ from tamis.service.service import CurrentService, Service
 router = APIRouter(prefix="/v1", tags=["deliveries"])
 
 HEARTBEAT = 15.0
-"""Seconds after which a stream says that it is still there."""
+"""Seconds between two heartbeats of an idle stream, when its token is checked again."""
 
-EVENTS = 100
-"""So many deliveries are read at a time for a stream."""
+PAGE = 100
+"""Deliveries that a stream reads at a time."""
 
 CHUNK = 1 << 16
-"""About so many characters of events are sent together."""
+"""About how many characters of events are sent together."""
 
 Cursor = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 
 
-class DeliveryResponse(BaseModel):
-    """A message, in the form that a subscription asks for."""
+class DeliveryResponse(ResponseModel):
+    """A message for a subscription, in the form that its query asks for."""
 
     cursor: int
-    """Where it stands in the mailbox: to go on from, and to acknowledge up to."""
+    """The position in the mailbox: poll after it, or acknowledge up to it."""
     id: str
-    """Stays the same if it is sent again."""
+    """The id of the delivery; the same if it is sent again."""
     subscription: str
+    """The id of the subscription."""
     revision: int
+    """The revision of the subscription."""
     message: str
+    """The id of the message."""
     source: str
+    """The source of the message."""
     generation: int
+    """The generation that the message was matched against."""
     received: datetime
+    """When the message was received."""
     matched: datetime
+    """When the message was matched."""
     payload: str | None = None
+    """The message, or the output of the transformation, as text."""
     base64: str | None = None
-    """The bytes, where they are not text that can be told."""
+    """The bytes in base64, instead of `payload`, if they are not UTF-8."""
 
     @classmethod
     def of(cls, delivery: Delivery) -> "DeliveryResponse":
         names = cls.model_fields.keys() - {"cursor", "payload", "base64"}
-        # Not checked again: it comes from the catalog.
-        shown = cls.model_construct(
+        # Without validation: the catalog has valid values.
+        made = cls.model_construct(
             cursor=delivery.number, **{name: getattr(delivery, name) for name in names}
         )
-        shown.payload = text_of(delivery.payload, delivery.encoding)
-        if shown.payload is None:
-            shown.base64 = base64.b64encode(delivery.payload).decode()
-        return shown
+        made.payload = text_of(delivery.payload, delivery.encoding)
+        if made.payload is None:
+            made.base64 = base64.b64encode(delivery.payload).decode()
+        return made
 
 
-class DeliveryPage(BaseModel):
-    """Some of the deliveries that wait; `next` is the `after` of the next request."""
+class DeliveryPage(ResponseModel):
+    """A page of deliveries, the oldest first."""
 
     deliveries: list[DeliveryResponse]
+    """Deliveries that are not acknowledged."""
     next: int
+    """The parameter `after` of the next request."""
 
 
 class AcknowledgeRequest(RequestModel):
-    """What has arrived: deliveries by id, or all up to a cursor."""
+    """What has arrived: deliveries by id, or all up to a cursor, or both."""
+
+    model_config = example(until=17)
 
     ids: list[Name] = Field(default_factory=list, max_length=10_000)
+    """Ids of deliveries."""
     until: Cursor | None = None
+    """A cursor: it and all before it are acknowledged."""
     subscriber: Name | None = None
+    """Whose mailbox; required for an admin."""
 
 
-class AcknowledgeResponse(BaseModel):
-    """How many deliveries wait no more because of it."""
+class AcknowledgeResponse(ResponseModel):
+    """The result of an acknowledgement."""
 
     acknowledged: int
+    """Deliveries that are now acknowledged and were not before."""
 
 
 @router.get("/deliveries")
 def poll(
     service: CurrentService,
     caller: Subscriber,
-    subscriber: Annotated[Name | None, Query(description="An admin says whose.")] = None,
-    after: Annotated[Cursor, Query(description="`next` of the page before.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    subscriber: Annotated[Name | None, Query(description="Whose mailbox; required for an admin.")] = None,
+    after: Annotated[Cursor, Query(description="`next` of the previous page.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000, description="The size of the page.")] = 100,
 ) -> DeliveryPage:
-    """Deliveries that were not acknowledged, the oldest first."""
+    """Poll: deliveries that are not acknowledged, the oldest first."""
     whose = _whose(subscriber, caller)
     found = service.catalog.mailbox.pending(caller.tenant, whose, after=after, limit=limit)
     shown = [DeliveryResponse.of(one) for one in found]
@@ -103,7 +119,7 @@ def poll(
 def acknowledge(
     given: AcknowledgeRequest, service: CurrentService, caller: Subscriber
 ) -> AcknowledgeResponse:
-    """Say what has arrived: it is not sent again."""
+    """Acknowledge deliveries: they are not sent again."""
     whose = _whose(given.subscriber, caller)
     count = service.catalog.mailbox.acknowledge(caller.tenant, whose, ids=given.ids, until=given.until)
     return AcknowledgeResponse(acknowledged=count)
@@ -118,15 +134,15 @@ async def events(
     request: Request,
     service: CurrentService,
     caller: Subscriber,
-    subscriber: Annotated[Name | None, Query(description="An admin says whose.")] = None,
-    after: Annotated[Cursor, Query(description="Where to begin, unless `Last-Event-ID` says it.")] = 0,
-    last_event_id: Annotated[str | None, Header(description="The last event that arrived.")] = None,
+    subscriber: Annotated[Name | None, Query(description="Whose mailbox; required for an admin.")] = None,
+    after: Annotated[Cursor, Query(description="A cursor to start after; `Last-Event-ID` overrides it.")] = 0,
+    last_event_id: Annotated[str | None, Header(description="The id of the last received event.")] = None,
 ) -> StreamingResponse:
-    """Deliveries as server-sent events, as they come; after a break a client goes on where it was."""
+    """Deliveries as server-sent events. After a disconnect a client resumes with `Last-Event-ID`."""
     whose = _whose(subscriber, caller)
     if last_event_id is not None:
         if not (last_event_id.isascii() and last_event_id.isdecimal() and int(last_event_id) <= MAX_INTEGER):
-            raise ServiceError("bad-request", "Last-Event-ID: the id of an event is a number")
+            raise ServiceError("bad-request", "Last-Event-ID: must be a number")
         after = int(last_event_id)
     stream = _events(service, caller, secret_of(request), whose, after)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -136,19 +152,19 @@ async def events(
 async def _events(
     service: Service, caller: Caller, secret: str, subscriber: str, after: int
 ) -> AsyncIterator[str]:
-    """Ends when the service does, or when the token is revoked; clients then come again, or are refused."""
+    """The stream ends when the service stops or the token is revoked."""
     mailbox = service.catalog.mailbox
     yield ": here\n\n"
     while not service.stopping:
-        ticket = service.notifier.event_for((caller.tenant, subscriber))
-        found = await run_in_threadpool(mailbox.pending, caller.tenant, subscriber, after=after, limit=EVENTS)
+        event = service.notifier.event_for((caller.tenant, subscriber))
+        found = await run_in_threadpool(mailbox.pending, caller.tenant, subscriber, after=after, limit=PAGE)
         for chunk in _chunks(found):
             yield chunk
         if found:
             after = found[-1].number
         if not found:
             try:
-                await asyncio.wait_for(ticket.wait(), HEARTBEAT)
+                await asyncio.wait_for(event.wait(), HEARTBEAT)
             except TimeoutError:
                 if await run_in_threadpool(service.catalog.tokens.find, secret) is None:
                     return
@@ -156,7 +172,7 @@ async def _events(
 
 
 def _chunks(found: Iterable[Delivery]) -> Iterator[str]:
-    """Deliveries as events, some at a time: what is sent goes a long way through the layers of a server."""
+    """Deliveries as events, several in a chunk: each send of the server has a cost."""
     events: list[str] = []
     size = 0
     for one in found:
@@ -171,11 +187,11 @@ def _chunks(found: Iterable[Delivery]) -> Iterator[str]:
 
 
 def _whose(named: str | None, caller: Caller) -> str:
-    """Whose mailbox is asked for."""
+    """The subscriber of the mailbox."""
     if caller.subscriber is not None:
         if named not in (None, caller.subscriber):
             raise ServiceError("forbidden", f"this token opens the mailbox of {caller.subscriber} only")
         return caller.subscriber
     if named is None:
-        raise ServiceError("bad-request", "subscriber: an admin says whose mailbox it is about")
+        raise ServiceError("bad-request", "subscriber: required with the token of an admin")
     return named

@@ -3,15 +3,15 @@
 from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel
 
+from tamis.service.api.values import ResponseModel
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService
 
 router = APIRouter(tags=["health"])
 
 
-class Health(BaseModel):
+class Health(ResponseModel):
     """The service answers."""
 
     status: Literal["ok"] = "ok"

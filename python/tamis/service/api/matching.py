@@ -1,4 +1,4 @@
-"""`/v1/match` and `/v1/check`: trying a message or a query, without publishing or subscribing."""
+"""`/v1/match` and `/v1/check`: try a message or a query, without publishing or subscribing."""
 
 import base64
 import binascii
@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from fastapi import APIRouter
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 import tamis
 from tamis.catalog.rows import unknown_map
@@ -18,29 +18,33 @@ from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
 from tamis.service.api.security import Caller, Subscriber
-from tamis.service.api.values import Name, RequestModel, Text
+from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
 from tamis.service.errors import ErrorDetail, ServiceError, detail_of
 from tamis.service.service import CurrentService, Service
 
 router = APIRouter(prefix="/v1", tags=["match"])
 
 LIMITS = Limits(bindings=1 << 16, output=1 << 20, outputs=16 << 20)
-"""What one try may cost."""
+"""The limits of one request."""
 
 
 class MatchRequest(RequestModel):
-    """A message, as text or as the base64 of its bytes, and perhaps a query."""
+    """A message, `xml` or `base64`, and optionally a query."""
+
+    model_config = example(xml="<a><b>1</b></a>", query="//b", explain=True)
 
     xml: str | None = None
+    """The message as text."""
     base64: str | None = None
+    """The bytes of the message in base64."""
     query: Text | None = None
-    """Whether this matches too, where, and what it makes of the message."""
+    """A query to try on the message."""
     namespaces: dict[Text, Text] | Name = Field(default_factory=dict)
-    """Prefixes of the query, or the name of a map that the tenant shares."""
+    """Namespace URIs by prefix, or the name of a shared prefix map of the tenant."""
     explain: bool = False
-    """Whether to tell why."""
+    """Whether to explain the result, for the query and for each subscription."""
     limit: int = Field(100, ge=1, le=1000)
-    """So many subscriptions at most."""
+    """How many matching subscriptions to list."""
 
     @model_validator(mode="after")
     def _one_form(self) -> "MatchRequest":
@@ -57,85 +61,112 @@ class MatchRequest(RequestModel):
             raise ServiceError("bad-request", f"the message: {error}") from error
 
 
-class SelectedNode(BaseModel):
-    """A node that is selected: its number in document order, and its bytes in the message's UTF-8 form."""
+class SelectedNode(ResponseModel):
+    """A selected node."""
 
     node: int
+    """Its number in document order."""
     start: int
+    """Its first byte in the UTF-8 form of the message."""
     end: int
+    """The byte after its last one."""
 
 
-class ExplanationResponse(BaseModel):
-    """Why something matches, or why not."""
+class ExplanationResponse(ResponseModel):
+    """Why a query matches a message, or why not."""
 
     canonical: str
+    """The canonical form of the query."""
     matches: bool
+    """Whether it matches."""
     reason: str
+    """The explanation in one sentence."""
     nodes: list[SelectedNode]
+    """The selected nodes."""
     lines: list[dict[str, Any]]
+    """The linear paths of the query, and what each of them found."""
     alternatives: list[dict[str, Any]]
+    """The alternatives of the query: the conditions that are necessary for it."""
     operators: list[dict[str, Any]]
-    """What a transformation runs."""
+    """The operators that a transformation runs."""
 
     @classmethod
     def of(cls, explanation: Explanation) -> "ExplanationResponse":
         return cls.model_validate(asdict(explanation))
 
 
-class MatchingSubscription(BaseModel):
+class MatchingSubscription(ResponseModel):
     """A subscription that the message would be delivered to."""
 
     id: str
+    """Its id."""
     revision: int
+    """Its revision."""
     subscriber: str
+    """Whose subscription it is."""
     delivery_target: str
+    """Where its deliveries go."""
     explanation: ExplanationResponse | None = None
+    """With `explain`: why it matches; null if it was changed since the generation."""
 
 
-class QueryResult(BaseModel):
-    """What came of the query."""
+class QueryResult(ResponseModel):
+    """The result of the given query."""
 
     canonical: str
+    """The canonical form of the query."""
     matches: bool
+    """Whether it matches."""
     reason: str
+    """Why, or why not."""
     nodes: list[SelectedNode]
+    """The selected nodes."""
     output: str | None
-    """What a transformation makes of the message; None for a filter, and where it fails or does not match."""
+    """The output of a transformation; null for a filter, and if it fails or does not match."""
     failure: str | None
     """Why a transformation failed."""
     explanation: ExplanationResponse | None = None
+    """With `explain`: the details."""
 
 
-class MatchResponse(BaseModel):
-    """The answer."""
+class MatchResponse(ResponseModel):
+    """Which subscriptions match, and the result of the query."""
 
     generation: int | None
-    """What the message was matched against; None while the job has made none yet."""
+    """The generation that the message was matched against; null before the first batch of the job."""
     subscriptions: list[MatchingSubscription]
+    """Subscriptions of the caller that match, up to `limit`."""
     more: bool
-    """Whether there are more subscriptions than the limit."""
+    """Whether more subscriptions match."""
     query: QueryResult | None = None
+    """The result of the given query."""
 
 
 class CheckRequest(RequestModel):
-    """A query as somebody types it."""
+    """A query to check."""
+
+    model_config = example(query="//p:b[@n = 2]", namespaces={"p": "urn:example"})
 
     query: Text
+    """An XPath filter, or a transformation."""
     namespaces: dict[Text, Text] | Name = Field(default_factory=dict)
-    """Prefixes of the query, or the name of a map that the tenant shares."""
+    """Namespace URIs by prefix, or the name of a shared prefix map of the tenant."""
 
 
-class CheckResponse(BaseModel):
-    """The query that a text stands for, or why it is none."""
+class CheckResponse(ResponseModel):
+    """The query, or the error in it."""
 
     id: str | None = None
+    """The id of the query: equal queries have equal ids."""
     canonical: str | None = None
+    """The canonical form of the query, with namespace URIs."""
     error: ErrorDetail | None = None
+    """Why the query is refused, and where."""
 
 
 @router.post("/check")
 def check(asked: CheckRequest, service: CurrentService, caller: Subscriber) -> CheckResponse:
-    """Is this a query? If not, that is the answer, with the position and the reason."""
+    """Check a query. A refused query is no error: the response has the position and the reason."""
     prefixes = _prefixes(service, caller, asked.namespaces)
     try:
         found = tamis.check(asked.query, prefixes)
@@ -146,22 +177,22 @@ def check(asked: CheckRequest, service: CurrentService, caller: Subscriber) -> C
 
 @router.post("/match")
 def match(asked: MatchRequest, service: CurrentService, caller: Subscriber) -> MatchResponse:
-    """Which subscriptions of the caller's does a message match, and does this query?"""
+    """Try a message: which subscriptions of the caller match, and does the given query?"""
     message = asked.message()
-    tried = None
+    result = None
     if asked.query is not None:
         prefixes = _prefixes(service, caller, asked.namespaces)
-        tried = _tried(asked.query, prefixes, message, asked.explain)
+        result = _try_query(asked.query, prefixes, message, asked.explain)
     with service.newest.opened() as opened:
         if opened is None:
-            return MatchResponse(generation=None, subscriptions=[], more=False, query=tried)
+            return MatchResponse(generation=None, subscriptions=[], more=False, query=result)
         rows = _matching(opened, message, caller)
         found = [MatchingSubscription.model_validate(row) for row in rows[: asked.limit]]
         if asked.explain:
             for one in found:
                 one.explanation = _explanation(service, opened, one, message, caller)
         number = opened.generation.number
-    return MatchResponse(generation=number, subscriptions=found, more=len(rows) > asked.limit, query=tried)
+    return MatchResponse(generation=number, subscriptions=found, more=len(rows) > asked.limit, query=result)
 
 
 def _matching(opened: OpenGeneration, message: bytes, caller: Caller) -> list[dict[str, Any]]:
@@ -173,7 +204,7 @@ def _matching(opened: OpenGeneration, message: bytes, caller: Caller) -> list[di
 def _explanation(
     service: Service, opened: OpenGeneration, one: MatchingSubscription, message: bytes, caller: Caller
 ) -> ExplanationResponse | None:
-    """Why a subscription matches; none if it was changed or removed since its generation."""
+    """Why a subscription matches; None if it was changed or removed since the generation."""
     try:
         query, prefixes = service.catalog.query(one.id, one.revision, tenant=caller.tenant)
     except CatalogError as error:
@@ -187,7 +218,7 @@ def _explanation(
 
 
 def _prefixes(service: Service, caller: Caller, given: Mapping[str, str] | str) -> Mapping[str, str]:
-    """Prefixes as they are given, or as the tenant shares them under a name."""
+    """Prefixes as given, or those of a shared prefix map."""
     if not isinstance(given, str):
         return given
     for shared in service.catalog.prefixes(tenant=caller.tenant):
@@ -196,7 +227,7 @@ def _prefixes(service: Service, caller: Caller, given: Mapping[str, str] | str) 
     raise unknown_map(caller.tenant, given)
 
 
-def _tried(query: str, prefixes: Mapping[str, str], message: bytes, explain: bool) -> QueryResult:
+def _try_query(query: str, prefixes: Mapping[str, str], message: bytes, explain: bool) -> QueryResult:
     index = Index(cache_bytes=0)
     index.insert(1, query, namespaces=prefixes)
     explanation = index.explain(message, query, namespaces=prefixes, limits=LIMITS)

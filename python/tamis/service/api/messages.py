@@ -1,4 +1,4 @@
-"""`/v1/messages`: publishing, one message or many."""
+"""`/v1/messages`: publish one message or many."""
 
 import base64
 import binascii
@@ -6,11 +6,11 @@ import uuid
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from pydantic import BaseModel, TypeAdapter, ValidationError, model_validator
+from pydantic import TypeAdapter, ValidationError, model_validator
 from starlette.concurrency import run_in_threadpool
 
 from tamis.service.api.security import Publisher
-from tamis.service.api.values import Name, RequestModel
+from tamis.service.api.values import Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError
 from tamis.service.inbox_writer import NewMessage
 from tamis.service.service import CurrentService
@@ -23,11 +23,16 @@ JSON = "application/json"
 
 
 class MessageRequest(RequestModel):
-    """A message in JSON: as text, or as the base64 of its bytes."""
+    """A message in JSON: `xml` or `base64`."""
+
+    model_config = example(id="m1", xml="<story><company symbol='QLT'/></story>")
 
     id: Name | None = None
+    """Identifies the message in its source; generated if it is left out."""
     xml: str | None = None
+    """The message as text."""
     base64: str | None = None
+    """The bytes of the message in base64, for encodings other than UTF-8."""
 
     @model_validator(mode="after")
     def _one_form(self) -> "MessageRequest":
@@ -44,19 +49,24 @@ class MessageRequest(RequestModel):
             raise ServiceError("bad-request", f"base64: {error}") from error
 
 
-class AcceptedMessage(BaseModel):
+class AcceptedMessage(ResponseModel):
     """A message that is stored."""
 
     id: str
+    """The given or generated id."""
     new: bool
-    """Whether it was not accepted before, under the same id."""
+    """False if a message with this id was accepted before: then this one is not stored."""
 
 
-class AcceptedMessages(BaseModel):
-    """All of them, in the order in which they came."""
+class AcceptedMessages(ResponseModel):
+    """The accepted messages, in the order of the request."""
+
+    model_config = example(source="inbox", messages=[{"id": "m1", "new": True}])
 
     source: str
+    """The source that the messages were published to."""
     messages: list[AcceptedMessage]
+    """One for each message of the request."""
 
 
 OneOrMany = list[MessageRequest] | MessageRequest
@@ -68,9 +78,9 @@ _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            XML[0]: {"schema": {"type": "string", "description": "One message, as it is."}},
+            XML[0]: {"schema": {"type": "string", "description": "One message."}},
             JSON: {"schema": {"anyOf": [_MESSAGE, {"type": "array", "items": _MESSAGE}]}},
-            LINES[0]: {"schema": {"type": "string", "description": "A message a line, in JSON."}},
+            LINES[0]: {"schema": {"type": "string", "description": "One message per line, in JSON."}},
         },
     }
 }
@@ -80,19 +90,25 @@ _BODY: dict[str, Any] = {
     "/messages",
     status_code=202,
     openapi_extra=_BODY,
-    responses={200: {"model": AcceptedMessages, "description": "All were accepted before."}},
+    responses={
+        200: {"model": AcceptedMessages, "description": "All of them were accepted before: nothing changed."}
+    },
 )
 async def publish(
     request: Request,
     response: Response,
     service: CurrentService,
     caller: Publisher,
-    source: Annotated[Name | None, Query(description="The tenant's first one unless given.")] = None,
-    tamis_message_id: Annotated[Name | None, Header(description="The id of a message sent as XML.")] = None,
+    source: Annotated[
+        Name | None, Query(description="The source; the first one of the tenant unless given.")
+    ] = None,
+    tamis_message_id: Annotated[
+        Name | None, Header(description="The id of a message that is sent as XML.")
+    ] = None,
 ) -> AcceptedMessages:
-    """Publish. What is accepted is stored; the same id again is the same message, and is not stored twice.
+    """Publish messages. What is accepted is durable. An id that was accepted before is not stored again.
 
-    A message that turns out not to be well-formed becomes a dead letter.
+    A message that is not well-formed is accepted, and becomes a dead letter.
     """
     body = await request.body()
     messages = _messages(body, request.headers.get("content-type", ""), tamis_message_id)
@@ -100,19 +116,19 @@ async def publish(
     fresh = await run_in_threadpool(service.inboxes.publish, place, messages)
     if not fresh:
         response.status_code = 200
-    told = []
+    accepted = []
     for message in messages:
-        told.append(AcceptedMessage(id=message.id, new=message.id in fresh))
+        accepted.append(AcceptedMessage(id=message.id, new=message.id in fresh))
         # The same id twice in one request: only the first one is new.
         fresh.discard(message.id)
-    return AcceptedMessages(source=place.name, messages=told)
+    return AcceptedMessages(source=place.name, messages=accepted)
 
 
 def _messages(body: bytes, kind: str, id: str | None) -> list[NewMessage]:
     kind = kind.partition(";")[0].strip().lower()
     if kind in XML:
         if not body:
-            raise ServiceError("bad-request", "there is no message in the request")
+            raise ServiceError("bad-request", "the request has no message")
         return [NewMessage(id or _new_id(), body)]
     if id is not None:
         raise ServiceError("bad-request", "Tamis-Message-Id is for a message sent as XML")
@@ -126,7 +142,7 @@ def _messages(body: bytes, kind: str, id: str | None) -> list[NewMessage]:
         known = ", ".join((XML[0], JSON, LINES[0]))
         raise ServiceError("media-type", f"{kind or 'no content type'}: messages are sent as {known}")
     if not many:
-        raise ServiceError("bad-request", "there is no message in the request")
+        raise ServiceError("bad-request", "the request has no message")
     return [NewMessage(one.id or _new_id(), one.content()) for one in many]
 
 

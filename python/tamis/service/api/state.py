@@ -1,7 +1,7 @@
-"""`/v1/status`, `/v1/sources`, `/v1/sinks` and `/metrics`: how it goes.
+"""`/v1/status`, `/v1/sources`, `/v1/sinks` and `/metrics`.
 
-An admin of the tenant without a name looks after the whole broker and sees all of it; others see what is
-theirs.
+An admin of the tenant without a name is an admin of the whole broker and sees everything; others see what
+belongs to their tenant.
 """
 
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ from dataclasses import asdict
 from datetime import datetime
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel
 
 from tamis.service.api.security import Admin, Anyone, Caller, Publisher
+from tamis.service.api.values import ResponseModel
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService, Service
 from tamis.settings import ConsoleSink, DirectorySink, Sink, Source
@@ -21,67 +21,80 @@ from tamis.status import Failure, SourceStatus, StatusError, read_status
 router = APIRouter()
 
 
-class JobResponse(BaseModel):
-    """The job, as it was when it last said so."""
+class JobResponse(ResponseModel):
+    """The job, as of its last report."""
 
     version: str
-    """Of tamis."""
+    """The version of tamis."""
     state: str
+    """`starting`, `running`, `stopping`, `stopped` or `died`."""
     started: datetime
+    """When the job started."""
     now: datetime
+    """When the job last reported."""
     generation: int | None
+    """The generation that the last batch was matched against."""
     subscriptions: int | None
-    """Of all tenants; only for who looks after the broker."""
+    """Subscriptions of all tenants in it; only for an admin of the broker."""
     failure: Failure | None
+    """What fails at the moment; only for an admin of the broker."""
     sources: list[SourceStatus]
+    """The sources that the caller may see."""
 
 
-class ProcessResponse(BaseModel):
-    """The process of the job, where the service runs it."""
+class ProcessResponse(ResponseModel):
+    """The process of the job, if the service runs it."""
 
     pid: int | None
+    """Null while it does not run."""
     starts: int
+    """How often it was started."""
     last_exit: int | None
+    """The exit code of the previous process; negative: the number of the signal that killed it."""
 
 
-class StatusResponse(BaseModel):
-    """How it goes."""
+class StatusResponse(ResponseModel):
+    """The job and the queues."""
 
     job: JobResponse | None
-    """None before a job has run."""
+    """Null before a job has run."""
     process: ProcessResponse | None
-    """Only for who looks after the broker."""
+    """Only for an admin of the broker."""
     waiting_messages: dict[str, int]
-    """Messages that were accepted and not yet read, by source."""
+    """Accepted messages that are not yet read, by source."""
     waiting_deliveries: int
-    """Deliveries that were not acknowledged: the subscriber's, or the tenant's."""
+    """Deliveries that are not acknowledged, of the subscriber or the tenant."""
 
 
-class SourceResponse(BaseModel):
-    """Where messages come from."""
+class SourceResponse(ResponseModel):
+    """A source of messages."""
 
     name: str
+    """Its name."""
     kind: str
+    """`directory` or `kafka`."""
     tenant: str
+    """Whose messages it has."""
     state: str | None
-    """None before a job has run."""
+    """`waiting`, `running`, `retrying` or `stopped`; null before a job has run."""
     waiting: int | None
-    """Messages that were not yet read; None where only the job knows."""
+    """Messages that are not yet read; null if only the job knows."""
 
 
-class SinkResponse(BaseModel):
-    """Where deliveries go."""
+class SinkResponse(ResponseModel):
+    """A sink of deliveries."""
 
     kind: str
+    """`directory`, `kafka` or `console`."""
     targets: list[str] | None
-    """Only deliveries with these delivery targets; None: all."""
+    """It gets only deliveries with these delivery targets; null: all that no other sink names."""
     place: str | None
-    """Only for who looks after the broker."""
+    """A path, or a topic; only for an admin of the broker."""
 
 
 @router.get("/v1/status", tags=["state"])
 def status(service: CurrentService, caller: Anyone) -> StatusResponse:
-    """The job and what waits."""
+    """The job, and how many messages and deliveries wait."""
     mine = list(_visible(service.settings.sources, caller))
     process = service.supervisor.state if service.supervisor is not None and caller.operates else None
     return StatusResponse(
@@ -135,7 +148,7 @@ def sinks(service: CurrentService, caller: Admin) -> list[SinkResponse]:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 def metrics(service: CurrentService, caller: Admin) -> Response:
-    """Figures for Prometheus; only for who looks after the broker."""
+    """Metrics for Prometheus; only for an admin of the broker."""
     if not caller.operates:
         raise ServiceError("forbidden", "this is for an admin of the tenant without a name")
     return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

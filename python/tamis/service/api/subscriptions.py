@@ -1,4 +1,4 @@
-"""`/v1/subscriptions`: what somebody wants, kept, changed, paused, removed, imported and exported."""
+"""`/v1/subscriptions`: create, list, change, pause, remove, import and export subscriptions."""
 
 import dataclasses
 import tempfile
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog.rows import unknown
@@ -16,93 +16,125 @@ from tamis.model import subscription_lines as lines
 from tamis.model.subscription import NewSubscription, Refusal, State, Subscription
 from tamis.model.webhook import webhook_of
 from tamis.service.api.security import Admin, Caller, Subscriber
-from tamis.service.api.values import Name, RequestModel, Text
+from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
 from tamis.service.api.webhooks import check_target, no_webhook
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService, Service
 
 router = APIRouter(prefix="/v1", tags=["subscriptions"])
 
-SHOWN_REFUSALS = 1_000
-"""So many refused lines are told, of an import; all are counted."""
+MAX_REFUSALS = 1_000
+"""Refused lines in the response of an import; all are counted."""
 
-IN_MEMORY = 1 << 20
-"""An import that is larger waits in a file."""
+MAX_MEMORY = 1 << 20
+"""Bytes of an import that are buffered in memory; the rest goes to a temporary file."""
 
 JSON_LINES = "application/x-ndjson"
 
 
 class SubscriptionRequest(RequestModel):
-    """A subscription as somebody asks for it."""
+    """A new subscription."""
+
+    model_config = example(query="//company[@symbol = 'QLT']", id="qlt", namespaces={})
 
     query: Text
+    """An XPath filter, or a transformation `for … where … return …`."""
     subscriber: Name | None = None
-    """An admin names it; for a subscriber's token it is its own."""
+    """Whose subscription it is. Required for an admin; for a subscriber's token, its own."""
     id: Name | None = None
+    """Unique in the tenant; generated if it is left out."""
     namespaces: dict[Text, Text] | Name = Field(default_factory=dict)
-    """A prefix map, or the name of one that the tenant shares."""
+    """Namespace URIs by prefix, or the name of a shared prefix map of the tenant."""
     delivery_target: Text = "outbox"
+    """`outbox` (the mailbox), `webhook:NAME`, or the target of a sink."""
     state: State | None = None
+    """`active` unless given."""
 
 
 class SubscriptionChange(RequestModel):
-    """What is to change; the rest stays."""
+    """Fields to change; the others stay."""
+
+    model_config = example(state="paused")
 
     query: Text | None = None
+    """An XPath filter, or a transformation."""
     subscriber: Name | None = None
+    """Whose subscription it is."""
     namespaces: dict[Text, Text] | Name | None = None
+    """Namespace URIs by prefix, or the name of a shared prefix map."""
     delivery_target: Text | None = None
+    """`outbox`, `webhook:NAME`, or the target of a sink."""
     state: State | None = None
-    """`paused` and `active`: to pause and to resume."""
+    """`paused` pauses, `active` resumes."""
 
 
-class SubscriptionResponse(BaseModel):
-    """A subscription as it is kept."""
+class SubscriptionResponse(ResponseModel):
+    """A subscription."""
 
     id: str
+    """Unique in the tenant."""
     revision: int
+    """From 1; grows with each change of the query, the namespaces or the delivery target."""
     subscriber: str
+    """Whose subscription it is."""
     query: str
+    """The text of the query, as it was given."""
     namespaces: dict[str, str] | str
+    """Namespace URIs by prefix, or the name of a shared prefix map."""
     delivery_target: str
+    """Where deliveries go."""
     state: State
+    """`active` or `paused`."""
     created: datetime
+    """When it was created."""
     changed: datetime
+    """When it was last changed."""
 
     @classmethod
     def of(cls, kept: Subscription) -> "SubscriptionResponse":
         return cls(**{name: getattr(kept, name) for name in cls.model_fields})
 
 
-class SubscriptionPage(BaseModel):
-    """Some of them; `next` is the `after` of the next page, if there is one."""
+class SubscriptionPage(ResponseModel):
+    """A page of subscriptions, ordered by id."""
 
     subscriptions: list[SubscriptionResponse]
+    """The subscriptions of this page."""
     next: str | None
+    """The parameter `after` of the next page; null on the last page."""
 
 
-class RefusedLine(BaseModel):
-    """A line of an import that did not go in."""
+class RefusedLine(ResponseModel):
+    """A line of an import that was refused."""
 
     line: int
+    """The line number, from 1."""
     code: str
+    """The code of the error."""
     reason: str
+    """What is wrong."""
     column: int | None
+    """Where in the query, from 1."""
 
 
-class ImportResponse(BaseModel):
-    """How many lines were what."""
+class ImportResponse(ResponseModel):
+    """The result of an import."""
 
     added: int
+    """New subscriptions."""
     changed: int
+    """Subscriptions that got a new revision."""
     unchanged: int
+    """Lines that changed nothing."""
     refused: int
+    """Lines that were refused."""
     refusals: list[RefusedLine]
+    """The first refused lines."""
 
 
 @router.post("/subscriptions", status_code=201)
 def create(asked: SubscriptionRequest, service: CurrentService, caller: Subscriber) -> SubscriptionResponse:
-    """Subscribe. To ask for the same again, with its id, changes nothing."""
+    """Create a subscription. Idempotent: the same request with the same id changes nothing."""
     check_target(service, caller, asked.delivery_target)
     wanted = NewSubscription(
         subscriber=_subscriber(asked.subscriber, caller),
@@ -182,24 +214,25 @@ def remove(id: Name, service: CurrentService, caller: Subscriber) -> Response:
 _LINES: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "content": {JSON_LINES: {"schema": {"type": "string", "description": "A subscription a line."}}},
+        "content": {JSON_LINES: {"schema": {"type": "string", "description": "One subscription per line."}}},
     }
 }
 
 
 @router.post("/subscriptions.jsonl", openapi_extra=_LINES)
 async def import_(request: Request, service: CurrentService, caller: Admin) -> ImportResponse:
-    """Have subscriptions be as the lines say. Lines that are refused hold up no others."""
+    """Create or change subscriptions from JSON lines. A refused line does not stop the others."""
     refusals: list[RefusedLine] = []
 
     def refused(refusal: Refusal) -> None:
-        if len(refusals) < SHOWN_REFUSALS:
-            told = RefusedLine(
-                line=refusal.place, code=refusal.code, reason=refusal.reason, column=refusal.column
+        if len(refusals) < MAX_REFUSALS:
+            refusals.append(
+                RefusedLine(
+                    line=refusal.place, code=refusal.code, reason=refusal.reason, column=refusal.column
+                )
             )
-            refusals.append(told)
 
-    with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
+    with tempfile.SpooledTemporaryFile(MAX_MEMORY) as file:
         async for chunk in request.stream():
             file.write(chunk)
         file.seek(0)
@@ -215,7 +248,7 @@ async def import_(request: Request, service: CurrentService, caller: Admin) -> I
     responses={200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}}},
 )
 def export(service: CurrentService, caller: Admin) -> StreamingResponse:
-    """All subscriptions and prefix maps of the tenant, in one state, as an import takes them."""
+    """All subscriptions and prefix maps of the tenant, as JSON lines for an import: a consistent snapshot."""
     items = service.catalog.export(tenant=caller.tenant)
     return StreamingResponse((f"{lines.write(item)}\n" for item in items), media_type=JSON_LINES)
 
@@ -223,7 +256,7 @@ def export(service: CurrentService, caller: Admin) -> StreamingResponse:
 def _of_tenant(
     given: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str]
 ) -> Iterator[tuple[int, lines.Line]]:
-    """Lines as those of a tenant; refused if they speak of another, or of a webhook that is not there."""
+    """Lines with the tenant set; refused if they name another tenant, or a webhook that does not exist."""
     for place, line in given:
         webhook = webhook_of(line.delivery_target) if isinstance(line, NewSubscription) else None
         if isinstance(line, Refusal):
@@ -238,7 +271,7 @@ def _of_tenant(
 
 
 def _own(service: Service, caller: Caller, id: str) -> Subscription:
-    """A subscription of the caller's; what is another's is not there."""
+    """A subscription of the caller; one of somebody else is reported as unknown."""
     kept = service.catalog.get(id, tenant=caller.tenant)
     if caller.subscriber not in (None, kept.subscriber):
         raise unknown(caller.tenant, id)
@@ -246,11 +279,11 @@ def _own(service: Service, caller: Caller, id: str) -> Subscription:
 
 
 def _subscriber(named: str | None, caller: Caller) -> str:
-    """Whose a subscription is to be."""
+    """The subscriber of a new subscription."""
     if caller.subscriber is not None:
         if named not in (None, caller.subscriber):
             raise ServiceError("forbidden", f"this token subscribes for {caller.subscriber} only")
         return caller.subscriber
     if named is None:
-        raise ServiceError("bad-request", "subscriber: an admin says whose subscription it is")
+        raise ServiceError("bad-request", "subscriber: required with the token of an admin")
     return named

@@ -1,20 +1,23 @@
 """`/v1/token`: the token of the request."""
 
 from fastapi import APIRouter
-from pydantic import BaseModel
 
 from tamis.model.token import Role
 from tamis.service.api.security import Anyone
+from tamis.service.api.values import ResponseModel
 
 router = APIRouter(prefix="/v1", tags=["token"])
 
 
-class TokenResponse(BaseModel):
+class TokenResponse(ResponseModel):
     """The token of the request, without its secret."""
 
     name: str
+    """Its name."""
     role: Role
+    """What it may do."""
     tenant: str
+    """Its tenant; empty: the default tenant."""
     subscriber: str | None
     """The subscriber it is limited to; null: all of its tenant."""
     operates: bool

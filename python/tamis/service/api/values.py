@@ -1,6 +1,6 @@
 """Types that several requests share."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
@@ -21,4 +21,15 @@ MAX_INTEGER = (1 << 63) - 1
 class RequestModel(BaseModel):
     """The body of a request. Unknown fields are refused, so that misspellings are noticed."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class ResponseModel(BaseModel):
+    """The body of a response. Docstrings of fields are their descriptions in OpenAPI."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+def example(**fields: Any) -> ConfigDict:
+    """The configuration of a model with an example for OpenAPI."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})

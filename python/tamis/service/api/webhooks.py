@@ -1,18 +1,18 @@
-"""`/v1/webhooks`: where deliveries with the target `webhook:NAME` are sent to."""
+"""`/v1/webhooks`: URLs that deliveries with the target `webhook:NAME` are sent to."""
 
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Response
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog.webhooks import unknown_webhook
 from tamis.model.signatures import SignatureError, key_of, new_secret
 from tamis.model.webhook import NewWebhook, Webhook, WebhookState, webhook_of
 from tamis.service.api.security import Caller, Subscriber
-from tamis.service.api.values import Name, RequestModel, Text
+from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService, Service
 from tamis.sinks.webhook import validate_url
@@ -20,12 +20,12 @@ from tamis.sinks.webhook import validate_url
 router = APIRouter(prefix="/v1", tags=["webhooks"])
 
 OVERLAP = 86_400
-"""Seconds that what is sent is signed with the secret before, too."""
+"""Seconds during which requests are signed with the previous secret too."""
 
-LONGEST_OVERLAP = 30 * OVERLAP
+MAX_OVERLAP = 30 * OVERLAP
 
 
-def _a_secret(text: str) -> str:
+def _valid_secret(text: str) -> str:
     try:
         key_of(text)
     except SignatureError as error:
@@ -34,59 +34,75 @@ def _a_secret(text: str) -> str:
 
 
 WebhookName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-"""Part of paths and of delivery targets."""
+"""Safe in paths and delivery targets."""
 
-Secret = Annotated[str, StringConstraints(max_length=200), AfterValidator(_a_secret)]
+Secret = Annotated[str, StringConstraints(max_length=200), AfterValidator(_valid_secret)]
 
 
 class WebhookRequest(RequestModel):
-    """A webhook as somebody asks for it."""
+    """A new webhook."""
+
+    model_config = example(name="news", url="https://example.org/news")
 
     name: WebhookName
+    """Letters, digits, `.`, `_` and `-`; a subscription uses the webhook as `webhook:NAME`."""
     url: Text
+    """Where deliveries are sent to."""
     subscriber: Name | None = None
-    """An admin may name it; for a subscriber's token it is its own."""
+    """Whose webhook it is. An admin may set it; for a subscriber's token, its own."""
     secret: Secret | None = None
-    """One of the asker's own: then to ask twice is to ask once."""
+    """The signing secret, `whsec_` and base64; generated if left out. With it the request is idempotent."""
 
 
 class WebhookChange(RequestModel):
-    """What is to change; the rest stays."""
+    """Fields to change; the others stay."""
+
+    model_config = example(state="active")
 
     url: Text | None = None
+    """Where deliveries are sent to."""
     state: WebhookState | None = None
-    """`active`, after it was disabled; what waits for one that is `disabled` goes to the dead letters."""
+    """`active` enables it; `disabled` disables it and moves its waiting deliveries to the dead letters."""
 
 
 class SecretRequest(RequestModel):
-    """Another secret."""
+    """A new secret."""
+
+    model_config = example(overlap=3600)
 
     secret: Secret | None = None
-    """One of the asker's own: then to ask twice is to ask once."""
-    overlap: Annotated[int, Field(ge=0, le=LONGEST_OVERLAP)] = OVERLAP
-    """Seconds that what is sent is signed with both secrets."""
+    """The signing secret; generated if it is left out. With it the request is idempotent."""
+    overlap: Annotated[int, Field(ge=0, le=MAX_OVERLAP)] = OVERLAP
+    """Seconds during which requests are signed with both the new and the previous secret."""
 
 
-class WebhookResponse(BaseModel):
-    """A webhook as it is kept, and how it does."""
+class WebhookResponse(ResponseModel):
+    """A webhook and its status."""
 
     name: str
+    """Its name."""
     url: str
+    """Where deliveries are sent to."""
     subscriber: str | None
-    """Whose it is; None: the tenant's."""
+    """Whose webhook it is; null: all subscribers of the tenant may use it."""
     state: WebhookState
+    """`active` or `disabled`."""
     reason: str | None
     """Why it is disabled."""
     created: datetime
+    """When it was created."""
     changed: datetime
+    """When it was last changed."""
     previous_until: datetime | None
-    """Until then what is sent is also signed with the secret before."""
+    """Until then requests are also signed with the previous secret."""
     held_until: datetime | None
-    """It asked for nothing to be sent before."""
+    """The receiver asked, by Retry-After, for no requests before this time."""
     succeeded: datetime | None
+    """When a request last succeeded."""
     failed: datetime | None
+    """When a request last failed."""
     failure: str | None
-    """When sending last succeeded and failed, and how."""
+    """How the last failed request failed."""
     waiting: int
     """Deliveries that wait to be sent."""
 
@@ -97,47 +113,52 @@ class WebhookResponse(BaseModel):
 
 
 class WebhookWithSecret(WebhookResponse):
-    """With its secret, which is not shown again."""
+    """A webhook with its secret, which is shown only in this response."""
 
     secret: str
+    """The signing secret, `whsec_` and base64."""
 
 
-class WebhookList(BaseModel):
-    """All of them, by name."""
+class WebhookList(ResponseModel):
+    """Webhooks, ordered by name."""
 
     webhooks: list[WebhookResponse]
+    """All webhooks of the subscriber, or of the tenant."""
 
 
-class WebhookTestResponse(BaseModel):
-    """What came of a test."""
+class WebhookTestResponse(ResponseModel):
+    """The result of a test."""
 
     delivered: bool
+    """Whether the receiver accepted the event."""
     status: int | None
-    """What the webhook answered; None if it did not."""
+    """The HTTP status of the receiver; null if it did not answer."""
     failure: str | None
+    """What failed."""
     seconds: float
+    """How long it took."""
 
 
 @router.post("/webhooks", status_code=201)
 def create(asked: WebhookRequest, service: CurrentService, caller: Subscriber) -> WebhookWithSecret:
-    """A new webhook. Its secret is shown once."""
+    """Create a webhook. Its secret is shown only in this response."""
     if service.outbox_follower is None:
-        raise ServiceError("no-mailbox", "webhooks need an outbox without targets: see [[sink]]")
+        raise ServiceError("no-mailbox", "webhooks need a [[sink]] of the kind directory without targets")
     if caller.subscriber is not None and asked.subscriber not in (None, caller.subscriber):
         raise ServiceError("forbidden", f"this token has webhooks of {caller.subscriber} only")
-    wanted = NewWebhook(
+    new = NewWebhook(
         name=asked.name,
         url=validate_url(asked.url, service.sender.addresses),
         secret=asked.secret or new_secret(),
         tenant=caller.tenant,
         subscriber=caller.subscriber or asked.subscriber,
     )
-    return _with_secret(service, service.catalog.webhooks.create(wanted))
+    return _with_secret(service, service.catalog.webhooks.create(new))
 
 
 @router.get("/webhooks")
 def list_(service: CurrentService, caller: Subscriber) -> WebhookList:
-    """The webhooks of the subscriber, or of the tenant."""
+    """List the webhooks of the subscriber, or of the tenant."""
     counts = service.catalog.outgoing.counts(caller.tenant)
     found = service.catalog.webhooks.list(caller.tenant, caller.subscriber)
     return WebhookList(webhooks=[WebhookResponse.of(one, counts.get(one.name, 0)) for one in found])
@@ -153,7 +174,7 @@ def show(name: WebhookName, service: CurrentService, caller: Subscriber) -> Webh
 def change(
     name: WebhookName, changed: WebhookChange, service: CurrentService, caller: Subscriber
 ) -> WebhookResponse:
-    """Change the address of a webhook, enable it again, or disable it."""
+    """Change the URL of a webhook, or enable or disable it."""
     _own(service, caller, name)
     url = None if changed.url is None else validate_url(changed.url, service.sender.addresses)
     kept = service.catalog.webhooks.change(caller.tenant, name, url=url, state=changed.state)
@@ -162,7 +183,7 @@ def change(
 
 @router.delete("/webhooks/{name}", status_code=204)
 def remove(name: WebhookName, service: CurrentService, caller: Subscriber) -> Response:
-    """Remove a webhook that no subscription names; what waits for it goes to the dead letters."""
+    """Remove a webhook that no subscription uses. Its waiting deliveries go to the dead letters."""
     _own(service, caller, name)
     service.catalog.webhooks.remove(caller.tenant, name)
     return Response(status_code=204)
@@ -172,7 +193,7 @@ def remove(name: WebhookName, service: CurrentService, caller: Subscriber) -> Re
 def rotate(
     name: WebhookName, service: CurrentService, caller: Subscriber, asked: SecretRequest | None = None
 ) -> WebhookWithSecret:
-    """Another secret, shown once. For a while what is sent is signed with the one before too."""
+    """Replace the secret; it is shown only in this response. Requests are signed with both for a while."""
     _own(service, caller, name)
     asked = asked or SecretRequest()
     until = datetime.now(UTC) + timedelta(seconds=asked.overlap)
@@ -182,7 +203,7 @@ def rotate(
 
 @router.post("/webhooks/{name}/test")
 async def test(name: WebhookName, service: CurrentService, caller: Subscriber) -> WebhookTestResponse:
-    """Send a test event, once and at once, also to a webhook that is disabled."""
+    """Send a test event now, without retries, also to a disabled webhook."""
     webhook = await run_in_threadpool(_own, service, caller, name)
     begin = time.monotonic()
     answer = await service.sender.test(webhook)
@@ -195,7 +216,7 @@ async def test(name: WebhookName, service: CurrentService, caller: Subscriber) -
 
 
 def check_target(service: Service, caller: Caller, target: str | None) -> None:
-    """Refuse a delivery target that names a webhook which is not there, or not the caller's."""
+    """Refuse a delivery target whose webhook does not exist or is not the caller's."""
     name = None if target is None else webhook_of(target)
     if name is not None:
         own = {one.name for one in service.catalog.webhooks.list(caller.tenant, caller.subscriber)}
@@ -204,7 +225,7 @@ def check_target(service: Service, caller: Caller, target: str | None) -> None:
 
 
 def no_webhook(name: str) -> ServiceError:
-    """What a delivery target names that is not there."""
+    """The error for a delivery target whose webhook does not exist."""
     return ServiceError(
         "no-webhook", f"delivery_target: there is no webhook {name}; POST /v1/webhooks makes one"
     )
@@ -219,7 +240,7 @@ def _with_secret(service: Service, kept: Webhook) -> WebhookWithSecret:
 
 
 def _own(service: Service, caller: Caller, name: str) -> Webhook:
-    """A webhook of the caller's; what is another's is not there."""
+    """A webhook of the caller; one of somebody else is reported as unknown."""
     kept = service.catalog.webhooks.get(caller.tenant, name)
     if caller.subscriber not in (None, kept.subscriber):
         raise unknown_webhook(name)
