@@ -31,7 +31,7 @@ def run_batch(
 ) -> BatchReport:
     """A batch of which six messages in ten match, three do not and one is dead."""
     started = clock()
-    board.began(source)
+    board.batch_started(source)
     clock.sleep(seconds)
     report = BatchReport(
         source=source,

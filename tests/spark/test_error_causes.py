@@ -3,7 +3,7 @@
 import pytest
 
 from tamis.errors import SinkError
-from tamis.spark.error_causes import LONGEST, UNKNOWN, clear
+from tamis.spark.error_causes import MAX_QUOTED, UNKNOWN, root_cause
 
 STACK = "\n\tat org.apache.spark.Some.method(Some.scala:1)\n"
 
@@ -45,7 +45,7 @@ SAID = {
 @pytest.mark.parametrize("name", SAID)
 def test_one_line_says_what_is_wrong_and_what_to_do(name: str) -> None:
     said, code, quoted = SAID[name]
-    error = clear(RuntimeError(said), "the place")
+    error = root_cause(RuntimeError(said), "the place")
     assert error.code == code
     assert quoted in error.reason
     assert "\n" not in error.reason
@@ -53,5 +53,5 @@ def test_one_line_says_what_is_wrong_and_what_to_do(name: str) -> None:
 
 def test_errors_of_ours_stay_and_long_ones_are_cut() -> None:
     ours = SinkError("sink-full", "x")
-    assert clear(ours, "the place") is ours
-    assert len(clear(RuntimeError("x" * 10_000), "the place").reason) < LONGEST + 100
+    assert root_cause(ours, "the place") is ours
+    assert len(root_cause(RuntimeError("x" * 10_000), "the place").reason) < MAX_QUOTED + 100

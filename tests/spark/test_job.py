@@ -134,7 +134,7 @@ def test_the_store_may_be_lost_even_beneath_a_batch_that_has_begun(tmp_path: Pat
     generations = [record.generation for record in folder.records()]
     assert generations == sorted(generations)
     assert generations[-1] > last.generation
-    assert "is matched against generation" in folder.log.read_text()
+    assert "its generation is lost" in folder.log.read_text()
 
 
 def test_a_checkpoint_that_is_restored_from_a_copy_loses_nothing(tmp_path: Path) -> None:

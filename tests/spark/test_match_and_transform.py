@@ -22,7 +22,7 @@ from tamis.pipeline.batch_log import Counts
 from tamis.spark import match_subscriptions
 from tamis.spark.deliveries import count, dead_letters, deliveries
 from tamis.spark.envelope import ENVELOPE_TYPE
-from tamis.spark.match_and_transform import sift
+from tamis.spark.match_and_transform import match_and_transform
 
 TIME = datetime(2026, 1, 31, 12, 30, 0, 250_000, tzinfo=UTC)
 
@@ -73,12 +73,12 @@ def envelopes(spark: SparkSession) -> DataFrame:
 def test_each_message_reaches_those_of_its_tenant_who_want_it(
     spark: SparkSession, generation: Generation
 ) -> None:
-    sifted = sift(envelopes(spark), generation, TIME, "t", Limits())
-    counts = count(sifted)
+    matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits())
+    counts = count(matched)
     assert counts == Counts(read=5, matched=2, dead=2, deliveries=5, candidates=counts.candidates)
     assert counts.unmatched == 1
 
-    rows = deliveries(sifted).collect()
+    rows = deliveries(matched).collect()
     found = sorted((row.message, row.subscription, row.subscriber, row.revision) for row in rows)
     assert found == [
         ("m1", "q0", "s0", 1),
@@ -92,7 +92,7 @@ def test_each_message_reaches_those_of_its_tenant_who_want_it(
     assert {row.matched.astimezone(UTC) for row in rows} == {TIME}
     assert {bytes(row.payload) for row in rows if row.message == "m1"} == {b"<a><b x='1'/></a>"}
     assert len({row.id for row in rows}) == len(rows)
-    again = deliveries(sifted).collect()
+    again = deliveries(matched).collect()
     assert sorted(again) == sorted(rows)
 
 
@@ -102,9 +102,11 @@ def test_spark_compiles_nothing_anew_for_another_batch(spark: SparkSession, gene
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     counts = []
     for second in range(3):
-        sifted = sift(envelopes(spark), generation, TIME + timedelta(seconds=second), "t", Limits())
-        count(sifted)
-        deliveries(sifted).write.format("noop").mode("overwrite").save()
+        matched = match_and_transform(
+            envelopes(spark), generation, TIME + timedelta(seconds=second), "t", Limits()
+        )
+        count(matched)
+        deliveries(matched).write.format("noop").mode("overwrite").save()
         counts.append(compiled.getCount())
     assert counts[1] == counts[2]
 
@@ -112,7 +114,11 @@ def test_spark_compiles_nothing_anew_for_another_batch(spark: SparkSession, gene
 def test_what_is_refused_becomes_a_dead_letter_with_its_reason(
     spark: SparkSession, generation: Generation
 ) -> None:
-    letters = dead_letters(sift(envelopes(spark), generation, TIME, "t", Limits())).orderBy("id").collect()
+    letters = (
+        dead_letters(match_and_transform(envelopes(spark), generation, TIME, "t", Limits()))
+        .orderBy("id")
+        .collect()
+    )
     (malformed, truncated) = letters
     assert (malformed.id, malformed.code, malformed.line, malformed.position) == (
         "m3",
@@ -129,7 +135,7 @@ def test_a_host_with_a_cache_copies_what_it_maps(
     spark: SparkSession, generation: Generation, tmp_path: Path
 ) -> None:
     cached = Generation(generation.directory, generation.number, stored=True, cache=str(tmp_path / "cache"))
-    assert count(sift(envelopes(spark), cached, TIME, "t", Limits())).deliveries == 5
+    assert count(match_and_transform(envelopes(spark), cached, TIME, "t", Limits())).deliveries == 5
     cache = Store(generation.directory).cache_in(tmp_path / "cache")
     assert Store(cache).newest() == generation.number
 
@@ -148,17 +154,17 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
     with Publisher(catalog, store, tmp_path / "generations") as publisher:
         generation = Generation(str(tmp_path / "generations"), publisher.refresh())
     schema = Schema(read_dtd(b"<!ELEMENT a (b?)> <!ELEMENT b EMPTY> <!ATTLIST b x CDATA #IMPLIED>"))
-    sifted = sift(envelopes(spark), generation, TIME, "t", Limits(output=80), schema)
-    counts = count(sifted)
+    matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits(output=80), schema)
+    counts = count(matched)
     assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 2)
 
-    rows = deliveries(sifted).collect()
+    rows = deliveries(matched).collect()
     payloads = {(row.message, row.subscription): (bytes(row.payload), row.encoding) for row in rows}
     assert payloads["m1", "made"] == (b'<x x="1"/>', "UTF-8")
     assert payloads["m1", "q0"] == (b"<a><b x='1'/></a>", None)
     assert len(payloads) == len(rows) == 6
 
-    failed = [row for row in dead_letters(sifted).collect() if row.subscription is not None]
+    failed = [row for row in dead_letters(matched).collect() if row.subscription is not None]
     assert {(row.id, row.subscription, row.code) for row in failed} == {
         ("m1", "large", "output-limit"),
         ("m2", "large", "output-limit"),
@@ -190,6 +196,6 @@ def test_anybody_may_ask_who_wants_a_message(spark: SparkSession, generation: Ge
         ("m2", "q3", "s3", None),
         ("m3", None, None, "unclosed-element"),
     }
-    taken = df.withColumnRenamed("id", "wanted")
+    taken = df.withColumnRenamed("id", "matched_subscriptions")
     with pytest.raises(FrameError, match="column-taken"):
         match_subscriptions(taken, stored)

@@ -14,7 +14,7 @@ from tamis.model.batch import Batch
 from tamis.sinks.dead_letters import LETTER, DeadLetters
 from tamis.sinks.outbox import DELIVERY, Outbox
 from tamis.spark.connectors.console import write_console
-from tamis.spark.connectors.dead_letters import bury
+from tamis.spark.connectors.dead_letters import write_dead_letters
 from tamis.spark.connectors.outbox import write_outbox
 from tests.helpers.delivery_rows import TIME, deliveries, delivery
 from tests.helpers.spark_session import frame
@@ -139,8 +139,8 @@ def test_letters_are_buried_once(spark: SparkSession, tmp_path: Path) -> None:
     ]  # fmt: skip
     letters = DeadLetters(tmp_path / "dead")
     made = rows_frame(spark, tmp_path / "rows", rows, LETTER)
-    assert bury(made, letters, BATCH) == 10
-    assert bury(made, letters, BATCH) == 10
+    assert write_dead_letters(made, letters, BATCH) == 10
+    assert write_dead_letters(made, letters, BATCH) == 10
     [publication] = letters.published()
     found = [row for batch in letters.read(publication) for row in batch.to_pylist()]
     assert sorted(found, key=lambda row: row["id"]) == rows

@@ -87,14 +87,14 @@ def test_a_source_runs_waits_fails_and_comes_back(board: StatusBoard, clock: Clo
 
     board.state("running")
     assert state() == "waiting"
-    board.began("inbox")
+    board.batch_started("inbox")
     assert state() == "running"
     clock.sleep(100)
     assert state() == "running", "a batch may take its time"
     board.failed("inbox", StoreError("store-unreachable", "no room"))
     assert state() == "retrying"
     assert board.now().failing
-    board.began("inbox")
+    board.batch_started("inbox")
     assert state() == "retrying", "trying is not doing"
     run_batch(board, clock)
     assert state() == "running"
@@ -180,10 +180,10 @@ def test_a_beat_renews_the_file_once_a_second(board: StatusBoard, clock: Clock, 
     board.state("running")
     then = clock()
     clock.sleep(0.5)
-    board.beat()
+    board.heartbeat()
     assert read_status(tmp_path).now == then
     clock.sleep(0.5)
-    board.beat()
+    board.heartbeat()
     assert read_status(tmp_path).now == clock()
 
 
@@ -192,10 +192,10 @@ def test_what_happens_often_is_written_now_and_then(board: StatusBoard, clock: C
     for number in range(3):
         run_batch(board, clock, number=number, seconds=0.05)
     assert read_status(tmp_path).sources[0].totals.batches == 0
-    board.beat()
+    board.heartbeat()
     assert read_status(tmp_path).sources[0].totals.batches == 0
     clock.sleep(0.1)
-    board.beat()
+    board.heartbeat()
     assert read_status(tmp_path).sources[0].totals.batches == 3
     board.failed("inbox", StoreError("store-unreachable", "no room"))
     assert read_status(tmp_path).failing, "at once"

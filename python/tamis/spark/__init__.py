@@ -1,7 +1,23 @@
-"""tamis for anybody's Spark job: functions from DataFrame to DataFrame.
+"""tamis on Spark: functions from DataFrame to DataFrame for any job, and the job of `tamis run`.
 
-They are for batch and streaming DataFrames, classic and Spark Connect. The workers need tamis installed,
-and the directory of the snapshot under the same path.
+The functions work with batch and streaming DataFrames, classic and Spark Connect. The workers need tamis
+installed, and the directory of the snapshot under the same path.
+
+For any Spark job:
+    matching.py             match, with_matches: messages → targets
+    transforming.py         transform: messages → outputs
+    subscriptions.py        match_subscriptions: messages → subscriptions
+    frames.py               checks of DataFrames, and the step that Python workers run on them
+The job of `tamis run`, in the order of the message flow:
+    job.py                  one streaming query per source, restarted after failures
+    session.py              the Spark session
+    pipeline.py             one batch, from envelopes to sinks
+    batch_plan.py           a hash of what Spark planned for a batch
+    match_and_transform.py  envelopes → matching subscriptions and outputs
+    deliveries.py           … → deliveries, dead letters and counts
+    envelope.py             the type of an envelope
+    error_causes.py         exceptions of Spark and Java → errors with a code, in one line
+connectors/ has sources and sinks as DataFrames, worker/ the code that runs in Python workers.
 """
 
 from tamis.spark.matching import match, with_matches

@@ -1,4 +1,4 @@
-"""What Spark has planned for a batch, before it begins."""
+"""What Spark planned for a batch, as a hash: distinguishes batches that have the same number."""
 
 from hashlib import blake2b
 from pathlib import Path
@@ -7,11 +7,11 @@ from tamis.storage.failures import STORE_ERRORS
 from tamis.storage.files import fsync
 
 
-def plan_of(checkpoint: Path, number: int) -> str:
-    """A batch's plan in a checkpoint as a hash: the same each time that it is run, and no other batch's.
+def plan_hash(checkpoint: Path, number: int) -> str:
+    """A hash of a batch's entry in the checkpoint's offset log: the same each time the batch is run.
 
-    Spark leaves it to the system when what it writes reaches the disk. Whatever is done for a batch must not
-    outlive its plan: after a power cut another one would be made under the same number.
+    Spark does not flush its offset log. We do, before any work: otherwise, after a power cut, sinks could
+    have results of a batch that Spark then plans differently under the same number.
     """
     offsets = checkpoint / "offsets"
     with STORE_ERRORS.at(offsets):

@@ -1,4 +1,4 @@
-"""Sifted messages → deliveries, and dead letters."""
+"""Matched messages → deliveries, dead letters and counts."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
@@ -6,16 +6,16 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 from tamis.pipeline.batch_log import Counts
 
 
-def count(sifted: DataFrame) -> Counts:
-    """What became of the messages of a batch."""
-    wanted = F.size("wanted")
-    # In SQL's words: Python's would name the one anew each time, and Spark compile the program anew.
-    failed = F.expr("size(filter(wanted, one -> one.code IS NOT NULL))")
-    row = sifted.agg(
+def count(matched: DataFrame) -> Counts:
+    """Count the messages and deliveries of a batch, in one Spark job."""
+    matching = F.size("matched_subscriptions")
+    # In SQL: a Python lambda gets a new variable name in each batch, so Spark would generate code again.
+    failed = F.expr("size(filter(matched_subscriptions, one -> one.code IS NOT NULL))")
+    row = matched.agg(
         F.count("*").alias("read"),
-        F.count_if(wanted > 0).alias("matched"),
+        F.count_if(matching > 0).alias("matched"),
         F.count_if(_refused()).alias("dead"),
-        F.coalesce(F.sum(wanted - failed), F.lit(0)).alias("deliveries"),
+        F.coalesce(F.sum(matching - failed), F.lit(0)).alias("deliveries"),
         F.coalesce(F.sum(failed), F.lit(0)).alias("failed"),
         F.coalesce(F.sum("candidates"), F.lit(0)).alias("candidates"),
     ).first()
@@ -23,73 +23,81 @@ def count(sifted: DataFrame) -> Counts:
     return Counts(**row.asDict())
 
 
-def deliveries(sifted: DataFrame) -> DataFrame:
-    """One row for each message and each subscription that wants it."""
-    # Spark's own side of the border: a message that many want crosses it once.
-    wanted = sifted.where(F.size("wanted") > 0).select("*", F.explode("wanted").alias("by"))
-    transformed = F.col("by.output").isNotNull()
-    named = wanted.where(F.col("by.code").isNull()).select(
+def deliveries(matched: DataFrame) -> DataFrame:
+    """One row for each message and each subscription that it matches."""
+    # Exploded by Spark, not by the worker: a message with many recipients crosses the border once.
+    rows = _by_recipient(matched)
+    transformed = F.col("recipient.output").isNotNull()
+    named = rows.where(F.col("recipient.code").isNull()).select(
         F.col("id").alias("message"),
         "source",
-        F.col("by.subscription").alias("subscription"),
-        F.col("by.revision").alias("revision"),
-        F.col("by.subscriber").alias("subscriber"),
+        F.col("recipient.subscription").alias("subscription"),
+        F.col("recipient.revision").alias("revision"),
+        F.col("recipient.subscriber").alias("subscriber"),
         "tenant",
-        F.col("by.delivery_target").alias("delivery_target"),
+        F.col("recipient.delivery_target").alias("delivery_target"),
         "generation",
         "received",
         "matched",
         F.when(transformed, F.lit("UTF-8")).otherwise(F.col("encoding")).alias("encoding"),
-        F.when(transformed, F.element_at("outputs", F.col("by.output")))
+        F.when(transformed, F.element_at("outputs", F.col("recipient.output")))
         .otherwise(F.col("xml"))
         .alias("payload"),
     )
     return named.select(delivery_id().alias("id"), "*")
 
 
+def _by_recipient(matched: DataFrame) -> DataFrame:
+    recipient = F.explode("matched_subscriptions").alias("recipient")
+    return matched.where(F.size("matched_subscriptions") > 0).select("*", recipient)
+
+
 def delivery_id() -> Column:
-    """The id of a delivery: the same whenever the same message meets the same revision of a subscription."""
+    """The id of a delivery: a hash of source, message, subscription and revision; stable across retries."""
     parts = [F.col(name).cast("string") for name in ("source", "message", "subscription", "revision")]
-    # With their lengths, so that no two lists of parts run together to one text.
+    # With their lengths, so that distinct parts never concatenate to the same text.
     texts = [text for part in parts for text in (F.length(part).cast("string"), F.lit(":"), part)]
     return F.substring(F.sha2(F.concat(*texts).cast("binary"), 256), 1, 32)
 
 
-def dead_letters(sifted: DataFrame) -> DataFrame:
-    """One row for each message that was refused, by its source or by the reader.
+def dead_letters(matched: DataFrame) -> DataFrame:
+    """One row for each message that its source or the XML reader refused.
 
-    And one for each subscription whose transformation of a message failed: the message reached all others.
+    And one for each failed transformation: then the message still reaches the other subscriptions.
     """
     error = F.col("error")
     by_source = F.col("code").isNotNull()
 
-    def place(name: str) -> Column:
+    def position(name: str) -> Column:
         return F.when(~by_source, error[name])
 
-    refused = sifted.where(_refused()).select(
+    refused = matched.where(_refused()).select(
         *_LETTER,
         F.coalesce("code", error["code"]).alias("code"),
         F.when(by_source, F.coalesce("reason", F.lit(""))).otherwise(error["reason"]).alias("reason"),
         F.lit(None).cast("string").alias("subscription"),
         F.lit(None).cast("string").alias("delivery"),
-        *(place(name).alias(as_name) for name, as_name in _PLACE.items()),
+        *(position(name).alias(as_name) for name, as_name in _POSITION.items()),
         F.coalesce("xml", F.lit(b"")).alias("raw"),
     )
-    wanted = sifted.where(F.size("wanted") > 0).select("*", F.explode("wanted").alias("by"))
-    failed = wanted.where(F.col("by.code").isNotNull()).select(
-        *_LETTER,
-        F.col("by.code").alias("code"),
-        F.col("by.reason").alias("reason"),
-        F.col("by.subscription").alias("subscription"),
-        F.lit(None).cast("string").alias("delivery"),
-        *(F.lit(None).cast("bigint").alias(as_name) for as_name in _PLACE.values()),
-        F.col("xml").alias("raw"),
+    failed = (
+        _by_recipient(matched)
+        .where(F.col("recipient.code").isNotNull())
+        .select(
+            *_LETTER,
+            F.col("recipient.code").alias("code"),
+            F.col("recipient.reason").alias("reason"),
+            F.col("recipient.subscription").alias("subscription"),
+            F.lit(None).cast("string").alias("delivery"),
+            *(F.lit(None).cast("bigint").alias(as_name) for as_name in _POSITION.values()),
+            F.col("xml").alias("raw"),
+        )
     )
     return refused.unionByName(failed)
 
 
 _LETTER = ("tenant", "source", "id", "offset", "received", "encoding")
-_PLACE = {"offset": "position", "line": "line", "column": "column"}
+_POSITION = {"offset": "position", "line": "line", "column": "column"}
 
 
 def _refused() -> Column:

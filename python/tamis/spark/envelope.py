@@ -1,4 +1,4 @@
-"""The envelope as Spark knows it."""
+"""The Spark type of an envelope."""
 
 from pyspark.sql.pandas.types import from_arrow_schema
 

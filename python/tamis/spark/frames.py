@@ -1,4 +1,4 @@
-"""DataFrames of messages: what they must have, and the one step that Python workers do on them."""
+"""Checks of DataFrames of messages, and the step that Python workers run on them (`mapInArrow`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from tamis.model.matching import Generation, Limits
 from tamis.spark.worker.task import Matching
 
 Run: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What a worker does with the batches of a task."""
+"""A function from the Arrow batches of a task to Arrow batches, for `mapInArrow`."""
 
 TARGETS = ArrayType(LongType(), containsNull=False)
 
@@ -36,7 +36,7 @@ ERROR = StructType(
         *(StructField(name, LongType()) for name in ("offset", "line", "column", "value", "limit")),
     ]
 )
-"""Why a message was refused: as `tamis.ReadError` says it."""
+"""Why a message was refused; the fields of `tamis.ReadError`."""
 
 ELEMENT = StructType(
     [
@@ -45,45 +45,45 @@ ELEMENT = StructType(
         *(StructField(name, IntegerType()) for name in ("attribute", "span_start", "span_end")),
     ]
 )
-"""A node that a query selects: as `Index.match_elements` says it."""
+"""A node that a query selects; the fields of `Index.match_elements`."""
 
 
-MADE = StructType(
+RESULT = StructType(
     [
         StructField("output", IntegerType()),
         StructField("code", StringType()),
         StructField("reason", StringType()),
     ]
 )
-"""What is made for a target: the place of its output, from 1, or why it failed; for a filter neither."""
+"""The result for a target: the index of its output, from 1, or why it failed; all null for a filter."""
 
 OUTPUTS = StructField("outputs", ArrayType(BinaryType(), containsNull=False), nullable=False)
-"""What transformations make of a message."""
+"""The outputs of the transformations of a message."""
 
 
-ADDED = (
+MATCH_COLUMNS = (
     StructField("targets", TARGETS, nullable=False),
     StructField("candidates", LongType(), nullable=False),
     StructField("error", ERROR),
 )
-"""What matching adds."""
+"""The columns that matching adds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """Messages as they are sent to the workers, and the step that matches them there."""
+class WorkerStep:
+    """The rows that are sent to the workers, and what the workers do with them."""
 
     rows: DataFrame
     step: Matching
     kept: Sequence[StructField]
 
-    def through(self, run: Run, added: Sequence[StructField]) -> DataFrame:
-        """What workers make of them: the columns to keep, and those that are added."""
-        refuse_taken([field.name for field in self.kept], [field.name for field in added])
+    def map_batches(self, run: Run, added: Sequence[StructField]) -> DataFrame:
+        """Run a function on the workers; the result has the kept columns and the added ones."""
+        refuse_name_clash([field.name for field in self.kept], [field.name for field in added])
         return self.rows.mapInArrow(run, StructType([*self.kept, *added]))
 
 
-def prepared(
+def prepare(
     df: DataFrame,
     generation: Generation,
     *,
@@ -95,15 +95,15 @@ def prepared(
     elements: int = 0,
     transforms: bool = False,
     schema: Schema | None = None,
-) -> Prepared:
-    """Check what was asked for; for the options see `with_matches` and `transform`."""
+) -> WorkerStep:
+    """Check the options, which `with_matches` and `transform` describe, and select the columns to send."""
     _require(df, [message, *([] if tenant_column is None else [tenant_column])])
     _require_type(df, message, (StringType, BinaryType, CharType, VarcharType))
     if tenant_column is not None:
         if tenant:
             raise FrameError("two-tenants", "give a tenant or a column of tenants, not both")
         _require_type(df, tenant_column, (StringType, CharType, VarcharType))
-    kept = to_keep(df, message, keep)
+    kept = columns_to_keep(df, message, keep)
     sent = list(dict.fromkeys([*kept, message, *([] if tenant_column is None else [tenant_column])]))
     step = Matching(
         generation=generation,
@@ -116,13 +116,13 @@ def prepared(
         transforms=transforms,
         schema=schema,
     )
-    # Plain names on the way: mapInArrow looks columns up by name, and takes a dot for a way into a structure.
-    plain = [f"{name} AS c{place}" for place, name in enumerate(quoted(sent))]
-    return Prepared(df.selectExpr(*plain), step, [df.schema[name] for name in kept])
+    # Temporary names: mapInArrow looks columns up by name and interprets a dot as field access.
+    renamed = [f"{name} AS c{number}" for number, name in enumerate(quoted(sent))]
+    return WorkerStep(df.selectExpr(*renamed), step, [df.schema[name] for name in kept])
 
 
-def to_keep(df: DataFrame, message: str, keep: Sequence[str] | None) -> list[str]:
-    """The columns to keep: unless given, all but the message."""
+def columns_to_keep(df: DataFrame, message: str, keep: Sequence[str] | None) -> list[str]:
+    """The columns to keep; by default all except the message."""
     if keep is None:
         kept = [name for name in df.columns if name != message]
     else:
@@ -141,18 +141,18 @@ def _require(df: DataFrame, names: Sequence[str]) -> None:
 def _require_type(df: DataFrame, name: str, types: tuple[type[DataType], ...]) -> None:
     found = df.schema[name].dataType
     if not isinstance(found, types):
-        wanted = "string or binary" if BinaryType in types else "string"
-        raise FrameError("column-type", f"column {name!r} has to be {wanted}, not {found.simpleString()}")
+        expected = "string or binary" if BinaryType in types else "string"
+        raise FrameError("column-type", f"column {name!r} must be {expected}, not {found.simpleString()}")
 
 
-def refuse_taken(kept: Sequence[str], added: Sequence[str]) -> None:
-    """Refuse to keep columns that the result has of its own."""
-    taken = sorted({name.lower() for name in kept} & set(added))
-    if taken:
-        named = ", ".join(taken)
+def refuse_name_clash(kept: Sequence[str], added: Sequence[str]) -> None:
+    """Refuse to keep columns whose names the result uses itself."""
+    clashes = sorted({name.lower() for name in kept} & set(added))
+    if clashes:
+        named = ", ".join(clashes)
         raise FrameError("column-taken", f"rename {named} or do not keep it: the result has its own")
 
 
 def quoted(names: Sequence[str]) -> list[str]:
-    """Names as SQL takes them literally: a dot in one is no way into a structure."""
+    """Quote names for SQL, so that a dot is not field access."""
     return [f"`{name.replace('`', '``')}`" for name in names]

@@ -1,4 +1,4 @@
-"""The job: a streaming query for each source, over one Spark, one catalog and one store of generations."""
+"""The job of `tamis run`: one streaming query per source; a query that fails is restarted with backoff."""
 
 import json
 import logging
@@ -24,13 +24,13 @@ from tamis.pipeline.batch_log import BatchLog, all_batch_logs
 from tamis.settings import Settings, Source
 from tamis.sources.directory import DirectorySource
 from tamis.sources.dtd_file import read_schema
-from tamis.spark.batch_plan import plan_of
+from tamis.spark.batch_plan import plan_hash
 from tamis.spark.connectors.inbox import read_inbox
 from tamis.spark.connectors.kafka import read_kafka
-from tamis.spark.connectors.sinks import burial, sinks, sweep
-from tamis.spark.error_causes import UNKNOWN, clear
+from tamis.spark.connectors.sinks import dead_letter_writer, sinks, sweep
+from tamis.spark.error_causes import UNKNOWN, root_cause
 from tamis.spark.pipeline import Pipeline
-from tamis.spark.session import session
+from tamis.spark.session import create_session
 from tamis.status import BatchReport, StatusBoard
 from tamis.storage.files import Lock
 
@@ -40,13 +40,13 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before a query that failed is started again; each time twice as many."""
 
 IDLE = "Waiting for"
-"""How Spark's word on a query begins that has asked its source and found nothing new."""
+"""Prefix of Spark's status message for a query that has polled its source and found nothing new."""
 
 UNREACHABLE = ("catalog-unreachable", "store-unreachable")
-"""What a job that starts waits for."""
+"""Errors that a starting job retries."""
 
 TICK = 0.1
-"""How often queries are looked after, in seconds."""
+"""Seconds between two checks of the queries."""
 
 
 class JobError(TamisError):
@@ -55,7 +55,7 @@ class JobError(TamisError):
 
 @dataclass
 class _Stream:
-    """A source's query, as it is looked after."""
+    """The query of a source and its state."""
 
     source: Source
     pipeline: Pipeline
@@ -63,16 +63,16 @@ class _Stream:
     batches: BatchLog | None = None
     pause: float = FIRST_PAUSE
     due: float = 0.0
-    """When to start it (again), by the monotonic clock."""
+    """When to start it, by the monotonic clock."""
     failing: bool = False
     error: TamisError | None = None
-    """What made a batch fail."""
+    """Why the last batch failed, if it did."""
     working: threading.Lock = field(default_factory=threading.Lock)
-    """Held while a batch is worked on: a stop waits for it."""
+    """Held during a batch: a stop waits for it."""
 
 
 class Job:
-    """Runs until it is told to stop. What it has begun and not finished it finishes when it runs again."""
+    """Runs until it is stopped. The next run finishes batches that this one began."""
 
     def __init__(self, settings: Settings, board: StatusBoard) -> None:
         self._settings = settings
@@ -82,19 +82,19 @@ class Job:
         self._stopping = threading.Event()
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Start, look after the queries until `until` says so, and stop when running batches are done."""
+        """Start, supervise the queries until `until()` is true, then stop after the running batches."""
         with self._stack:
-            if not self._started(until):
+            if not self._start_with_retries(until):
                 return
             while not until():
                 for stream in self._streams:
-                    self._look_after(stream)
-                self._board.beat()
+                    self._supervise(stream)
+                self._board.heartbeat()
                 time.sleep(TICK)
             self._stop()
 
-    def _started(self, until: Callable[[], bool]) -> bool:
-        """Start, and wait for what cannot be reached; false if `until` came first."""
+    def _start_with_retries(self, until: Callable[[], bool]) -> bool:
+        """Start; retry while catalog or store are unreachable. False if `until()` is true before."""
         pause = FIRST_PAUSE
         while not until():
             try:
@@ -103,35 +103,42 @@ class Job:
                 if error.code not in UNREACHABLE:
                     raise
                 self._stack.close()
-                log.error("%s; tried again in %.0f s", error, pause)
+                log.error("%s; retrying in %.0f s", error, pause)
                 self._board.failed(None, error)
                 due = time.monotonic() + pause
                 pause = min(pause * 2, LONGEST_PAUSE)
             else:
                 return True
             while time.monotonic() < due and not until():
-                self._board.beat()
+                self._board.heartbeat()
                 time.sleep(TICK)
         self._board.state("stopped")
         return False
 
     def _start(self) -> None:
         settings = self._settings
-        self._only_one(settings.state)
+        self._lock_state(settings.state)
         self._board.state("starting")
         catalog = Catalog(settings.catalog)
         self._stack.callback(catalog.close)
         self._store = Store(settings.generations)
-        made, bury = sinks(settings), burial(settings)
+        writers, write_dead_letters = sinks(settings), dead_letter_writer(settings)
         self._streams = [
             _Stream(
                 source,
-                Pipeline(source, self._reference, self._newest, made, bury, read_schema(source.schema)),
+                Pipeline(
+                    source,
+                    self._reference,
+                    self._newest,
+                    writers,
+                    write_dead_letters,
+                    read_schema(source.schema),
+                ),
             )
             for source in settings.sources
         ]
-        # Before anything is swept: what earlier runs have begun still needs its generations.
-        known = [self._batches(stream) for stream in self._streams if self._metadata(stream).exists()]
+        # Before any sweep: batches that earlier runs began still need their generations.
+        known = [self._batch_log(stream) for stream in self._streams if self._metadata(stream).exists()]
         self._sweep_sinks()
         last = max(
             (batches.last_generation for batches in all_batch_logs(self._settings.state / "batches")),
@@ -142,31 +149,33 @@ class Job:
         self._generation = -1
         newest = self._newest()
         for batches in known:
-            self._begin_anew(batches, newest)
-        self._spark: SparkSession = session(settings)
+            self._replace_lost_generations(batches, newest)
+        self._spark: SparkSession = create_session(settings)
         self._stack.callback(self._spark.stop)
         self._board.state("running")
 
-    def _only_one(self, state: Path) -> None:
-        """One job a state directory; the JVM of one that was killed may take a moment to notice."""
+    def _lock_state(self, state: Path) -> None:
+        """Allow one job per state directory. The JVM of a killed job may hold the lock for a moment."""
         lock = Lock(state / "job.lock")
         if not lock.try_acquire():
-            raise JobError("job-running", f"another job runs with the state in {state}; stop it first")
+            raise JobError(
+                "job-running", f"another job is running with the state directory {state}; stop it first"
+            )
         self._stack.callback(lock.release)
 
     def _working_directory(self) -> Path:
-        """Where the index is worked on: in the store itself if that is a directory of this host."""
+        """Where the index is built: in the store itself if it is a directory of this host."""
         return self._store.directory or self._settings.state / "index"
 
     def _newest(self) -> int:
-        """The generation that shows the catalog as it is; if that cannot be asked, the last one known."""
+        """Publish the catalog's changes; the newest generation, or the last known one if that fails."""
         with self._publishing:
             try:
                 number = self._publisher.refresh()
             except TamisError as error:
                 if self._generation < 0:
                     raise
-                log.warning("goes on with generation %d: %s", self._generation, error)
+                log.warning("refresh failed; still using generation %d: %s", self._generation, error)
                 self._board.failed(None, error)
                 return self._generation
             if number != self._generation:
@@ -175,22 +184,22 @@ class Job:
             self._board.generation(number, self._publisher.subscriptions)
             return number
 
-    def _begin_anew(self, batches: BatchLog, newest: int) -> None:
-        """Match what was begun with a generation that is lost against the newest: else it never would be."""
+    def _replace_lost_generations(self, batches: BatchLog, newest: int) -> None:
+        """Assign the newest generation to unfinished batches whose own is lost: else they never finish."""
         for record in batches.unfinished():
             if not self._publisher.has(record.generation):
-                log.warning("batch %d is matched against generation %d instead", record.batch, newest)
+                log.warning("batch %d: its generation is lost; using generation %d", record.batch, newest)
                 batches.replace_generation(record.batch, newest)
 
-    def _look_for_generations(self, batches: BatchLog) -> None:
-        """What made a source fail may be that the store has lost what its batch needs."""
+    def _recover_generations(self, batches: BatchLog) -> None:
+        """After a failure: republish if the store lost the newest generation, and replace lost ones."""
         with self._publishing:
             if not self._publisher.has(self._generation):
                 self._publisher.forget()
-        self._begin_anew(batches, self._newest())
+        self._replace_lost_generations(batches, self._newest())
 
     def _sweep(self, number: int) -> None:
-        """Let go of generations that no unfinished batch needs."""
+        """Remove generations that no unfinished batch needs."""
         needed = {number, number - 1}
         for stream in self._streams:
             if stream.batches is not None:
@@ -199,7 +208,7 @@ class Job:
             self._store.sweep(needed)
 
     def _sweep_sinks(self) -> None:
-        """Let go of files that a batch left which will never be published."""
+        """Remove files of batches that will never be published."""
         known = [stream.batches for stream in self._streams if stream.batches is not None]
         unfinished = [batches.batch_id(record.batch) for batches in known for record in batches.unfinished()]
         with suppress(TamisError):
@@ -208,36 +217,38 @@ class Job:
     def _reference(self, number: int) -> Generation:
         return Generation(self._settings.generations, number, stored=True, cache=self._settings.cache)
 
-    def _look_after(self, stream: _Stream) -> None:
-        """Start a source's query when it is due; notice when it has failed."""
+    def _supervise(self, stream: _Stream) -> None:
+        """Start a source's query when it is due; detect failure and recovery."""
         query, now = stream.query, time.monotonic()
         if query is not None and not query.isActive:
             stream.query = None
-            self._failed(stream, query.exception() or JobError("query-ended", "the query ended by itself"))
+            self._failed(
+                stream, query.exception() or JobError("query-ended", "the query ended without an error")
+            )
         elif query is not None and stream.failing and query.status["message"].startswith(IDLE):
             stream.failing = False
             self._board.recovered(stream.source.name)
         elif query is None and now >= stream.due:
             try:
                 if stream.failing and stream.batches is not None:
-                    self._look_for_generations(stream.batches)
+                    self._recover_generations(stream.batches)
                 stream.query = self._query(stream)
             except (PySparkException, TamisError, OSError) as error:
                 self._failed(stream, error)
 
     def _failed(self, stream: _Stream, error: Exception) -> None:
-        """Say so, and try again after a pause."""
+        """Report a failure, and schedule a retry."""
         cause = stream.error or self._cause(stream, error)
         stream.error = None
         stream.failing = True
-        log.error("source %s: %s; tried again in %.0f s", stream.source.name, cause, stream.pause)
+        log.error("source %s: %s; retrying in %.0f s", stream.source.name, cause, stream.pause)
         stream.due = time.monotonic() + stream.pause
         stream.pause = min(stream.pause * 2, LONGEST_PAUSE)
         self._board.failed(stream.source.name, cause)
 
     def _cause(self, stream: _Stream, error: Exception) -> TamisError:
-        """What made a source's query fail, in one line."""
-        cause = clear(error, stream.source.location)
+        """The cause of a failure, in one line."""
+        cause = root_cause(error, stream.source.location)
         if cause.code == UNKNOWN:
             log.error("source %s: %s", stream.source.name, error)
         return cause
@@ -256,19 +267,19 @@ class Job:
         return read_kafka(self._spark, source)
 
     def _batch(self, stream: _Stream, rows: DataFrame, number: int) -> None:
-        """One batch of a source, called by Spark."""
+        """Process one batch of a source; called by Spark."""
         with stream.working:
             if self._stopping.is_set():
-                # It has not begun; the next run takes it.
-                raise JobError("stopping", "the job stops")
-            self._board.began(stream.source.name)
+                # It has not begun; the next run processes it.
+                raise JobError("stopping", "the job is stopping")
+            self._board.batch_started(stream.source.name)
             started, clock = datetime.now(UTC), time.monotonic()
             try:
-                plan = plan_of(self._settings.checkpoint(stream.source.name), number)
-                record, counts = stream.pipeline.run(rows, number, plan, self._batches(stream))
+                plan = plan_hash(self._settings.checkpoint(stream.source.name), number)
+                record, counts = stream.pipeline.run(rows, number, plan, self._batch_log(stream))
             except Exception as error:
                 stream.error = self._cause(stream, error)
-                # Spark need not tell it again with all that led to it.
+                # Without the traceback: the supervisor reports it in one line.
                 raise stream.error from None
             stream.pause = FIRST_PAUSE
             stream.failing = False
@@ -289,8 +300,8 @@ class Job:
             )
             self._board.report(report)
 
-    def _batches(self, stream: _Stream) -> BatchLog:
-        """What is written down of a source's batches, by the id that Spark gave its checkpoint."""
+    def _batch_log(self, stream: _Stream) -> BatchLog:
+        """The batch log of a source, by the id of its Spark checkpoint."""
         if stream.batches is None:
             checkpoint = json.loads(self._metadata(stream).read_text())["id"]
             stream.batches = BatchLog(self._settings.state / "batches" / stream.source.name, checkpoint)
@@ -300,20 +311,20 @@ class Job:
         return self._settings.checkpoint(stream.source.name) / "metadata"
 
     def _stop(self) -> None:
-        """Wait for batches that are worked on, then stop the queries."""
+        """Wait for running batches, then stop the queries."""
         self._board.state("stopping")
         self._stopping.set()
         for stream in self._streams:
             with stream.working:
                 pass
-            # Not while it is held: a batch that comes now would wait for us, and Spark for the batch.
+            # Not while holding the lock: a new batch would wait for it, and Spark's stop for the batch.
             if stream.query is not None:
                 stream.query.stop()
         self._board.state("stopped")
 
 
 def _lag(query: StreamingQuery | None) -> dict[str, int] | None:
-    """How far a source is behind, by Spark's last word on it."""
+    """How far a source is behind, by Spark's last progress report."""
     progress: Any = None if query is None else query.lastProgress
     if not progress or not progress["sources"]:
         return None

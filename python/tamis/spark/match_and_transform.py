@@ -1,4 +1,4 @@
-"""Envelopes → what is to be delivered to whom: the one step of the job that runs in Python workers."""
+"""Envelopes → matching subscriptions and outputs: the one step of the job that runs in Python workers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType, Time
 from tamis.engine import Schema
 from tamis.model.matching import Generation, Limits
 from tamis.spark.envelope import ENVELOPE_TYPE
-from tamis.spark.frames import ERROR, MADE, OUTPUTS
-from tamis.spark.subscriptions import WANTED, looked_up
+from tamis.spark.frames import ERROR, OUTPUTS, RESULT
+from tamis.spark.subscriptions import RECIPIENT, with_recipients
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.sizes import list_ends, short_lists
 from tamis.spark.worker.task import Matching
 
 KEPT = ("tenant", "source", "id", "offset", "received", "encoding", "xml", "code", "reason")
-"""The columns of the envelope that deliveries and dead letters are made of."""
+"""The columns of the envelope that deliveries and dead letters need."""
 
-DELIVERED = StructType([*WANTED.fields, *MADE.fields])
-"""A subscription that wants the message, and what is made of the message for it."""
+RECIPIENT_RESULT = StructType([*RECIPIENT.fields, *RESULT.fields])
+"""A subscription that matches the message, and its output or error."""
 
-SIFTED = StructType(
+MATCHED_MESSAGE = StructType(
     [
         *(ENVELOPE_TYPE[name] for name in KEPT),
-        StructField("wanted", ArrayType(DELIVERED, containsNull=False), nullable=False),
+        StructField("matched_subscriptions", ArrayType(RECIPIENT_RESULT, containsNull=False), nullable=False),
         StructField("candidates", LongType(), nullable=False),
         StructField("error", ERROR),
         OUTPUTS,
@@ -36,13 +36,11 @@ SIFTED = StructType(
         StructField("matched", TimestampType(), nullable=False),
     ]
 )
-"""A message, who wants it, why it was refused if it was, and what transformations make of it.
-
-Of its batch, the generation and the time.
-"""
+"""A message with its recipients, the error if it was refused, the outputs of transformations, and the
+generation and time of its batch."""
 
 
-def sift(
+def match_and_transform(
     envelopes: DataFrame,
     generation: Generation,
     begun: datetime,
@@ -50,14 +48,14 @@ def sift(
     limits: Limits,
     schema: Schema | None = None,
 ) -> DataFrame:
-    """One row for each message, with the subscriptions that want it; `begun` is when its batch was."""
-    sifting = Sifting(generation, begun, tenant, limits, schema)
-    return envelopes.select(*KEPT).mapInArrow(sifting.run, SIFTED)
+    """One row for each message, with the subscriptions that it matches; `begun` is when its batch began."""
+    step = MatchAndTransform(generation, begun, tenant, limits, schema)
+    return envelopes.select(*KEPT).mapInArrow(step.run, MATCHED_MESSAGE)
 
 
 @dataclass(frozen=True, slots=True)
-class Sifting:
-    """The step, as it travels to the workers."""
+class MatchAndTransform:
+    """The step as it is pickled for the workers."""
 
     generation: Generation
     begun: datetime
@@ -77,33 +75,33 @@ class Sifting:
             transforms=True,
             schema=self.schema,
         )
-        matched = matching.run_on(opened(self.generation).index, map(_readable, batches))
-        return map(self._stamped, map(_joined, looked_up(self.generation, matched)))
+        matched = matching.run_on(opened(self.generation).index, map(_with_message, batches))
+        return map(self._add_batch_columns, map(_merge_results, with_recipients(self.generation, matched)))
 
-    def _stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """With what is the same for the whole batch.
+    def _add_batch_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Add the generation and the time of the batch.
 
-        As columns: constants become part of the program that Spark makes of a query, and it would compile
-        another one for every batch (two of them, 0.1 s each, and none that Java ever warms up to).
+        As columns, not as SQL literals: a literal is part of the code that Spark generates, so every batch
+        would compile new classes (two, 0.1 s each, and the JVM would never warm up).
         """
         number = pa.repeat(pa.scalar(self.generation.number, pa.int64()), batch.num_rows)
         begun = pa.repeat(pa.scalar(self.begun, pa.timestamp("us", "UTC")), batch.num_rows)
         return batch.append_column("generation", number).append_column("matched", begun)
 
 
-def _joined(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Who wants a message and what is made of it for them, in one list."""
-    wanted: Any = batch.column("wanted")
+def _merge_results(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Merge the lists of recipients and of results into one list of structs."""
+    recipients: Any = batch.column("matched_subscriptions")
     made: Any = batch.column("made")
-    fields = [*wanted.flatten().flatten(), *made.flatten().flatten()]
-    delivered = pa.StructArray.from_arrays(fields, DELIVERED.names)
-    place = batch.schema.get_field_index("wanted")
-    joined = batch.set_column(place, "wanted", short_lists(list_ends(wanted), delivered))
+    fields = [*recipients.flatten().flatten(), *made.flatten().flatten()]
+    delivered = pa.StructArray.from_arrays(fields, RECIPIENT_RESULT.names)
+    place = batch.schema.get_field_index("matched_subscriptions")
+    joined = batch.set_column(place, "matched_subscriptions", short_lists(list_ends(recipients), delivered))
     return joined.drop_columns(["made"])
 
 
-def _readable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with one column more: messages, but null where the source could make none."""
+def _with_message(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with one more column: the message, null if the source refused it."""
     xml, code = batch.column("xml"), batch.column("code")
     if code.null_count < len(code):
         xml = pc.if_else(code.is_null(), xml, pa.scalar(None, xml.type))

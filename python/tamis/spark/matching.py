@@ -1,4 +1,4 @@
-"""Matching a DataFrame of messages."""
+"""Match a DataFrame of messages: `match` (a row per match) and `with_matches` (a row per message)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from pyspark.sql.types import ArrayType, StructField
 
 from tamis.engine import Index
 from tamis.model.matching import Generation, Limits
-from tamis.spark.frames import ADDED, ELEMENT, prepared, quoted, refuse_taken, to_keep
+from tamis.spark.frames import ELEMENT, MATCH_COLUMNS, columns_to_keep, prepare, quoted, refuse_name_clash
 
 _DEFAULT_LIMITS = Limits()
 
@@ -25,12 +25,11 @@ def match(
 ) -> DataFrame:
     """One row for each message and each target whose query matches it; one row for a malformed message.
 
-    Rows have the columns to keep, `target`, `error` and, if asked for, `elements`. A message that matches
-    nothing has no row; a malformed one has no target, and `error` says why. For the options see
-    `with_matches`.
+    Rows have the kept columns, `target`, `error` and, on request, `elements`. A message without matches has
+    no row; a malformed one has no target, and `error` gives the reason. For the options see `with_matches`.
     """
-    kept = to_keep(df, message, keep)
-    refuse_taken(kept, ["target"])
+    kept = columns_to_keep(df, message, keep)
+    refuse_name_clash(kept, ["target"])
     rows = with_matches(
         df,
         index,
@@ -41,9 +40,8 @@ def match(
         limits=limits,
         elements=elements,
     )
-    # Arrays cross from Python, a number a match, and become rows on Spark's side: what is kept, and the
-    # error that a good message does not have, would else cross once for every match. SQL's words are
-    # the same for classic and Connect.
+    # Workers return arrays, and Spark explodes them: otherwise the kept columns would cross from Python once
+    # per match. SQL works the same in classic Spark and Connect.
     if elements:
         targets = "inline_outer(arrays_zip(targets, elements)) AS (target, elements)"
     else:
@@ -64,28 +62,28 @@ def with_matches(
 ) -> DataFrame:
     """One row for each message, with the targets whose queries match it.
 
-    The columns are those to keep, and
+    The columns are the kept ones, and
     - `targets`, ascending: the 64 bits of each as Spark's `bigint`, so that those from 2⁶³ on are negative;
-    - `candidates`: how many queries had to be looked at;
+    - `candidates`: how many queries were candidates;
     - `error`: null, or why the message was refused: `code`, `reason`, `offset` in bytes from 0, `line` and
       `column` from 1, and for a limit `value` and `limit`. It has no targets then;
-    - `elements`, if asked for: for each of the targets, the nodes that its query selects.
+    - `elements`, on request: for each of the targets, the nodes that its query selects.
 
     Args:
         df: Batch or streaming.
-        index: An index that has a snapshot, or a generation by its place.
+        index: An index with a snapshot, or a reference to a generation.
         message: The column with the messages, of type string or binary.
-        keep: Columns to keep; unless given, all but the message, which is large and goes one way then.
+        keep: Columns to keep; by default all except the message: it is large, and need not come back.
         tenant: Whose queries to match.
-        tenant_column: The column that says so for each message, instead; a null there is an error.
-        limits: What a message may cost.
-        elements: At most so many nodes for one message and query come along.
+        tenant_column: Instead, a column with the tenant of each message; a null is an error.
+        limits: Limits for each message.
+        elements: The most nodes per message and query; 0 for none.
     """
-    added = [*ADDED]
+    added = [*MATCH_COLUMNS]
     if elements:
         nodes = ArrayType(ArrayType(ELEMENT, containsNull=False), containsNull=False)
         added.append(StructField("elements", nodes, nullable=False))
-    sent = prepared(
+    sent = prepare(
         df,
         index.saved if isinstance(index, Index) else index,
         message=message,
@@ -95,4 +93,4 @@ def with_matches(
         limits=limits,
         elements=elements,
     )
-    return sent.through(sent.step.run, added)
+    return sent.map_batches(sent.step.run, added)

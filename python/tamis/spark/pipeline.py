@@ -1,9 +1,9 @@
-"""The message flow of one source, whole: what becomes of a batch.
+"""The message flow of one source: one batch, from envelopes to sinks.
 
-    read → sift (match, transform, look up who wants it) → count → bury the dead → deliver → note it as done
+    envelopes → match and transform → count → write dead letters → write deliveries → mark the batch as done
 
-Everything here can be run again: the generation and the time are written down before the work, and each
-sink knows a batch that it has seen, or gives deliveries ids to know them by.
+A batch can be run again: its generation and time are logged before the work, and each sink either ignores a
+batch that it has, or writes deliveries with stable ids for de-duplication.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,61 +18,63 @@ from tamis.model.matching import Generation
 from tamis.pipeline.batch_log import BatchLog, BatchRecord, Counts
 from tamis.settings import Source
 from tamis.spark.deliveries import count, dead_letters, deliveries
-from tamis.spark.match_and_transform import sift
+from tamis.spark.match_and_transform import match_and_transform
 
 Write = Callable[[DataFrame, Batch], None]
-"""What a sink does with the rows of a batch."""
+"""Writes the rows of a batch to a sink."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Where deliveries go."""
+    """A sink of deliveries."""
 
     write: Write
     targets: tuple[str, ...] | None
     """Only deliveries with these delivery targets; all if None."""
 
-    def of(self, rows: DataFrame) -> DataFrame:
-        """The deliveries that are the sink's."""
+    def select(self, rows: DataFrame) -> DataFrame:
+        """The deliveries for this sink."""
         return rows if self.targets is None else rows.where(rows["delivery_target"].isin(*self.targets))
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What a source's batches go through."""
+    """Processes the batches of one source."""
 
     source: Source
     generation: Callable[[int], Generation]
-    """A generation by its number, as workers find it."""
+    """A generation by its number, as a reference for workers."""
     newest: Callable[[], int]
-    """The number of the generation that shows the catalog as it is."""
+    """Publishes the current catalog if it changed; the number of the newest generation."""
     sinks: Sequence[Sink]
     """In this order."""
-    bury: Write
+    write_dead_letters: Write
     schema: Schema | None = None
-    """What the source's messages are expected to conform to."""
+    """The DTD that the source's messages should conform to."""
 
     def run(
         self, envelopes: DataFrame, number: int, plan: str, batches: BatchLog
     ) -> tuple[BatchRecord, Counts]:
-        """One batch."""
+        """Process one batch; does nothing if it is done already."""
         record = batches.begin(number, self.newest, plan)
         if record.counts is not None:
             return record, record.counts
         batch = batches.batch_id(number)
         generation = self.generation(record.generation)
         source = self.source
-        sifted = sift(envelopes, generation, record.time, source.tenant, source.limits, self.schema)
-        # Computed once, however many sinks there are.
-        sifted = sifted.persist(StorageLevel.MEMORY_AND_DISK)
+        matched = match_and_transform(
+            envelopes, generation, record.time, source.tenant, source.limits, self.schema
+        )
+        # Computed once for all sinks.
+        matched = matched.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            counts = count(sifted)
+            counts = count(matched)
             if counts.dead or counts.failed:
-                self.bury(dead_letters(sifted), batch)
+                self.write_dead_letters(dead_letters(matched), batch)
             if counts.deliveries:
                 for sink in self.sinks:
-                    sink.write(sink.of(deliveries(sifted)), batch)
+                    sink.write(sink.select(deliveries(matched)), batch)
         finally:
-            sifted.unpersist()
+            matched.unpersist()
         batches.finish(number, counts)
         return record, counts

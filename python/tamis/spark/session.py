@@ -1,4 +1,4 @@
-"""The Spark that a job runs on."""
+"""The Spark session of a job."""
 
 import os
 import sys
@@ -11,26 +11,26 @@ from tamis.sources.kafka import KafkaSource
 from tamis.sources.kafka_jars import connector_jars
 
 QUIET = Path(__file__).with_name("log4j2.properties")
-"""What Spark logs: errors."""
+"""A log4j configuration that logs errors only."""
 
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
-    # Micro-batches are small: planning them anew and spreading them over many tasks costs more than it saves.
+    # Micro-batches are small: adaptive planning costs more than it saves.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.metricsEnabled": "false",
-    # Workers keep what they have learnt of the index.
+    # Python workers keep their open generations and caches.
     "spark.python.worker.reuse": "true",
 }
 
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""A Spark in this process is nobody else's business."""
+"""An embedded Spark is not reachable from other hosts."""
 
 
-def session(settings: Settings) -> SparkSession:
-    """A Spark as the settings have it; what they say themselves comes before the defaults."""
+def create_session(settings: Settings) -> SparkSession:
+    """Create the session; `spark.config` of the settings overrides the defaults."""
     local = settings.spark.master.startswith("local")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     config = dict(DEFAULTS)

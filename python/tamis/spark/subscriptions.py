@@ -1,4 +1,4 @@
-"""Matching a DataFrame of messages against the subscriptions of a catalog: who wants each message?"""
+"""Match a DataFrame of messages against the subscriptions of a catalog: a row per matching subscription."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 
 from tamis.errors import FrameError
 from tamis.model.matching import Generation, Limits
-from tamis.spark.frames import ERROR, prepared, quoted
+from tamis.spark.frames import ERROR, prepare, quoted
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.sizes import list_ends, short_lists
 from tamis.spark.worker.task import Matching
 
-WANTED = StructType(
+RECIPIENT = StructType(
     [
         StructField("subscription", StringType(), nullable=False),
         StructField("revision", LongType(), nullable=False),
@@ -23,9 +23,9 @@ WANTED = StructType(
         StructField("delivery_target", StringType(), nullable=False),
     ]
 )
-"""A subscription that wants the message."""
+"""A subscription that matches the message."""
 
-WANTED_BY = StructField("wanted", ArrayType(WANTED, containsNull=False), nullable=False)
+RECIPIENTS = StructField("matched_subscriptions", ArrayType(RECIPIENT, containsNull=False), nullable=False)
 
 _DEFAULT_LIMITS = Limits()
 
@@ -40,16 +40,16 @@ def match_subscriptions(
     tenant_column: str | None = None,
     limits: Limits = _DEFAULT_LIMITS,
 ) -> DataFrame:
-    """One row for each message and each subscription that wants it; one row for a malformed message.
+    """One row for each message and each subscription that it matches; one row for a malformed message.
 
-    `generation` is one of a store, made from a catalog: `Generation(url, number, stored=True)`. Rows have the
-    columns to keep, `subscription`, `revision`, `subscriber`, `delivery_target` and `error`. For the options
+    `generation` is one of a store: `Generation(url, number, stored=True)`. Rows have the kept columns,
+    `subscription`, `revision`, `subscriber`, `delivery_target` and `error`. For the options
     see `with_matches`.
     """
     if not generation.stored:
-        reason = f"{generation.directory} is a snapshot, which knows targets only: use match, or name a store"
+        reason = f"{generation.directory} is a snapshot without subscriptions: use match, or name a store"
         raise FrameError("no-subscriptions", reason)
-    sent = prepared(
+    sent = prepare(
         df,
         generation,
         message=message,
@@ -58,26 +58,28 @@ def match_subscriptions(
         tenant_column=tenant_column,
         limits=limits,
     )
-    added = [WANTED_BY, StructField("candidates", LongType(), nullable=False), StructField("error", ERROR)]
-    found = sent.through(_LookingUp(sent.step).run, added)
+    added = [RECIPIENTS, StructField("candidates", LongType(), nullable=False), StructField("error", ERROR)]
+    found = sent.map_batches(_MatchSubscriptions(sent.step).run, added)
     kept = quoted([field.name for field in sent.kept])
-    rows = f"inline_outer(wanted) AS ({', '.join(WANTED.names)})"
-    return found.where("size(wanted) > 0 OR error IS NOT NULL").selectExpr(*kept, rows, "error")
+    rows = f"inline_outer(matched_subscriptions) AS ({', '.join(RECIPIENT.names)})"
+    return found.where("size(matched_subscriptions) > 0 OR error IS NOT NULL").selectExpr(
+        *kept, rows, "error"
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _LookingUp:
-    """The step, as it travels to the workers."""
+class _MatchSubscriptions:
+    """The step as it is pickled for the workers."""
 
     step: Matching
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of one task."""
-        return looked_up(self.step.generation, self.step.run(batches))
+        return with_recipients(self.step.generation, self.step.run(batches))
 
 
-def looked_up(generation: Generation, matched: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Matched messages with the subscriptions that want them, `wanted`, in place of `targets`."""
+def with_recipients(generation: Generation, matched: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Replace `targets` by `matched_subscriptions`: the subscriptions with these numbers."""
     subscriptions = opened(generation).subscriptions
     for batch in matched:
         targets: Any = batch.column("targets")
@@ -88,6 +90,6 @@ def looked_up(generation: Generation, matched: Iterator[pa.RecordBatch]) -> Iter
             known.column("subscriber").cast(pa.string()),
             known.column("delivery_target").cast(pa.string()),
         ]
-        wanted = pa.StructArray.from_arrays(columns, WANTED.names)
+        recipients = pa.StructArray.from_arrays(columns, RECIPIENT.names)
         place = batch.schema.get_field_index("targets")
-        yield batch.set_column(place, WANTED_BY.name, short_lists(list_ends(targets), wanted))
+        yield batch.set_column(place, RECIPIENTS.name, short_lists(list_ends(targets), recipients))

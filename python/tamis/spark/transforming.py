@@ -1,4 +1,4 @@
-"""Transforming a DataFrame of messages."""
+"""Transform a DataFrame of messages: a row per match, with its payload."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,15 @@ from pyspark.sql.types import ArrayType, StructField
 
 from tamis.engine import Index, Schema
 from tamis.model.matching import Generation, Limits
-from tamis.spark.frames import ADDED, MADE, OUTPUTS, prepared, quoted, refuse_taken, to_keep
+from tamis.spark.frames import (
+    MATCH_COLUMNS,
+    OUTPUTS,
+    RESULT,
+    columns_to_keep,
+    prepare,
+    quoted,
+    refuse_name_clash,
+)
 
 _DEFAULT_LIMITS = Limits()
 
@@ -23,21 +31,21 @@ def transform(
     limits: Limits = _DEFAULT_LIMITS,
     schema: Schema | None = None,
 ) -> DataFrame:
-    """One row for each message and each target whose query matches it, with the message as it asks for it.
+    """One row for each message and each target whose query matches it, with the payload for the target.
 
-    Rows have the columns to keep, `target`, `payload` and `error`. The payload is what a transformation makes
-    of the message, or for a filter the message itself. If the transformation failed it is null, and `error`
-    says why; so too in the one row of a malformed message, which has no target. For the other options see
+    Rows have the kept columns, `target`, `payload` and `error`. The payload is the output of a
+    transformation, or for a filter the message itself. If the transformation failed, it is null, and `error`
+    gives the reason. A malformed message has one row with an error and no target. For the other options see
     `with_matches`.
 
     Args:
-        schema: What messages are expected to conform to; those that do not are transformed as well.
+        schema: The DTD that messages should conform to; others are transformed as well, only slower.
     """
-    kept = to_keep(df, message, keep)
-    refuse_taken(kept, ["target", "payload", "error"])
-    # The message comes along once for all filters that want it as it is.
+    kept = columns_to_keep(df, message, keep)
+    refuse_name_clash(kept, ["target", "payload", "error"])
+    # The message comes back once per message: it is the payload of filters.
     carried = kept if message in kept else [*kept, message]
-    sent = prepared(
+    sent = prepare(
         df,
         index.saved if isinstance(index, Index) else index,
         message=message,
@@ -48,8 +56,8 @@ def transform(
         transforms=True,
         schema=schema,
     )
-    made = StructField("made", ArrayType(MADE, containsNull=False), nullable=False)
-    rows = sent.through(sent.step.run, [*ADDED, made, OUTPUTS])
+    made = StructField("made", ArrayType(RESULT, containsNull=False), nullable=False)
+    rows = sent.map_batches(sent.step.run, [*MATCH_COLUMNS, made, OUTPUTS])
     (itself,) = quoted([message])
     wanted = "inline_outer(arrays_zip(targets, made)) AS (target, made)"
     exploded = rows.where("size(targets) > 0 OR error IS NOT NULL").selectExpr(

@@ -1,4 +1,4 @@
-"""Where a running job says what happens to it, and where anybody sees it."""
+"""The status board: a running job reports its events here, and others read the current status."""
 
 import logging
 import os
@@ -29,16 +29,16 @@ log = logging.getLogger(__name__)
 
 RATE_SLICES = 5
 RATE_SECONDS = RATE_SLICES * SLICE_SECONDS
-"""Rates are over the newest slices: 30 seconds."""
+"""Rates are averages over the newest slices: 30 seconds."""
 
-BEAT = 1.0
-"""Seconds after which the file is written again though nothing happened."""
+HEARTBEAT_SECONDS = 1.0
+"""The file is rewritten this often even if nothing happens."""
 
-LULL = 0.25
-"""Seconds between two writings of what happens with every batch; states and failures do not wait."""
+WRITE_SECONDS = 0.25
+"""The least time between two writes of batch events; state changes and failures are written at once."""
 
 REASON_CHARACTERS = 300
-"""A reason that is longer is cut: a JVM tells its whole stack."""
+"""Longer reasons are truncated: a JVM includes its stack trace."""
 
 Clock = Callable[[], datetime]
 
@@ -49,11 +49,11 @@ def utc_now() -> datetime:
 
 @dataclass
 class _Source:
-    """What is kept of a source beside its last status."""
+    """The state of a source besides its last status."""
 
     status: SourceStatus
     recent: deque[tuple[datetime, BatchReport]] = field(default_factory=deque)
-    """Batches of the last minute, each with its end."""
+    """Batches of the last minute, each with its end time."""
     first: datetime | None = None
     """When the first batch began."""
     working: bool = False
@@ -61,18 +61,18 @@ class _Source:
 
 
 class StatusBoard:
-    """Thread-safe. What happens is soon in `status.json`; a failure to write it never stops the job."""
+    """Thread-safe. Events soon appear in `status.json`; a failure to write it never stops the job."""
 
     def __init__(self, directory: Path, sources: Iterable[str] = (), clock: Clock = utc_now) -> None:
-        """`directory`: the job's state. `sources`: their names, in the order they are shown in."""
+        """`directory`: the job's state directory. `sources`: their names, in display order."""
         self._directory = directory
         self._clock = clock
         self._lock = threading.RLock()
         self._sources = {name: _Source(SourceStatus(name)) for name in sources}
         self._listeners: list[Callable[[BatchReport], None]] = []
         self._written: datetime | None = None
-        self._news = False
-        """Whether something has happened since the file was written."""
+        self._has_events = False
+        """Whether there were events since the file was written."""
         self._unwritable = False
         now, pid = clock(), os.getpid()
         self._job = Status(
@@ -91,32 +91,32 @@ class StatusBoard:
         )
 
     def now(self) -> Status:
-        """The status at this moment."""
+        """The current status."""
         with self._lock:
             now = self._clock()
-            sources = tuple(self._seen(source, now) for source in self._sources.values())
+            sources = tuple(self._current(source, now) for source in self._sources.values())
             return replace(self._job, now=now, sources=sources)
 
     def state(self, state: JobState) -> None:
-        """The job goes from one state into another."""
+        """The job enters a state."""
         with self._lock:
             self._job = replace(self._job, state=state)
             self._write()
 
     def generation(self, number: int, subscriptions: int | None) -> None:
-        """The newest generation, and how many subscriptions it has; the catalog could be asked."""
+        """The newest generation and its number of subscriptions: the catalog is reachable."""
         with self._lock:
             self._job = replace(self._job, generation=number, subscriptions=subscriptions, failure=None)
-            self._note()
+            self._event()
 
-    def began(self, source: str) -> None:
-        """A batch is being worked on."""
+    def batch_started(self, source: str) -> None:
+        """A batch of a source has started."""
         with self._lock:
             self._source(source).working = True
-            self._note()
+            self._event()
 
     def report(self, report: BatchReport) -> None:
-        """A batch is done; so whatever failed before is overcome."""
+        """A batch is done; this ends earlier failures of its source."""
         with self._lock:
             source = self._source(report.source)
             source.working = source.failing = False
@@ -128,47 +128,47 @@ class StatusBoard:
                 totals=source.status.totals.plus(report),
                 durations=source.status.durations.plus(report.seconds),
             )
-            self._note()
+            self._event()
             listeners = tuple(self._listeners)
         for listener in listeners:
             listener(report)
 
     def failed(self, source: str | None, error: Exception) -> None:
-        """A source failed and is tried again; without a source, the job cannot ask its catalog."""
+        """A source failed and will be retried; without a source, the job itself (unreachable catalog)."""
         with self._lock:
-            failure = Failure(*_told(error), self._clock())
+            failure = Failure(*_code_and_reason(error), self._clock())
             if source is None:
-                failures = _one_more(self._job.failures, failure.code)
+                failures = _incremented(self._job.failures, failure.code)
                 self._job = replace(self._job, failures=failures, failure=failure)
             else:
                 failing = self._source(source)
                 failing.working, failing.failing = False, True
-                failures = _one_more(failing.status.failures, failure.code)
+                failures = _incremented(failing.status.failures, failure.code)
                 failing.status = replace(failing.status, failures=failures, failure=failure)
             self._write()
 
     def recovered(self, source: str) -> None:
-        """A source that failed can be read again, though it has had no batch yet."""
+        """A source that failed can be read again, before its next batch."""
         with self._lock:
             self._source(source).failing = False
-            self._note()
+            self._event()
 
-    def beat(self) -> None:
-        """To be called often: writes what has happened, and keeps the file fresh while nothing does."""
+    def heartbeat(self) -> None:
+        """Call it often: writes new events, and keeps the file fresh when there are none."""
         with self._lock:
-            if self._age() >= (LULL if self._news else BEAT):
+            if self._age() >= (WRITE_SECONDS if self._has_events else HEARTBEAT_SECONDS):
                 self._write()
 
     def on_report(self, listener: Callable[[BatchReport], None]) -> None:
-        """Have each report handed on, from the thread that brings it."""
+        """Call a listener with each report, in the thread that reports."""
         with self._lock:
             self._listeners.append(listener)
 
     def _source(self, name: str) -> _Source:
         return self._sources.setdefault(name, _Source(SourceStatus(name)))
 
-    def _seen(self, source: _Source, now: datetime) -> SourceStatus:
-        """A source's status with what depends on the time."""
+    def _current(self, source: _Source, now: datetime) -> SourceStatus:
+        """A source's status with the values that depend on the time."""
         while source.recent and source.recent[0][0] <= now - timedelta(seconds=SLICES * SLICE_SECONDS):
             source.recent.popleft()
         messages, matches = _slices(source.recent, now)
@@ -188,37 +188,37 @@ class StatusBoard:
             return "stopped"
         if source.failing:
             return "retrying"
-        lately = bool(source.recent) and (now - source.recent[-1][0]).total_seconds() <= RATE_SECONDS
-        return "running" if source.working or lately else "waiting"
+        recently = bool(source.recent) and (now - source.recent[-1][0]).total_seconds() <= RATE_SECONDS
+        return "running" if source.working or recently else "waiting"
 
-    def _note(self) -> None:
-        """Write what happened, unless the file was written a moment ago: the next beat does it then."""
-        self._news = True
-        if self._age() >= LULL:
+    def _event(self) -> None:
+        """Write the status, unless it was written a moment ago: then the next heartbeat does."""
+        self._has_events = True
+        if self._age() >= WRITE_SECONDS:
             self._write()
 
     def _age(self) -> float:
-        """How old the file is, in seconds."""
+        """The age of the file in seconds."""
         return inf if self._written is None else (self._clock() - self._written).total_seconds()
 
     def _write(self) -> None:
         status = self.now()
-        self._written, self._news = status.now, False
+        self._written, self._has_events = status.now, False
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             write_status(status, self._directory)
             self._unwritable = False
         except OSError as error:
-            # Once, not several times a second.
+            # Log it once, not several times a second.
             if not self._unwritable:
-                log.warning("the status is not written to %s: %s", self._directory, error)
+                log.warning("the status cannot be written to %s: %s", self._directory, error)
             self._unwritable = True
 
 
 def _slices(
     batches: Iterable[tuple[datetime, BatchReport]], now: datetime
 ) -> tuple[list[float], list[float]]:
-    """The messages and matches of the last minute by slice; a batch is spread over the time that it took."""
+    """Messages and matches of the last minute by slice; a batch is spread over its duration."""
     messages, matches = [0.0] * SLICES, [0.0] * SLICES
     start = now - timedelta(seconds=SLICES * SLICE_SECONDS)
     for end, report in batches:
@@ -232,12 +232,12 @@ def _slices(
     return messages, matches
 
 
-def _one_more(failures: Mapping[str, int], code: str) -> dict[str, int]:
+def _incremented(failures: Mapping[str, int], code: str) -> dict[str, int]:
     return {**failures, code: failures.get(code, 0) + 1}
 
 
-def _told(error: Exception) -> tuple[str, str]:
-    """The code and the reason of an error; one that is not ours has its type for a code."""
+def _code_and_reason(error: Exception) -> tuple[str, str]:
+    """The code and the reason of an error; the code of a foreign exception is its type."""
     if isinstance(error, TamisError):
         return error.code, error.reason
     lines = str(error).strip().splitlines()

@@ -1,4 +1,4 @@
-"""`status.json` in a job's state directory: for other processes to see what the job does."""
+"""`status.json` in a job's state directory, for other processes."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class StatusError(TamisError):
 
 
 def status_json(status: Status, indent: int | None = None) -> str:
-    """A status as JSON; times are ISO 8601."""
+    """A status as JSON, with times in ISO 8601."""
     return json.dumps(asdict(status), indent=indent, ensure_ascii=False, default=datetime.isoformat)
 
 
@@ -34,7 +34,7 @@ def write_status(status: Status, directory: Path) -> None:
 
 
 def read_status(directory: Path) -> Status:
-    """The status of the job whose state is in a directory; `died` if its process is gone without a word."""
+    """The status of a job by its state directory; `died` if its process is gone without having stopped."""
     path = directory / NAME
     try:
         text = path.read_text(encoding="utf-8")
@@ -55,51 +55,51 @@ def read_status(directory: Path) -> Status:
 
 
 def process_started(pid: int) -> int | None:
-    """When a process began, in clock ticks since the machine did; None if there is no such process."""
+    """When a process started, in clock ticks since boot; None if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name, in parentheses, may hold anything; what follows it is the third field.
+    # The name, in parentheses, may contain anything; the third field follows it.
     fields = stat[stat.rindex(")") + 2 :].split()
-    # A zombie does nothing any more.
+    # A zombie has ended.
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def parse_status(told: Mapping[str, Any]) -> Status:
-    """A status that JSON tells."""
+def parse_status(value: Mapping[str, Any]) -> Status:
+    """Parse a status."""
     return Status(
         **{
-            **told,
-            "started": datetime.fromisoformat(told["started"]),
-            "now": datetime.fromisoformat(told["now"]),
-            "failure": _failure(told["failure"]),
-            "sources": tuple(map(_source, told["sources"])),
+            **value,
+            "started": datetime.fromisoformat(value["started"]),
+            "now": datetime.fromisoformat(value["now"]),
+            "failure": _failure(value["failure"]),
+            "sources": tuple(map(_source, value["sources"])),
         }
     )
 
 
-def _source(told: Mapping[str, Any]) -> SourceStatus:
-    durations = told["durations"]
+def _source(value: Mapping[str, Any]) -> SourceStatus:
+    durations = value["durations"]
     return SourceStatus(
         **{
-            **told,
-            "minute": tuple(told["minute"]),
-            "last": _report(told["last"]),
-            "totals": Totals(**told["totals"]),
+            **value,
+            "minute": tuple(value["minute"]),
+            "last": _report(value["last"]),
+            "totals": Totals(**value["totals"]),
             "durations": Durations(tuple(durations["counts"]), durations["seconds"]),
-            "failure": _failure(told["failure"]),
+            "failure": _failure(value["failure"]),
         }
     )
 
 
-def _report(told: Mapping[str, Any] | None) -> BatchReport | None:
-    if told is None:
+def _report(value: Mapping[str, Any] | None) -> BatchReport | None:
+    if value is None:
         return None
-    return BatchReport(**{**told, "started": datetime.fromisoformat(told["started"])})
+    return BatchReport(**{**value, "started": datetime.fromisoformat(value["started"])})
 
 
-def _failure(told: Mapping[str, Any] | None) -> Failure | None:
-    if told is None:
+def _failure(value: Mapping[str, Any] | None) -> Failure | None:
+    if value is None:
         return None
-    return Failure(told["code"], told["reason"], datetime.fromisoformat(told["when"]))
+    return Failure(value["code"], value["reason"], datetime.fromisoformat(value["when"]))

@@ -1,4 +1,4 @@
-"""Prometheus: a job's status as metrics, served over HTTP."""
+"""A job's status as Prometheus metrics, served over HTTP."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,14 +19,14 @@ from tamis.status.value import BOUNDS
 
 COUNTERS = (
     ("tamis_messages", "Messages read", "read"),
-    ("tamis_matched", "Messages that somebody wants", "matched"),
-    ("tamis_unmatched", "Messages that nobody wants", "unmatched"),
+    ("tamis_matched", "Messages that match a subscription", "matched"),
+    ("tamis_unmatched", "Messages that match no subscription", "unmatched"),
     ("tamis_dead_letters", "Messages that were refused", "dead"),
     ("tamis_deliveries", "Deliveries made: a message for each subscription that it matches", "deliveries"),
     ("tamis_failed", "Deliveries that could not be made, because a transformation failed", "failed"),
-    ("tamis_candidates", "Queries that had to be looked at to find the matching ones", "candidates"),
+    ("tamis_candidates", "Candidates: queries that the index could not rule out", "candidates"),
 )
-"""Metric, help, and the field of a source's totals; Prometheus gets them with `_total` at the end."""
+"""Metric, help, and the field of a source's totals; Prometheus appends `_total`."""
 
 
 class MetricsError(TamisError):
@@ -35,7 +35,7 @@ class MetricsError(TamisError):
 
 @contextmanager
 def serve_metrics(board: StatusBoard, host: str, port: int) -> Iterator[int]:
-    """Serve a board's metrics from a thread; gives the port, which the system chooses if it is 0."""
+    """Serve a board's metrics from a thread; yields the port, which the system chooses for 0."""
     registry = CollectorRegistry()
     registry.register(_BoardCollector(board))
     try:
@@ -77,9 +77,7 @@ def metrics(status: Status) -> Iterator[Metric]:
 
 
 def _errors(status: Status) -> Metric:
-    text = (
-        "Failures that were, or are, tried again: of a source and its sinks, or without a source of the job"
-    )
+    text = "Failures that were retried: of a source and its sinks, or without a source, of the job"
     errors = CounterMetricFamily("tamis_errors", text, labels=["source", "code"])
     for code, count in status.failures.items():
         errors.add_metric(["", code], count)

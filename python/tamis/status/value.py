@@ -1,4 +1,4 @@
-"""What there is to know of a job at one moment."""
+"""The status of a job at one moment, as immutable values."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -7,22 +7,22 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 JobState: TypeAlias = Literal["starting", "running", "stopping", "stopped", "died"]
-"""A job that died did not say so: whoever reads its file finds its process gone."""
+"""died: the status file says that it runs, but its process is gone."""
 
 SourceState: TypeAlias = Literal["waiting", "running", "retrying", "stopped"]
-"""waiting: for messages; running: a batch is worked on, or was a moment ago; retrying: after a failure."""
+"""waiting: for messages; running: a batch is in progress or ended recently; retrying: after a failure."""
 
 SLICES = 10
 SLICE_SECONDS = 6
-"""The last minute is remembered in slices."""
+"""The last minute is kept in slices of six seconds."""
 
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-"""Seconds that batches are sorted by; there is one more class for those that take longer."""
+"""Histogram bounds in seconds; there is one more bucket for longer batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What came of a batch: read = matched + unmatched + dead."""
+    """The counts of a batch: read = matched + unmatched + dead."""
 
     source: str
     batch: int
@@ -36,14 +36,14 @@ class BatchReport:
     started: datetime
     seconds: float
     failed: int = 0
-    """Transformations that could not be made: as many deliveries there are not."""
+    """Failed transformations: each is one delivery less."""
     lag: Mapping[str, int] | None = None
-    """How much there is still to read, by what is counted (files, messages); None if unknown."""
+    """How much is left to read, by unit (files, messages); None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What came of all batches since the job started."""
+    """The sums over all batches since the job started."""
 
     batches: int = 0
     read: int = 0
@@ -55,7 +55,7 @@ class Totals:
     failed: int = 0
 
     def plus(self, report: BatchReport) -> "Totals":
-        """With one batch more."""
+        """Add one batch."""
         return Totals(
             self.batches + 1,
             self.read + report.read,
@@ -70,15 +70,15 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """How long batches took."""
+    """A histogram of batch durations."""
 
     counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
-    """How many took at most each of `BOUNDS` and longer than the one before; last, those beyond all."""
+    """Batches per bucket of `BOUNDS`; the last bucket has those beyond all bounds."""
     seconds: float = 0.0
-    """All together."""
+    """The sum of all durations."""
 
     def plus(self, seconds: float) -> "Durations":
-        """With one batch more."""
+        """Add one batch."""
         at = bisect_left(BOUNDS, seconds)
         counts = (*self.counts[:at], self.counts[at] + 1, *self.counts[at + 1 :])
         return Durations(counts, self.seconds + seconds)
@@ -86,7 +86,7 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error, as it is told."""
+    """An error with its time."""
 
     code: str
     reason: str
@@ -102,7 +102,7 @@ class SourceStatus:
     messages_rate: float = 0.0
     """Messages a second, over the last 30 seconds."""
     matches_rate: float = 0.0
-    """Deliveries a second, likewise."""
+    """Deliveries a second, over the last 30 seconds."""
     minute: tuple[float, ...] = (0.0,) * SLICES
     """Messages a second in each slice of the last minute, the newest last."""
     last: BatchReport | None = None
@@ -111,7 +111,7 @@ class SourceStatus:
     failures: Mapping[str, int] = field(default_factory=dict)
     """How often the source failed, by code."""
     failure: Failure | None = None
-    """The last one; it may be overcome, which the state tells."""
+    """The last one; unless the state is `retrying`, it is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +124,28 @@ class Status:
     """Of tamis."""
     pid: int
     pid_started: int | None
-    """When the process began, in the system's own count: another one may get the same pid."""
+    """The start time of the process in clock ticks: another process may reuse the pid."""
     started: datetime
     now: datetime
     state: JobState
     generation: int | None
     """The newest; None before there is one."""
     subscriptions: int | None
-    """That are matched against; None if unknown."""
+    """Subscriptions in the newest generation; None if unknown."""
     failure: Failure | None
-    """What keeps the job from being up to date, such as an unreachable catalog; None once it is overcome."""
+    """What keeps the job from being up to date, such as an unreachable catalog; None once it is over."""
     failures: Mapping[str, int]
     """How often that happened, by code."""
     sources: tuple[SourceStatus, ...]
 
     @property
     def alive(self) -> bool:
-        """Whether the job still does something."""
+        """Whether the job has not ended."""
         return self.state not in ("stopped", "died")
 
     @property
     def failing(self) -> bool:
-        """Whether something is wrong that the job tries to overcome."""
+        """Whether the job is retrying after a failure."""
         return self.alive and (
             self.failure is not None or any(source.state == "retrying" for source in self.sources)
         )

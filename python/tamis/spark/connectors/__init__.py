@@ -1,1 +1,12 @@
-"""Sources and sinks as Spark sees them."""
+"""Sources and sinks as DataFrames.
+
+Sources:
+    inbox.py          an inbox directory → envelopes
+    kafka.py          Kafka → envelopes, and deliveries → Kafka
+Sinks:
+    sinks.py          the sinks of the settings, in the order in which they are written
+    publishing.py     rows → files, published by one manifest
+    outbox.py         … of deliveries
+    dead_letters.py   … of dead letters
+    console.py        deliveries → the terminal
+"""

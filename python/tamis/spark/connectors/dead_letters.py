@@ -1,4 +1,4 @@
-"""Refused messages → the dead letters."""
+"""Dead letters → their directory."""
 
 from pyspark.sql import DataFrame
 
@@ -7,9 +7,9 @@ from tamis.sinks.dead_letters import DeadLetters
 from tamis.spark.connectors.publishing import publish
 
 
-def bury(letters: DataFrame, dead_letters: DeadLetters, batch: Batch) -> int:
-    """Publish the dead letters of a batch, with the columns of `LETTER`; how many it has.
+def write_dead_letters(letters: DataFrame, dead_letters: DeadLetters, batch: Batch) -> int:
+    """Publish the dead letters of a batch, with the columns of `LETTER`; their number.
 
-    They are published once, whatever happens and however often this is called. `SinkError` if they cannot be.
+    Idempotent. `SinkError` if they cannot be published.
     """
     return publish(letters, dead_letters, batch)

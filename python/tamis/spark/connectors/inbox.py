@@ -23,7 +23,7 @@ FORMAT = "tamis-inbox"
 
 
 def read_inbox(spark: SparkSession, source: DirectorySource, *, tasks: int | None = None) -> DataFrame:
-    """The messages of an inbox as they come; `tasks` is how many tasks share a batch (all cores)."""
+    """A streaming DataFrame of an inbox's messages; `tasks` per batch, by default one per core."""
     spark.dataSource.register(InboxDataSource)
     count = spark.sparkContext.defaultParallelism if tasks is None else tasks
     reader = spark.readStream.format(FORMAT).option("source", json.dumps(source.to_json()))
@@ -31,7 +31,7 @@ def read_inbox(spark: SparkSession, source: DirectorySource, *, tasks: int | Non
 
 
 class InboxDataSource(DataSource):
-    """What Spark knows an inbox by: options `source`, a `DirectorySource` as JSON, and `tasks`."""
+    """The Spark data source; options: `source`, a `DirectorySource` as JSON, and `tasks`."""
 
     @classmethod
     def name(cls) -> str:
@@ -52,7 +52,7 @@ class _Task(InputPartition):
 
 
 class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets and tasks on the driver, messages on the workers."""
+    """Plans batches on the driver, and reads messages on the workers."""
 
     def __init__(self, source: DirectorySource, tasks: int) -> None:
         self._source = source
@@ -60,15 +60,15 @@ class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._opened: Inbox | None = None
         self._only_now = False
         self._last: Offset | None = None
-        """Where the query ends, if it only takes what is there now."""
+        """Where a query with the trigger AvailableNow ends."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Workers get what they read by, and not the driver's view."""
+        """Without the open inbox: only the driver uses that."""
         return {**vars(self), "_opened": None}
 
     @property
     def _inbox(self) -> Inbox:
-        """Opened when the driver first needs it: Spark makes readers on workers as well."""
+        """Opened on first use: Spark creates readers on workers too."""
         if self._opened is None:
             self._opened = Inbox(self._source, self._tasks)
         return self._opened
@@ -80,20 +80,20 @@ class InboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxBytes(self._source.max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        # Spark has not yet told where the query starts, and without that nothing may be numbered.
+        # The start offset is not known yet, and without it no file may be numbered.
         self._only_now = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        here = Offset.from_json(start)
-        end = self._last or self._inbox.list_files(here)
+        offset = Offset.from_json(start)
+        end = self._last or self._inbox.list_files(offset)
         if self._only_now:
             self._last = end
         if isinstance(limit, ReadAllAvailable):
-            return self._inbox.advance_fully(here, end).to_json()
-        return self._inbox.advance(here, end).to_json()
+            return self._inbox.advance_fully(offset, end).to_json()
+        return self._inbox.advance(offset, end).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
-        # Spark asks right after `latestOffset`, which has looked.
+        # Spark calls this right after `latestOffset`, which has listed the files.
         return self._inbox.latest_offset().to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:

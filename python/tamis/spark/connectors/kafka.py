@@ -1,4 +1,4 @@
-"""Kafka's rows → envelopes, and deliveries → Kafka's rows."""
+"""Kafka records → envelopes, and deliveries → Kafka records."""
 
 from collections.abc import Mapping
 
@@ -13,14 +13,14 @@ _READER = {"default.api.timeout.ms": str(TIMEOUT_MS), "request.timeout.ms": str(
 _WRITER = {"max.block.ms": str(TIMEOUT_MS), "delivery.timeout.ms": str(TIMEOUT_MS)} | {
     "request.timeout.ms": str(TIMEOUT_MS * 3 // 4)
 }
-"""What clients are told unless the settings say otherwise."""
+"""Defaults of the Kafka clients; the settings override them."""
 
 
 def read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
-    """The messages of topics as they come. What Kafka dropped before it was read stops the query."""
+    """A streaming DataFrame of the messages of topics. The query fails if Kafka dropped unread messages."""
     client = _READER | dict(source.client)
     reader = spark.readStream.format("kafka").options(**_client(source.servers, client))
-    # The job itself tries again, and says so; Spark would go on for minutes without a word.
+    # The job itself retries and reports it; Spark would retry silently for minutes.
     reader = reader.option("kafkaConsumer.pollTimeoutMs", client["default.api.timeout.ms"])
     reader = reader.option("fetchOffset.numRetries", 1)
     reader = reader.option("subscribe", ",".join(source.topics)).option("startingOffsets", source.starting)
@@ -29,8 +29,8 @@ def read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
 
 
 def from_kafka(rows: DataFrame, source: KafkaSource) -> DataFrame:
-    """Rows of Kafka's, with their headers, in envelopes."""
-    place = F.concat_ws("-", "topic", "partition", "offset")
+    """Kafka records with headers as envelopes."""
+    offset = F.concat_ws("-", "topic", "partition", "offset")
     given = F.filter("headers", lambda header: header["key"] == ID_HEADER)
     # Of several headers with one name the last counts, as in Kafka's own clients.
     text = F.make_valid_utf8(F.try_element_at(given, F.lit(-1))["value"].cast("string"))
@@ -39,8 +39,8 @@ def from_kafka(rows: DataFrame, source: KafkaSource) -> DataFrame:
         "version": F.lit(VERSION),
         "tenant": F.lit(source.tenant),
         "source": F.lit(source.name),
-        "id": F.coalesce(F.nullif(text, F.lit("")), place),
-        "offset": place,
+        "id": F.coalesce(F.nullif(text, F.lit("")), offset),
+        "offset": offset,
         "broker": F.lit(None),
         "hops": F.lit(0),
         "encoding": F.lit(None),
@@ -55,9 +55,9 @@ def from_kafka(rows: DataFrame, source: KafkaSource) -> DataFrame:
 
 
 def to_kafka(deliveries: DataFrame, sink: KafkaSink) -> DataFrame:
-    """Deliveries as rows that Spark writes to Kafka.
+    """Deliveries as the rows that Spark's Kafka writer expects.
 
-    Columns that are asked for: `tenant`, `subscriber`, `payload`, and those of `DELIVERY_HEADERS`.
+    Needed columns: `tenant`, `subscriber`, `payload`, and those of `DELIVERY_HEADERS`.
     """
     headers = [
         F.struct(F.lit(name).alias("key"), F.col(column).cast("string").cast("binary").alias("value"))
@@ -72,7 +72,7 @@ def to_kafka(deliveries: DataFrame, sink: KafkaSink) -> DataFrame:
 
 
 def sink_options(sink: KafkaSink) -> dict[str, str]:
-    """What a writer of the format `kafka` is told, beside the rows."""
+    """The options of the Kafka writer."""
     return _client(sink.servers, _WRITER | dict(sink.client)) | {"includeHeaders": "true"}
 
 

@@ -8,12 +8,12 @@ from tamis.spark.connectors.publishing import publish
 
 
 def write_outbox(deliveries: DataFrame, outbox: Outbox, batch: Batch) -> int:
-    """Publish a batch of deliveries, with the columns of `DELIVERY`; how many it has.
+    """Publish the deliveries of a batch, with the columns of `DELIVERY`; their number.
 
-    It is published once, whatever happens and however often this is called. `SinkError` if it cannot be.
+    Idempotent. `SinkError` if they cannot be published.
     """
     if outbox.form != "parquet":
-        # A file for each subscriber: the rows of one are in one task, and always in the same order.
+        # One file per subscriber: its rows must be in one task, in a deterministic order.
         tasks = deliveries.sparkSession.sparkContext.defaultParallelism
         rows = deliveries.repartition(tasks, "tenant", "subscriber")
         deliveries = rows.sortWithinPartitions("tenant", "subscriber", "received", "message", "id")

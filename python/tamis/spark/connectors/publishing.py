@@ -1,4 +1,4 @@
-"""A DataFrame → a batch of a directory, exactly once."""
+"""Publish a DataFrame as a batch of a directory, exactly once."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -23,11 +23,11 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("reason", pa.string()),
 ]
 _WRITTEN = pa.schema(_COLUMNS)
-"""What a task tells of its work: a row for a part, or one for an error."""
+"""The result of a task: a row for each part, or one row with an error."""
 
 
-class Publishing(Protocol):
-    """What rows are published to: `Outbox`, `DeadLetters`."""
+class BatchDirectory(Protocol):
+    """`Outbox` or `DeadLetters`."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -39,10 +39,10 @@ class Publishing(Protocol):
     def discard(self, batch: Batch) -> None: ...
 
 
-def publish(rows: DataFrame, directory: Publishing, batch: Batch) -> int:
-    """Write rows on the workers, publish them on the driver; how many the batch has. One job of Spark's.
+def publish(rows: DataFrame, directory: BatchDirectory, batch: Batch) -> int:
+    """Write rows on the workers and publish them on the driver, in one Spark job; the number of rows.
 
-    A batch that is published is left as it is. `SinkError` if it cannot be written: nothing is left then.
+    Does nothing if the batch is published already. `SinkError` if it cannot be written; then nothing remains.
     """
     known = directory.find(batch)
     if known is not None and batch.differs_from(known.batch):
@@ -54,17 +54,17 @@ def publish(rows: DataFrame, directory: Publishing, batch: Batch) -> int:
     schema = (
         "path string, tenant string, subscriber string, rows bigint, bytes bigint, code string, reason string"
     )
-    told = rows.select(*directory.schema.names).mapInArrow(task.run, schema).collect()
+    results = rows.select(*directory.schema.names).mapInArrow(task.run, schema).collect()
     try:
-        for row in told:
+        for row in results:
             if row["code"] is not None:
                 raise SinkError(row["code"], row["reason"])
         parts = [
-            Part(row["path"], row["tenant"], row["subscriber"], row["rows"], row["bytes"]) for row in told
+            Part(row["path"], row["tenant"], row["subscriber"], row["rows"], row["bytes"]) for row in results
         ]
         return directory.publish(batch, parts).rows if parts else 0
     except SinkError:
-        # What was written may be what the disk is full of.
+        # Free the space: the disk may be full.
         with suppress(SinkError):
             directory.discard(batch)
         raise
@@ -72,25 +72,27 @@ def publish(rows: DataFrame, directory: Publishing, batch: Batch) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """The work of a task, as it travels to the workers."""
+    """The work of a task as it is pickled for the workers."""
 
-    directory: Publishing
+    directory: BatchDirectory
     batch: Batch
 
     def run(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows of a task; an error is told like a result, so that Spark does not try it thrice."""
+        """Write the rows of a task. An error is returned as a row, so that Spark does not retry the task."""
         context = TaskContext.get()
         assert context is not None
         schema = self.directory.schema
-        shaped = (_shaped(batch, schema) for batch in rows if batch.num_rows)
+        shaped = (_as_stored(batch, schema) for batch in rows if batch.num_rows)
         try:
-            told = [asdict(part) for part in self.directory.write(self.batch, context.partitionId(), shaped)]
+            results = [
+                asdict(part) for part in self.directory.write(self.batch, context.partitionId(), shaped)
+            ]
         except SinkError as error:
-            told = [{"code": error.code, "reason": error.reason}]
-        yield pa.RecordBatch.from_pylist(told, schema=_WRITTEN)
+            results = [{"code": error.code, "reason": error.reason}]
+        yield pa.RecordBatch.from_pylist(results, schema=_WRITTEN)
 
 
-def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Columns as they are stored: Spark's times are in the time zone of its session."""
+def _as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Cast columns to the stored types: Spark's times have the time zone of its session."""
     columns: list[Any] = [batch.column(field.name).cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
