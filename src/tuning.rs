@@ -120,14 +120,15 @@ pub const COMPILED_TWIG_WORDS: usize = 1 << 20;
 
 // Transforming.
 
-/// Operators in the networks of a segment; with more, plans are dropped and made again.
-pub const OPERATORS: usize = 1 << 20;
+/// The plans and buffers of transformations take at most this fraction of a matcher's caches.
+pub const TRANSFORM_CACHE_FRACTION: usize = 2;
 /// Schemas for which plans are kept, beside the plans for all messages.
 pub const SCHEMAS: usize = 4;
 /// Words of the table from streams to accept sets.
 pub const ACCEPT_SET_WORDS: usize = 1 << 21;
-/// Pairs kept for a message, over all operators; with more, they are computed again.
-pub const KEPT_PAIRS: usize = 1 << 22;
+/// Results (pairs, elements, values, words) cached for a message, over all operators; with more, they are
+/// dropped and computed again.
+pub const RESULT_CACHE_ENTRIES: usize = 1 << 22;
 /// Lists of nodes that a transformation may select, one for each bound element and return path, and values that
 /// it may compare. With more it fails: most lists may be empty, so no other limit bounds the work.
 pub const SELECTED_LISTS: usize = 1 << 24;

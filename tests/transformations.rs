@@ -3,9 +3,12 @@
 mod support;
 
 use tamis::document::{Document, Reader};
+use tamis::engine::index::Index;
+use tamis::engine::matcher::Matcher;
 use tamis::limits::Limits;
 use tamis::naive;
 use tamis::query::{self, Namespaces};
+use tamis::tuning::{CACHE_BYTES, Tuning};
 
 use support::cases::{self, Transform};
 use support::{message, namespaces};
@@ -113,4 +116,40 @@ fn an_output_past_the_limit_is_an_error_with_both_numbers() {
             "{error}"
         );
     }
+}
+
+/// Plans and buffers count as cache and stay within the capacity, and outputs do not depend on it.
+#[test]
+fn caches_of_transformations_are_bounded() {
+    let mut index = Index::new();
+    let texts: Vec<String> = (0..2_000)
+        .map(|number| format!("for $b in //b[@n = '{number}'] return <o>{{$b/text()}}</o>"))
+        .collect();
+    let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", text.as_str()));
+    assert!(index.load(rows, &Namespaces::default()).unwrap().is_empty());
+    let generation = index.commit().unwrap();
+    let messages: Vec<Vec<u8>> = (0..20)
+        .map(|first| {
+            let elements = (0..100).map(|at| format!("<b n='{}'>{at}</b>", first * 100 + at));
+            format!("<a>{}</a>", elements.collect::<String>()).into_bytes()
+        })
+        .collect();
+    let transform = |capacity: usize| {
+        let mut matcher = Matcher::new(Tuning::new(capacity));
+        let (mut outputs, mut most) = (Vec::new(), 0);
+        for message in &messages {
+            let message = std::iter::once(message.as_slice());
+            matcher.transform_batch(&generation, "", message, &Limits::default(), None, |outcome| {
+                outputs.push(outcome.unwrap().1.bytes().to_vec());
+            });
+            most = most.max(matcher.cache_stats().bytes);
+        }
+        (outputs, most)
+    };
+    let (outputs, unbounded) = transform(CACHE_BYTES);
+    assert!(outputs.iter().all(|output| !output.is_empty()));
+    let capacity = unbounded / 2;
+    let (again, bounded) = transform(capacity);
+    assert_eq!(again, outputs);
+    assert!(bounded <= capacity, "{bounded} bytes of {capacity}");
 }

@@ -207,12 +207,12 @@ impl Planner<'_> {
             self.counts.eliminations += returns.iter().filter(|one| one.eliminate).count();
         }
         let field = binding.len() - 1;
-        Plan { binding: self.lines.get(binding), eliminate, conditions, returns, field, ordered }
+        Plan { binding: self.lines.intern(binding), eliminate, conditions, returns, field, ordered }
     }
 
     fn found(&mut self, from: Degree, binding: &ElementPath, rest: &ElementPath) -> Found {
         if self.degree >= from {
-            Found::Streamed(self.lines.get([binding.as_slice(), rest].concat()))
+            Found::Streamed(self.lines.intern([binding.as_slice(), rest].concat()))
         } else {
             Found::Searched(steps(rest, self.vocabulary))
         }

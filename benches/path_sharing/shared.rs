@@ -41,8 +41,8 @@ pub struct Shared {
     network: Network,
     plans: Vec<Plan>,
     results: Results,
-    taken: Selected,
-    streams: ElementsByAcceptSet,
+    selected: Selected,
+    by_accept_set: ElementsByAcceptSet,
     places: Places,
 }
 
@@ -82,8 +82,8 @@ impl Shared {
             network,
             plans,
             results: Results::default(),
-            taken: Selected::default(),
-            streams: ElementsByAcceptSet::default(),
+            selected: Selected::default(),
+            by_accept_set: ElementsByAcceptSet::default(),
             places: Places::new(view.conditions()),
         }
     }
@@ -118,28 +118,43 @@ impl Shared {
             self.by_name.reset();
             self.results.reset(document.elements.len());
             self.results.fit(&self.network);
-            self.streams.fill(&self.network, &self.dfa, document);
+            self.by_accept_set.group(&self.network, &self.dfa, document);
             self.places.reset();
             for &query in queries {
-                self.plans[query as usize].found.iter().for_each(|&condition| self.places.expect(condition));
+                self.plans[query as usize]
+                    .index_conditions
+                    .iter()
+                    .for_each(|&condition| self.places.expect(condition));
             }
             assert!(self.places.fill(self.dfa.values_found()), "few places");
         });
-        let Shared { network, names, results, taken, streams, by_name, memo, places, .. } = self;
-        let (streams, places) = (Some(&*streams), Some(&*places));
-        let walks = TwigEvaluator { words: network.twigs.words(), document, names, by_name, memo };
+        let Shared { network, names, results, selected, by_accept_set, by_name, memo, places, .. } = self;
+        let (by_accept_set, occurrences) = (Some(&*by_accept_set), Some(&*places));
+        let twigs = TwigEvaluator { words: network.twigs.words(), document, names, by_name, memo };
         let limit = Limits::default().bindings;
-        let mut run = Evaluator { network, results, taken, document, names, walks, streams, places, limit };
+        let mut evaluator = Evaluator {
+            network,
+            results,
+            selected,
+            document,
+            names,
+            twigs,
+            by_accept_set,
+            occurrences,
+            limit,
+        };
         for &query in queries {
-            run.taken.clear();
+            evaluator.selected.clear();
             for (at, block) in self.plans[query as usize].blocks.iter().enumerate() {
                 // Joins and selections are made by what binds.
-                clock.time(Operator::Semijoin, || run.bind(block)).expect("within the limit");
-                clock.time(Operator::OuterJoin, || run.select(at, block)).expect("within the limit");
+                clock.time(Operator::Semijoin, || evaluator.bind(block)).expect("within the limit");
+                clock
+                    .time(Operator::OuterJoin, || evaluator.select_return_nodes(at, block))
+                    .expect("within the limit");
                 given.matches += 1;
-                given.bindings += run.taken.block(at).len();
+                given.bindings += evaluator.selected.block(at).len();
             }
-            given.nodes += run.taken.nodes.len();
+            given.nodes += evaluator.selected.nodes.len();
         }
     }
 }

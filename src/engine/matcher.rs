@@ -22,7 +22,7 @@ use crate::query::QueryId;
 use crate::segment::format::columns::View;
 use crate::segment::format::file::Segment;
 use crate::transform::{Conformance, MatchedMessage, OperatorReport, Outputs, Schema, Transformer};
-use crate::tuning::{ROW_BATCH, Tuning};
+use crate::tuning::{ROW_BATCH, TRANSFORM_CACHE_FRACTION, Tuning};
 
 /// A thread's scratch space and caches. Compiled things are shared and never change; a matcher is
 /// one thread's own, and what it remembers of a segment lives as long as the segment does.
@@ -78,6 +78,10 @@ impl Remembered {
             transformer: Transformer::default(),
             whole: false,
         }
+    }
+
+    fn cache_bytes(&self) -> usize {
+        self.dfa.bytes() + self.transformer.bytes()
     }
 }
 
@@ -219,7 +223,8 @@ impl Matcher {
                 continue;
             }
             let vocabulary = self.reader.vocabulary();
-            let conforms = |schema: &&Arc<Schema>| self.conformance.holds(schema, &self.document, vocabulary);
+            let conforms =
+                |schema: &&Arc<Schema>| self.conformance.conforms(schema, &self.document, vocabulary);
             let schema = schema.filter(conforms);
             self.match_document(&active, &mut matches);
             matches.queries.sort_unstable();
@@ -233,6 +238,7 @@ impl Matcher {
                 let own = own.iter().map(|query| query - base);
                 transformer.transform(matched, schema, own, *base, limits, &mut outputs);
             }
+            self.trim_transformers();
             sink(Ok((&matches, &outputs)));
         }
     }
@@ -251,7 +257,7 @@ impl Matcher {
         let active = self.active(generation, tenant);
         self.reader.read(message, limits, &mut self.document)?;
         let vocabulary = self.reader.vocabulary();
-        let schema = schema.filter(|schema| self.conformance.holds(schema, &self.document, vocabulary));
+        let schema = schema.filter(|schema| self.conformance.conforms(schema, &self.document, vocabulary));
         self.match_document(&active, &mut Matches::default());
         for active in &active {
             let view = active.view;
@@ -313,7 +319,7 @@ impl Matcher {
     fn match_document(&mut self, active: &[Active<'_>], matches: &mut Matches) {
         self.ranks.reset();
         self.by_name.reset();
-        let held = |segments: &[Remembered]| segments.iter().map(|remembered| remembered.dfa.bytes()).sum();
+        let held = |segments: &[Remembered]| segments.iter().map(Remembered::cache_bytes).sum();
         let mut held_by_all: usize = held(&self.segments);
         if held_by_all > self.tuning.cache_bytes {
             self.segments.iter_mut().for_each(|remembered| remembered.dfa.clear());
@@ -375,14 +381,28 @@ impl Matcher {
         }
     }
 
+    /// Frees plans and buffers of transformations beyond their share of the capacity. The share is theirs alone, so
+    /// that neither they nor the automaton evict each other.
+    fn trim_transformers(&mut self) {
+        let share = self.tuning.cache_bytes / TRANSFORM_CACHE_FRACTION;
+        let bytes: usize = self.segments.iter().map(|remembered| remembered.transformer.bytes()).sum();
+        if bytes > share {
+            let each = share / self.segments.len();
+            self.segments.iter_mut().for_each(|remembered| remembered.transformer.trim(each));
+        }
+    }
+
     /// Forgets what caches hold, as at the start.
     pub fn clear(&mut self) {
-        self.segments.iter_mut().for_each(|remembered| remembered.dfa.clear());
+        for remembered in &mut self.segments {
+            remembered.dfa.clear();
+            remembered.transformer.trim(0);
+        }
     }
 
     pub fn cache_stats(&self) -> CacheStats {
         self.segments.iter().fold(CacheStats::default(), |sum, remembered| CacheStats {
-            bytes: sum.bytes + remembered.dfa.bytes(),
+            bytes: sum.bytes + remembered.cache_bytes(),
             states: sum.states + remembered.dfa.states(),
             clears: sum.clears + remembered.dfa.clears(),
         })

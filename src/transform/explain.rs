@@ -1,4 +1,4 @@
-//! Which operators a transformation runs on a message, for people.
+//! Reports which operators a transformation runs on a message, and what each gave.
 
 use rustc_hash::FxHashMap;
 
@@ -7,6 +7,7 @@ use crate::query::decompose::Reach;
 use crate::query::element_path::ElementStep;
 use crate::segment::format::ANY;
 use crate::segment::format::columns::View;
+use crate::transform::output::NodeLists;
 use crate::transform::plan::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
 use crate::transform::run::{Evaluator, Results, Selected};
 
@@ -14,39 +15,38 @@ pub struct OperatorReport {
     /// stream, join, selection, condition, bindings or group.
     pub kind: &'static str,
     pub text: String,
-    /// How many transformations of the index use it.
+    /// How many transformations of the index share it.
     pub shared: u32,
-    /// How much it gave for this message.
+    /// How many results it gave for this message.
     pub results: usize,
-    /// How it runs, and what a claim spared it.
+    /// How it ran, and which claims made it cheaper.
     pub note: String,
 }
 
-/// `streams`: how many elements each has.
+/// `stream_sizes`: the number of elements of each stream.
 pub fn report(
     view: View<'_>,
     plan: &Plan,
-    run: &Evaluator<'_>,
-    streams: &FxHashMap<u32, usize>,
+    evaluator: &Evaluator<'_>,
+    stream_sizes: &FxHashMap<u32, usize>,
 ) -> Vec<OperatorReport> {
-    let (network, results, taken) = (run.network, &*run.results, &*run.taken);
-    let told = OperatorDescriber { network, view, plan, taken, streams };
-    let operators = plan.operators.iter();
-    operators
+    let (network, results, selected) = (evaluator.network, &*evaluator.results, &*evaluator.selected);
+    let describer = OperatorDescriber { network, view, plan, selected, stream_sizes };
+    plan.operators
+        .iter()
         .map(|&operator| {
-            let (kind, text, results, note) = told.operator(operator, results);
-            OperatorReport { kind, text, shared: network.uses(operator), results, note }
+            let (kind, text, results, note) = describer.operator(operator, results);
+            OperatorReport { kind, text, shared: network.use_count(operator), results, note }
         })
         .collect()
 }
 
-/// Operators in words.
 struct OperatorDescriber<'a> {
     network: &'a Network,
     view: View<'a>,
     plan: &'a Plan,
-    taken: &'a Selected,
-    streams: &'a FxHashMap<u32, usize>,
+    selected: &'a Selected,
+    stream_sizes: &'a FxHashMap<u32, usize>,
 }
 
 impl OperatorDescriber<'_> {
@@ -54,14 +54,14 @@ impl OperatorDescriber<'_> {
         match operator {
             OperatorId::Stream(id) => {
                 let note = "matched by the shared automaton".to_string();
-                ("stream", self.stream(id), self.streams.get(&id).copied().unwrap_or(0), note)
+                ("stream", self.stream(id), self.stream_sizes.get(&id).copied().unwrap_or(0), note)
             }
             OperatorId::Join(id) => {
                 let plan = &self.network.join_plans[id as usize];
                 let distinct = plan.distinct.map(|claim| format!("no duplicates ({claim})"));
                 let distinct = distinct.unwrap_or_else(|| "duplicates eliminated".to_string());
                 let note = match plan.ordered {
-                    _ if plan.rest == 0 => "each with itself".to_string(),
+                    _ if plan.steps == 0 => "each with itself".to_string(),
                     Some(claim) => format!("merged ({claim}), {distinct}"),
                     None => format!("sorted, {distinct}"),
                 };
@@ -71,7 +71,7 @@ impl OperatorDescriber<'_> {
                 let selection = self.network.selections.at(id);
                 let kind = if selection.numeric { "number" } else { "text" };
                 let text =
-                    format!("{} compared as {kind}", self.taken(selection.join, Some(selection.subject)));
+                    format!("{} compared as {kind}", self.path(selection.join, Some(selection.subject)));
                 let (texts, numbers) = results.selections.at(id);
                 ("selection", text, texts.len() + numbers.len(), "values indexed once".to_string())
             }
@@ -91,22 +91,22 @@ impl OperatorDescriber<'_> {
                     }
                     Bindings::Twig { .. } => ("the binding path".to_string(), "searched for".to_string()),
                 };
-                ("bindings", text, block.map_or(0, |block| self.taken.block(block).len()), note)
+                ("bindings", text, block.map_or(0, |block| self.selected.block(block).len()), note)
             }
             OperatorId::Group(id) => match *self.network.groups.at(id) {
                 Group::Joined { join, leaf } => {
                     let plan = &self.network.join_plans[join as usize];
                     let note = match plan.distinct {
-                        _ if plan.depth.is_some() || plan.reach != Reach::Unclear => {
+                        _ if plan.bound_depth.is_some() || plan.reach != Reach::Unclear => {
                             "merged by depth".to_string()
                         }
                         Some(claim) => format!("merged, no duplicates ({claim})"),
                         None => "merged, duplicates eliminated".to_string(),
                     };
-                    ("group", self.taken(join, leaf), self.taken_by(id), note)
+                    ("group", self.path(join, leaf), self.selected_by(id), note)
                 }
                 Group::Twig { .. } => {
-                    let nodes = self.taken_by(id);
+                    let nodes = self.selected_by(id);
                     ("group", "a return path".to_string(), nodes, "searched for".to_string())
                 }
             },
@@ -115,35 +115,37 @@ impl OperatorDescriber<'_> {
 
     fn condition(&self, id: u32) -> (String, &'static str) {
         match self.network.conditions.at(id) {
-            Condition::Exists { join, leaf } => (self.taken(*join, *leaf), "semijoin"),
+            Condition::Exists { join, leaf } => (self.path(*join, *leaf), "semijoin"),
             Condition::Compare { selection, operator, constant } => {
                 let selection = self.network.selections.at(*selection);
-                let taken = self.taken(selection.join, Some(selection.subject));
+                let path = self.path(selection.join, Some(selection.subject));
                 let constant = match constant {
                     Constant::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
                     Constant::Number(bits) => f64::from_bits(*bits).to_string(),
                 };
-                (format!("{taken} {} {constant}", Operator::symbol(*operator)), "semijoin")
+                (format!("{path} {} {constant}", Operator::symbol(*operator)), "semijoin")
             }
-            Condition::Found { compared, .. } => (self.condition(*compared).0, "found by matching, semijoin"),
+            Condition::Indexed { fallback, .. } => {
+                (self.condition(*fallback).0, "found by matching, semijoin")
+            }
             Condition::Twig { stream, .. } => (self.stream(*stream), "searched for"),
         }
     }
 
-    /// How many nodes a group gave.
-    fn taken_by(&self, group: u32) -> usize {
+    /// How many nodes a group selected.
+    fn selected_by(&self, group: u32) -> usize {
         let mut nodes = 0;
         for (at, block) in self.plan.blocks.iter().enumerate() {
             for path in (0..block.groups.len()).filter(|&path| block.groups[path] == group) {
-                let bound = 0..self.taken.block(at).len();
-                nodes += bound.map(|binding| self.taken.list(at, path, binding).len()).sum::<usize>();
+                let bound = 0..self.selected.block(at).len();
+                nodes += bound.map(|binding| self.selected.list(at, path, binding).len()).sum::<usize>();
             }
         }
         nodes
     }
 
     fn stream(&self, id: u32) -> String {
-        line(&self.network.streams.at(id).line)
+        path_text(&self.network.streams.at(id).path)
     }
 
     fn join(&self, id: u32) -> String {
@@ -151,7 +153,7 @@ impl OperatorDescriber<'_> {
         format!("{bound} with {}", if rest.is_empty() { "itself" } else { &rest })
     }
 
-    fn taken(&self, join: u32, leaf: Option<Subject>) -> String {
+    fn path(&self, join: u32, leaf: Option<Subject>) -> String {
         let (bound, rest) = self.parts(join);
         let leaf = match leaf {
             None | Some(Subject::Value) => String::new(),
@@ -161,12 +163,12 @@ impl OperatorDescriber<'_> {
         format!("{bound}{rest}{leaf} by {bound}")
     }
 
-    /// The line of what is bound, and of what follows it.
+    /// The path of the bound elements, and the path from there.
     fn parts(&self, join: u32) -> (String, String) {
         let join = self.network.joins.at(join);
-        let bound = &self.network.streams.at(join.binding).line;
-        let end = &self.network.streams.at(join.end).line;
-        (line(bound), line(&end[bound.len()..]))
+        let bound = &self.network.streams.at(join.binding).path;
+        let end = &self.network.streams.at(join.end).path;
+        (path_text(bound), path_text(&end[bound.len()..]))
     }
 
     fn label(&self, label: u32) -> String {
@@ -185,7 +187,7 @@ impl OperatorDescriber<'_> {
     }
 }
 
-fn line(steps: &[ElementStep]) -> String {
+fn path_text(steps: &[ElementStep]) -> String {
     let step = |step: &ElementStep| {
         let axis = if step.axis == Axis::Child { "/" } else { "//" };
         match &step.test {

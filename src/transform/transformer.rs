@@ -1,12 +1,14 @@
-//! What a matcher keeps of a segment's transformations, and how it makes a message's outputs with them.
+//! Runs a segment's matching transformations on a message: plan, evaluate, write.
+//!
+//! The plans and their network are cached per segment and, since a plan may rely on a DTD, per schema. A
+//! transformation is planned when it first matches.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::document::{Document, NodeRef, Vocabulary};
+use crate::document::{Document, Vocabulary};
 use crate::error::Exceeded;
-use crate::ids::ElementId;
 use crate::limits::Limits;
 use crate::matching::automaton::dfa::Dfa;
 use crate::matching::automaton::names::Names;
@@ -21,15 +23,15 @@ use crate::transform::plan::{Network, OperatorId, Plan, Schema, SegmentContext};
 use crate::transform::run::{
     ElementsByAcceptSet, Evaluator, LimitExceeded, Results, Selected, TwigEvaluator,
 };
-use crate::tuning::{OPERATORS, SCHEMAS, SELECTED_LISTS};
+use crate::tuning::{SCHEMAS, SELECTED_LISTS};
 
-/// The outputs of one message, equal ones once.
+/// The outputs of one message. Equal outputs are one.
 #[derive(Default)]
 pub struct Outputs {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Per matching transformation its query and the number of its output. Filters are not among them:
-    /// they leave the message as it is.
+    /// Each matching transformation, by its query number, with the number of its output. Filters are not listed:
+    /// their output is the message itself.
     pub outcomes: Vec<(u32, Result<u32, Box<ConstructError>>)>,
 }
 
@@ -45,52 +47,56 @@ impl Outputs {
         &self.bytes
     }
 
-    /// Where each of them ends.
+    /// Where each output ends.
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
 }
 
-/// The networks of a segment: for all messages, and for those that conform to a schema.
+/// The plan caches of a segment: one for all messages, and one for each schema that messages conform to.
 #[derive(Default)]
 pub struct Transformer {
-    sides: Vec<PlanCache>,
+    caches: Vec<PlanCache>,
 }
 
+/// Plans, their network, and the buffers to run them with.
 #[derive(Default)]
 struct PlanCache {
     network: Network,
     plans: Vec<Plan>,
-    /// By query, the place of its plan; none for a filter.
-    planned: FxHashMap<u32, Option<u32>>,
-    /// The transformations that a message concerns, and the places of their plans.
-    concerned: Vec<(u32, u32)>,
+    plan_bytes: usize,
+    /// The place in `plans` by query; `None` for a filter.
+    plan_of_query: FxHashMap<u32, Option<u32>>,
+    /// The transformations that match the current message, and the places of their plans.
+    matching: Vec<(u32, u32)>,
     results: Results,
-    taken: Selected,
-    streams: ElementsByAcceptSet,
-    /// Where conditions of the index were found, once there is a plan that asks.
-    places: Option<Places>,
-    placed: bool,
-    same: Deduplicator,
+    selected: Selected,
+    by_accept_set: ElementsByAcceptSet,
+    /// Where conditions of the index hold, if a plan needs it.
+    occurrences: Option<Places>,
+    /// Whether `occurrences` are those of the current message.
+    has_occurrences: bool,
+    outputs: Deduplicator,
     constructor: Constructor,
 }
 
 /// A message with what matching found in it.
 pub struct MatchedMessage<'a> {
     pub segment: &'a Segment,
+    /// The tenant's root in the trie.
     pub root: u32,
     pub document: &'a Document,
     pub vocabulary: &'a Vocabulary,
     pub names: &'a Names,
-    /// None if the message was matched without the DFA.
+    /// `None` if the message was matched without the DFA.
     pub dfa: Option<&'a Dfa>,
     pub by_name: &'a mut ByName,
     pub memo: &'a mut Memo,
 }
 
 impl Transformer {
-    /// Appends what each transformation among the segment's `queries` makes of a message. `base` is added
-    /// to their numbers. The schema is given if the message conforms to it.
+    /// Appends the output of each transformation among the matching `queries` of the segment. `base` is added to
+    /// their numbers. `schema` is given if the message conforms to it.
     pub fn transform(
         &mut self,
         mut message: MatchedMessage<'_>,
@@ -100,25 +106,26 @@ impl Transformer {
         limits: &Limits,
         outputs: &mut Outputs,
     ) {
-        let side = self.side(schema);
-        side.concern(&message, queries);
-        if side.concerned.is_empty() {
+        let cache = self.cache(schema);
+        cache.plan(&message, queries);
+        if cache.matching.is_empty() {
             return;
         }
-        side.begin(&mut message);
+        cache.start_message(&mut message);
         let copier = NodeCopier::new(message.document, message.vocabulary);
-        let (mut run, making) = side.run(&mut message, limits);
-        let Making { plans, concerned, same, constructor } = making;
-        same.reset(concerned.len());
-        for &(query, plan) in concerned {
+        let (mut evaluator, writer) = cache.evaluator(&mut message, limits);
+        let OutputWriter { plans, matching, outputs: known, constructor } = writer;
+        known.reset(matching.len());
+        for &(query, plan) in matching {
             let plan = &plans[plan as usize];
-            let outcome = output(plan, &mut run, &copier, same, constructor, limits, outputs);
+            let outcome = output(plan, &mut evaluator, &copier, known, constructor, limits, outputs);
             outputs.outcomes.push((query + base, outcome));
         }
         message.memo.clear();
     }
 
-    /// Which operators a query of the segment runs on a message, planned with all others of its tenant.
+    /// Reports which operators a query of the segment runs on a message, planned together with all transformations
+    /// of its tenant.
     pub fn explain(
         mut message: MatchedMessage<'_>,
         schema: Option<&Arc<Schema>>,
@@ -126,168 +133,215 @@ impl Transformer {
         limits: &Limits,
     ) -> Vec<OperatorReport> {
         let view = message.segment.view();
-        let mut side = PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() };
-        let own =
+        let mut cache = PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() };
+        let of_tenant =
             |other: &u32| view.query_tenant.get(*other as usize).is_none_or(|&tenant| tenant == message.root);
-        side.concern(&message, (0..view.queries() as u32).filter(own));
-        side.concern(&message, std::iter::once(query));
-        side.begin(&mut message);
-        let (mut run, Making { plans, concerned, .. }) = side.run(&mut message, limits);
-        let Some(&(_, plan)) = concerned.first() else { return Vec::new() };
+        cache.plan(&message, (0..view.queries() as u32).filter(of_tenant));
+        cache.plan(&message, std::iter::once(query));
+        cache.start_message(&mut message);
+        let (mut evaluator, OutputWriter { plans, matching, .. }) = cache.evaluator(&mut message, limits);
+        let Some(&(_, plan)) = matching.first() else { return Vec::new() };
         let plan = &plans[plan as usize];
-        // Counted one by one: all of them may be too many to be kept.
-        let mut streams: FxHashMap<u32, usize> = FxHashMap::default();
+        // One by one: all streams together may not fit the result cache.
+        let mut stream_sizes: FxHashMap<u32, usize> = FxHashMap::default();
         for operator in &plan.operators {
             if let OperatorId::Stream(id) = *operator {
-                run.forget_if_full();
-                run.stream(id);
-                streams.insert(id, run.results.streams.at(id).iter().count());
+                evaluator.free_if_full();
+                evaluator.stream(id);
+                stream_sizes.insert(id, evaluator.results.streams.at(id).iter().count());
             }
         }
-        // What passes a limit is not there to be reported, nor what was too much to be kept, and all else is.
-        run.taken.clear();
+        evaluator.selected.clear();
         let mut blocks = plan.blocks.iter().enumerate();
-        let _ = blocks.try_for_each(|(at, block)| run.bind(block).and_then(|()| run.select(at, block)));
-        report(view, plan, &run, &streams)
+        // An operator that exceeds a limit ends the evaluation; what ran before it is reported.
+        let _ = blocks.try_for_each(|(at, block)| {
+            evaluator.bind(block).and_then(|()| evaluator.select_return_nodes(at, block))
+        });
+        report(view, plan, &evaluator, &stream_sizes)
     }
 
-    /// The network for all messages, or for those that conform to a schema.
-    fn side(&mut self, schema: Option<&Arc<Schema>>) -> &mut PlanCache {
-        let same = |side: &PlanCache| match (&side.network.schema, schema) {
+    /// The plan cache for all messages, or for those that conform to a schema.
+    fn cache(&mut self, schema: Option<&Arc<Schema>>) -> &mut PlanCache {
+        let is_for = |cache: &PlanCache| match (&cache.network.schema, schema) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (one, other) => one.is_none() && other.is_none(),
         };
-        let at = match self.sides.iter().position(same) {
+        let at = match self.caches.iter().position(is_for) {
             Some(at) => at,
             None => {
-                if self.sides.len() > SCHEMAS {
-                    self.sides.remove(0);
+                if self.caches.len() > SCHEMAS {
+                    self.caches.remove(0);
                 }
-                self.sides.push(PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() });
-                self.sides.len() - 1
+                self.caches
+                    .push(PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() });
+                self.caches.len() - 1
             }
         };
-        let side = &mut self.sides[at];
-        if side.network.size() > OPERATORS {
-            *side = PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() };
+        &mut self.caches[at]
+    }
+
+    /// Memory of plans and buffers.
+    pub fn bytes(&self) -> usize {
+        self.caches.iter().map(PlanCache::bytes).sum()
+    }
+
+    /// Frees memory until at most `limit` bytes are held: first the buffers, then the plans, those of the oldest
+    /// schema first.
+    pub fn trim(&mut self, limit: usize) {
+        if self.bytes() <= limit {
+            return;
         }
-        side
+        self.caches.iter_mut().for_each(PlanCache::free_buffers);
+        while self.bytes() > limit {
+            self.caches.remove(0);
+        }
     }
 }
 
 impl PlanCache {
-    /// Notes which transformations a message concerns, and plans those that are new.
-    fn concern(&mut self, message: &MatchedMessage<'_>, queries: impl Iterator<Item = u32>) {
-        let PlanCache { network, plans, planned, concerned, .. } = self;
-        let ground =
+    /// Finds the plans of the transformations among the matching queries; plans those that are new.
+    fn plan(&mut self, message: &MatchedMessage<'_>, queries: impl Iterator<Item = u32>) {
+        let PlanCache { network, plans, plan_bytes, plan_of_query, matching, .. } = self;
+        let context =
             SegmentContext { view: message.segment.view(), names: message.names, root: message.root };
-        concerned.clear();
+        matching.clear();
         for query in queries {
-            let plan = *planned.entry(query).or_insert_with(|| {
-                // A canonical text parses: it was written by us.
+            let plan = *plan_of_query.entry(query).or_insert_with(|| {
+                // The segment holds canonical texts, which parse.
                 let parsed = parse(message.segment.text(query), &Namespaces::default()).ok()?;
                 let transformation = parsed.transformation?;
-                plans.push(network.plan(ground, &transformation));
+                let plan = network.plan(context, &transformation);
+                *plan_bytes += plan.bytes();
+                plans.push(plan);
                 Some(plans.len() as u32 - 1)
             });
-            concerned.extend(plan.map(|plan| (query, plan)));
+            matching.extend(plan.map(|plan| (query, plan)));
         }
     }
 
-    /// Goes over to a message that concerns some of the transformations.
-    fn begin(&mut self, message: &mut MatchedMessage<'_>) {
+    /// Prepares the buffers for a message, whose matching transformations are planned.
+    fn start_message(&mut self, message: &mut MatchedMessage<'_>) {
         message.memo.clear();
         self.results.reset(message.document.elements.len());
         self.results.fit(&self.network);
-        self.placed = false;
+        self.has_occurrences = false;
         let Some(dfa) = message.dfa else { return };
-        self.streams.fill(&self.network, dfa, message.document);
-        let plans = self.concerned.iter().map(|&(_, plan)| &self.plans[plan as usize]);
-        let mut found = plans.flat_map(|plan| &plan.found);
-        if let Some(&first) = found.next() {
+        self.by_accept_set.group(&self.network, dfa, message.document);
+        let plans = self.matching.iter().map(|&(_, plan)| &self.plans[plan as usize]);
+        let mut index_conditions = plans.flat_map(|plan| &plan.index_conditions).copied().peekable();
+        if index_conditions.peek().is_some() {
             let conditions = message.segment.view().conditions();
-            let places = self.places.get_or_insert_with(|| Places::new(conditions));
-            places.reset();
-            places.expect(first);
-            found.for_each(|&condition| places.expect(condition));
-            self.placed = places.fill(dfa.values_found());
+            let occurrences = self.occurrences.get_or_insert_with(|| Places::new(conditions));
+            occurrences.reset();
+            index_conditions.for_each(|condition| occurrences.expect(condition));
+            self.has_occurrences = occurrences.fill(dfa.values_found());
         }
     }
 
-    /// The network on a message, and what outputs are made with.
-    fn run<'r>(
+    /// Memory of plans and buffers.
+    fn bytes(&self) -> usize {
+        self.network.bytes()
+            + self.plan_bytes
+            + self.plan_of_query.capacity() * size_of::<(u32, Option<u32>)>()
+            + self.matching.capacity() * size_of::<(u32, u32)>()
+            + self.results.bytes()
+            + self.selected.bytes()
+            + self.by_accept_set.bytes()
+            + self.occurrences.as_ref().map_or(0, Places::bytes)
+            + self.outputs.bytes()
+    }
+
+    /// Frees the memory of everything but the plans.
+    fn free_buffers(&mut self) {
+        self.matching = Vec::new();
+        self.results = Results::default();
+        self.selected = Selected::default();
+        self.by_accept_set = ElementsByAcceptSet::default();
+        self.occurrences = None;
+        self.outputs = Deduplicator::default();
+        self.constructor = Constructor::default();
+    }
+
+    /// The evaluator of the network on a message, and what outputs are written with.
+    fn evaluator<'r>(
         &'r mut self,
         message: &'r mut MatchedMessage<'_>,
         limits: &Limits,
-    ) -> (Evaluator<'r>, Making<'r>) {
-        let PlanCache { network, plans, concerned, results, taken, streams, places, placed, .. } = self;
+    ) -> (Evaluator<'r>, OutputWriter<'r>) {
         let MatchedMessage { document, names, .. } = *message;
-        let run = Evaluator {
-            network,
-            results,
-            taken,
+        let evaluator = Evaluator {
+            network: &self.network,
+            results: &mut self.results,
+            selected: &mut self.selected,
             document,
             names,
-            walks: TwigEvaluator {
-                words: network.twigs.words(),
+            twigs: TwigEvaluator {
+                words: self.network.twigs.words(),
                 document,
                 names,
                 by_name: message.by_name,
                 memo: message.memo,
             },
-            streams: message.dfa.map(|_| &*streams),
-            places: places.as_ref().filter(|_| *placed),
+            by_accept_set: message.dfa.map(|_| &self.by_accept_set),
+            occurrences: self.occurrences.as_ref().filter(|_| self.has_occurrences),
             limit: limits.bindings,
         };
-        (run, Making { plans, concerned, same: &mut self.same, constructor: &mut self.constructor })
+        let writer = OutputWriter {
+            plans: &self.plans,
+            matching: &self.matching,
+            outputs: &mut self.outputs,
+            constructor: &mut self.constructor,
+        };
+        (evaluator, writer)
     }
 }
 
-/// What the outputs of a message are made with.
-struct Making<'a> {
+/// The parts of a plan cache that outputs are written with.
+struct OutputWriter<'a> {
     plans: &'a [Plan],
-    concerned: &'a [(u32, u32)],
-    same: &'a mut Deduplicator,
+    matching: &'a [(u32, u32)],
+    outputs: &'a mut Deduplicator,
     constructor: &'a mut Constructor,
 }
 
-/// Makes the output of a transformation, unless an equal one is there.
+/// Evaluates a transformation and writes its output, unless an equal one was written for this message. Returns the
+/// number of the output.
 fn output(
     plan: &Plan,
-    run: &mut Evaluator<'_>,
+    evaluator: &mut Evaluator<'_>,
     copier: &NodeCopier<'_>,
-    same: &mut Deduplicator,
+    known: &mut Deduplicator,
     constructor: &mut Constructor,
     limits: &Limits,
     outputs: &mut Outputs,
 ) -> Result<u32, Box<ConstructError>> {
-    let over = |over| match over {
+    let over_limit = |over| match over {
         LimitExceeded::Nodes => {
-            exceeded("bindings-limit", "the transformation binds or takes more nodes", limits.bindings)
+            exceeded("bindings-limit", "the transformation binds or selects more nodes", limits.bindings)
         }
         LimitExceeded::Lists => {
-            exceeded("bindings-limit", "the transformation takes more lists of nodes", SELECTED_LISTS)
+            exceeded("bindings-limit", "the transformation selects more lists of nodes", SELECTED_LISTS)
         }
     };
-    run.taken.clear();
-    same.ask(plan.construction);
+    evaluator.selected.clear();
+    known.begin_key(plan.construction);
     for (at, block) in plan.blocks.iter().enumerate() {
-        run.bind(block).map_err(over)?;
-        same.ask_of(&run.taken.bound[run.taken.block(at)]);
+        evaluator.bind(block).map_err(over_limit)?;
+        known.extend_key(evaluator.selected.bindings(at));
     }
-    if let Some(number) = same.find() {
+    if let Some(number) = known.find() {
         return Ok(number);
     }
     let mut blocks = plan.blocks.iter().enumerate();
-    blocks.try_for_each(|(at, block)| run.select(at, block)).map_err(over)?;
+    blocks.try_for_each(|(at, block)| evaluator.select_return_nodes(at, block)).map_err(over_limit)?;
     if outputs.bytes.len() >= limits.outputs {
-        return Err(exceeded("outputs-limit", "transformations make more of this message", limits.outputs));
+        return Err(exceeded("outputs-limit", "the outputs of this message have more bytes", limits.outputs));
     }
-    let program = &run.network.programs[plan.construction as usize];
-    constructor.construct(program, copier, &*run.taken, limits.output, &mut outputs.bytes)?;
+    let program = &evaluator.network.programs[plan.construction as usize];
+    constructor.construct(program, copier, &*evaluator.selected, limits.output, &mut outputs.bytes)?;
     let number = outputs.ends.len() as u32;
     outputs.ends.push(outputs.bytes.len());
-    same.insert(number);
+    known.insert(number);
     Ok(number)
 }
 
@@ -299,14 +353,4 @@ fn exceeded(code: &'static str, what: &str, limit: usize) -> Box<ConstructError>
         reason: format!("{what} than the {limit} allowed"),
         exceeded: Some(Exceeded { value: limit + 1, limit }),
     })
-}
-
-impl NodeLists for Selected {
-    fn bindings(&self, block: usize) -> &[ElementId] {
-        &self.bound[self.block(block)]
-    }
-
-    fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef] {
-        Selected::list(self, block, path, binding)
-    }
 }

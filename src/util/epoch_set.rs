@@ -41,6 +41,10 @@ impl EpochSet {
         }
     }
 
+    pub fn bytes(&self) -> usize {
+        self.stamps.capacity() * size_of::<u32>()
+    }
+
     #[inline(always)]
     pub fn contains(&self, number: u32) -> bool {
         self.stamps[number as usize] >= self.epoch

@@ -53,6 +53,13 @@ impl Places {
         }
     }
 
+    /// Memory of its buffers, about.
+    pub fn bytes(&self) -> usize {
+        self.heads.len() * size_of::<u32>()
+            + self.links.capacity() * size_of::<(ElementId, u32)>()
+            + self.hits.capacity() * size_of::<Hit>()
+    }
+
     pub fn reset(&mut self) {
         self.expected.clear();
         self.links.clear();

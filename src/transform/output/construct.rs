@@ -1,4 +1,4 @@
-//! Groups of nodes → output, by a transformation's program.
+//! Runs a transformation's program on the nodes it selected, and writes its output.
 
 use std::fmt;
 use std::io::Write;
@@ -13,15 +13,15 @@ use crate::document::NodeRef;
 use crate::error::Exceeded;
 use crate::ids::{ElementId, NameId};
 
-/// What a transformation takes from a message: for each block the bound elements, for each of these and each
-/// return path the nodes, all of them distinct and in document order.
+/// What a transformation selects in a message: for each block the bound elements, for each of these and each return
+/// path a list of nodes. All are distinct and in document order.
 pub trait NodeLists {
     fn bindings(&self, block: usize) -> &[ElementId];
-    /// `binding`: the place among the block's bindings.
+    /// `binding`: a place in `bindings`.
     fn list(&self, block: usize, path: usize, binding: usize) -> &[NodeRef];
 }
 
-/// An output that cannot be made. It concerns one transformation of one message, and nothing else.
+/// Why the output of one transformation and message cannot be written. Other outputs are not affected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstructError {
     pub code: &'static str,
@@ -37,20 +37,20 @@ impl fmt::Display for ConstructError {
 
 impl std::error::Error for ConstructError {}
 
-/// Constructs outputs, one after the other; it keeps memory between them.
+/// Constructs outputs; keeps its buffers between them.
 #[derive(Default)]
 pub struct Constructor {
-    /// Where the contents of elements begin that may be empty.
+    /// Where the content starts of open elements that may turn out empty.
     open: Vec<usize>,
-    /// What attributes of the message made constructed elements declare.
-    extras: NamespaceStack,
-    /// How many there were when such an element began.
-    marks: Vec<usize>,
+    /// The declarations that constructed elements need for attributes copied from the message.
+    added: NamespaceStack,
+    /// Their number at the start of each open element that gets copied attributes.
+    added_before: Vec<usize>,
 }
 
 impl Constructor {
-    /// Appends what a transformation makes of a message; of no binding it makes nothing, and false is given.
-    /// `limit`: bytes that may be appended. After an error, `out` is as it was.
+    /// Appends the output of a transformation, at most `limit` bytes. Returns false if nothing is bound, and so nothing
+    /// written. After an error, `out` is unchanged.
     pub fn construct(
         &mut self,
         program: &Program,
@@ -63,8 +63,8 @@ impl Constructor {
             return Ok(false);
         }
         self.open.clear();
-        self.extras.truncate(0);
-        self.marks.clear();
+        self.added.truncate(0);
+        self.added_before.clear();
         let start = out.len();
         let mut construction = Construction { program, copier, lists, start, limit, out, scratch: self };
         match construction.run(&program.ops, 0, 0) {
@@ -88,7 +88,7 @@ struct Construction<'a, L> {
 }
 
 impl<'a, L: NodeLists> Construction<'a, L> {
-    /// Does operations one after the other, for one binding of a block if they are inside of it.
+    /// Runs operations, for one binding if they are inside a block.
     fn run(&mut self, ops: &[Op], block: usize, binding: usize) -> Result<(), Box<ConstructError>> {
         let mut at = 0;
         while let Some(op) = ops.get(at) {
@@ -116,12 +116,12 @@ impl<'a, L: NodeLists> Construction<'a, L> {
                 let _ = write!(self.out, "{}", list(*path).len());
             }
             Op::First(path) => escape::text(self.first(list(*path)), self.out),
-            Op::FirstValue(path) => escape::value(self.first(list(*path)), self.out),
-            Op::Values(path) => return self.values(list(*path)),
-            Op::Attributes(receiver) => return self.attributes(receiver, block, binding),
-            Op::Leave => {
-                let mark = self.scratch.marks.pop().unwrap_or_default();
-                self.scratch.extras.truncate(mark);
+            Op::FirstInAttribute(path) => escape::value(self.first(list(*path)), self.out),
+            Op::AllInAttribute(path) => return self.values(list(*path)),
+            Op::Attributes(target) => return self.attributes(target, block, binding),
+            Op::EndAttributeScope => {
+                let count = self.scratch.added_before.pop().unwrap_or_default();
+                self.scratch.added.truncate(count);
             }
             Op::Open => self.scratch.open.push(self.out.len()),
             Op::Close(end_tag) => {
@@ -141,13 +141,13 @@ impl<'a, L: NodeLists> Construction<'a, L> {
         let context = NamespaceContext {
             scopes: &self.program.scopes,
             scope,
-            extras: &self.scratch.extras,
+            added: &self.scratch.added,
             inside: None,
         };
-        let as_it_stands = self.copier.copies_as_it_stands(&context);
+        let copies_source = self.copier.copies_source(&context);
         for &node in nodes {
             match node {
-                NodeRef::Element(element) if as_it_stands => {
+                NodeRef::Element(element) if copies_source => {
                     self.out.extend_from_slice(self.copier.source_of(element));
                 }
                 NodeRef::Element(element) => self.copier.element(element, &context, self.out),
@@ -175,29 +175,29 @@ impl<'a, L: NodeLists> Construction<'a, L> {
 
     fn attributes(
         &mut self,
-        receiver: &AttributeTarget,
+        target: &AttributeTarget,
         block: usize,
         binding: usize,
     ) -> Result<(), Box<ConstructError>> {
-        self.scratch.marks.push(self.scratch.extras.len());
+        self.scratch.added_before.push(self.scratch.added.len());
         let mut names: FxHashSet<NameId> = FxHashSet::default();
-        let mut numbered = PrefixNumbering::default();
-        for &path in &receiver.paths {
+        let mut numbering = PrefixNumbering::default();
+        for &path in &target.paths {
             for &node in self.lists.list(block, path, binding) {
                 let NodeRef::Attribute(element, place) = node else { continue };
                 let name = self.copier.document.attributes[place as usize].name;
                 let (uri, local) = self.copier.name(name);
-                let has = |(its_uri, its_local): &(String, String)| {
+                let is_same = |(its_uri, its_local): &(String, String)| {
                     its_uri.as_bytes() == uri && its_local.as_bytes() == local
                 };
-                if !names.insert(name) || receiver.names.iter().any(has) {
+                if !names.insert(name) || target.names.iter().any(is_same) {
                     return Err(duplicate(local));
                 }
-                let (scopes, scope) = (&self.program.scopes, receiver.scope);
-                let context = NamespaceContext { scopes, scope, extras: &self.scratch.extras, inside: None };
-                let declared = self.copier.attribute(element, place, &context, &mut numbered, self.out);
-                if let Some((prefix, uri)) = declared {
-                    self.scratch.extras.push(prefix, uri, receiver.depth);
+                let (scopes, scope) = (&self.program.scopes, target.scope);
+                let context = NamespaceContext { scopes, scope, added: &self.scratch.added, inside: None };
+                let added = self.copier.attribute(element, place, &context, &mut numbering, self.out);
+                if let Some((prefix, uri)) = added {
+                    self.scratch.added.push(prefix, uri, target.depth);
                 }
                 self.check()?;
             }
@@ -226,7 +226,7 @@ fn duplicate(local: &[u8]) -> Box<ConstructError> {
     let name = String::from_utf8_lossy(local);
     Box::new(ConstructError {
         code: "duplicate-attribute",
-        reason: format!("the message gives a constructed element a second attribute `{name}`"),
+        reason: format!("a constructed element gets a second attribute `{name}` from the message"),
         exceeded: None,
     })
 }

@@ -1,61 +1,65 @@
-//! Outputs of a message that are there already: told by what is constructed, and of what.
+//! De-duplicates the outputs of one message. Two transformations with the same output program that bind the same
+//! elements have equal outputs: the second gets the number of the first, and is neither evaluated further nor written.
+//!
+//! The key of an output is its program and, for each block, the number of bound elements and the elements. Keys lie
+//! one after the other in one buffer, and a chained hash table finds them.
 
 use crate::ids::ElementId;
 use crate::tuning::DEDUPLICATION_WORDS;
+use crate::util::hash::mix;
 
 const NONE: u32 = u32::MAX;
 
-/// A table by hash; entries in one place are linked.
 #[derive(Default)]
 pub struct Deduplicator {
-    table: Vec<u32>,
+    /// The first entry of each bucket.
+    buckets: Vec<u32>,
     entries: Vec<Entry>,
-    /// The words that tell outputs from each other. After those of all entries stand those of the output that
-    /// is asked for.
-    words: Vec<u32>,
-    /// The place in the table of the output that is asked for.
-    place: usize,
+    /// The keys of all entries, then the current key.
+    keys: Vec<u32>,
+    /// The bucket of the current key.
+    bucket: usize,
 }
 
 struct Entry {
+    /// Its range of `keys`.
     start: usize,
     end: usize,
     output: u32,
+    /// The next entry of the same bucket.
     next: u32,
 }
 
 impl Deduplicator {
-    /// Goes over to a message of which so many outputs may be made.
+    /// Starts a message of so many outputs.
     pub fn reset(&mut self, outputs: usize) {
-        self.words.clear();
-        self.words.shrink_to(DEDUPLICATION_WORDS);
+        self.keys.clear();
+        self.keys.shrink_to(DEDUPLICATION_WORDS);
         self.entries.clear();
-        self.table.clear();
-        self.table.resize((outputs * 2).next_power_of_two(), NONE);
+        self.buckets.clear();
+        self.buckets.resize((outputs * 2).next_power_of_two(), NONE);
     }
 
-    /// Begins to ask for an output, by what is constructed.
-    pub fn ask(&mut self, construction: u32) {
-        self.words.truncate(self.asked());
-        self.words.push(construction);
+    /// Starts the key of an output.
+    pub fn begin_key(&mut self, construction: u32) {
+        self.keys.truncate(self.key_start());
+        self.keys.push(construction);
     }
 
-    /// Goes on with the elements that a block binds.
-    pub fn ask_of(&mut self, bound: &[ElementId]) {
-        self.words.push(bound.len() as u32);
-        self.words.extend_from_slice(bytemuck::cast_slice(bound));
+    /// Adds the elements that a block binds to the key.
+    pub fn extend_key(&mut self, bound: &[ElementId]) {
+        self.keys.push(bound.len() as u32);
+        self.keys.extend_from_slice(bytemuck::cast_slice(bound));
     }
 
-    /// The number of the output asked for, if it is there.
+    /// The output with the current key, if there is one.
     pub fn find(&mut self) -> Option<u32> {
-        let words = &self.words[self.asked()..];
-        let hash = words.iter().fold(0u64, |hash, &word| {
-            (hash.rotate_left(5) ^ u64::from(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        });
-        self.place = (hash >> 32) as usize & (self.table.len() - 1);
-        let mut at = self.table[self.place];
+        let key = &self.keys[self.key_start()..];
+        let hash = key.iter().fold(0, |hash, &word| mix(hash, u64::from(word)));
+        self.bucket = (hash >> 32) as usize & (self.buckets.len() - 1);
+        let mut at = self.buckets[self.bucket];
         while let Some(entry) = self.entries.get(at as usize) {
-            if self.words[entry.start..entry.end] == *words {
+            if self.keys[entry.start..entry.end] == *key {
                 return Some(entry.output);
             }
             at = entry.next;
@@ -63,18 +67,24 @@ impl Deduplicator {
         None
     }
 
-    /// Notes that the output asked for is there now, if there is room.
+    /// Adds an output with the current key, which `find` did not find, if there is room.
     pub fn insert(&mut self, output: u32) {
-        let (start, end) = (self.asked(), self.words.len());
+        let (start, end) = (self.key_start(), self.keys.len());
         if end > DEDUPLICATION_WORDS {
             return;
         }
-        let next = std::mem::replace(&mut self.table[self.place], self.entries.len() as u32);
+        let next = std::mem::replace(&mut self.buckets[self.bucket], self.entries.len() as u32);
         self.entries.push(Entry { start, end, output, next });
     }
 
-    /// Where the words begin of the output that is asked for.
-    fn asked(&self) -> usize {
+    /// Memory of its buffers.
+    pub fn bytes(&self) -> usize {
+        (self.keys.capacity() + self.buckets.capacity()) * size_of::<u32>()
+            + self.entries.capacity() * size_of::<Entry>()
+    }
+
+    /// Where the current key starts.
+    fn key_start(&self) -> usize {
         self.entries.last().map_or(0, |entry| entry.end)
     }
 }

@@ -1,18 +1,18 @@
-//! Characters as they are written in XML, so that they are read as themselves.
+//! Escapes text and attribute values, so that a reader gets back the same characters.
 
-/// Appends text between tags.
+/// Appends the text of an element.
 pub fn text(value: &[u8], out: &mut Vec<u8>) {
     escaped(value, out, |byte| match byte {
         b'&' => Some(b"&amp;".as_slice()),
         b'<' => Some(b"&lt;"),
-        // Two texts side by side must not make `]]>`.
+        // `>` too: two adjacent texts could give `]]>`.
         b'>' => Some(b"&gt;"),
         b'\r' => Some(b"&#13;"),
         _ => None,
     });
 }
 
-/// Appends text between double quotes.
+/// Appends an attribute value, for double quotes.
 pub fn value(value: &[u8], out: &mut Vec<u8>) {
     escaped(value, out, |byte| match byte {
         b'&' => Some(b"&amp;".as_slice()),

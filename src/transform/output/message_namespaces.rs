@@ -1,4 +1,4 @@
-//! The namespaces that a message declares, and where.
+//! The namespace declarations of a message, and the elements that have them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,8 +16,7 @@ pub struct Declaration<'a> {
     pub uri: Cow<'a, [u8]>,
 }
 
-/// The declarations of one message, by the element that makes them. Most messages have none, or all of
-/// them at the root.
+/// The declarations of one message, by element. Most messages have none, or all of them at the root.
 pub struct MessageNamespaces<'a> {
     document: &'a Document,
     /// In document order.
@@ -26,6 +25,7 @@ pub struct MessageNamespaces<'a> {
 }
 
 impl<'a> MessageNamespaces<'a> {
+    /// Finds the declarations by searching the source for `xmlns`.
     pub fn of(document: &'a Document) -> MessageNamespaces<'a> {
         let mut found = MessageNamespaces { document, elements: Vec::new(), all: Vec::new() };
         let mut last = ElementId::NONE;
@@ -43,7 +43,7 @@ impl<'a> MessageNamespaces<'a> {
     fn read(&mut self, element: ElementId) {
         let start = self.all.len();
         for (name, value) in attributes(self.document, element) {
-            if let Some(prefix) = declared(name)
+            if let Some(prefix) = declared_prefix(name)
                 && prefix != b"xml"
                 && let Some(uri) = read_value(value)
             {
@@ -59,7 +59,7 @@ impl<'a> MessageNamespaces<'a> {
         self.all.is_empty()
     }
 
-    /// What an element declares itself.
+    /// The declarations of an element itself.
     pub fn own(&self, element: ElementId) -> &[Declaration<'a>] {
         match self.elements.binary_search_by_key(&element, |(declaring, _)| *declaring) {
             Ok(place) => &self.all[self.elements[place].1.clone()],
@@ -67,7 +67,7 @@ impl<'a> MessageNamespaces<'a> {
         }
     }
 
-    /// What is in scope at an element and declared above it.
+    /// The declarations in scope at an element that its ancestors have.
     pub fn inherited(&self, element: ElementId) -> Vec<&Declaration<'a>> {
         let mut inherited = Vec::new();
         if self.is_empty() {
@@ -85,8 +85,8 @@ impl<'a> MessageNamespaces<'a> {
     }
 }
 
-/// The attributes in an element's start tag as they are written: name and value. None if the element does
-/// not stand in the source, but in an entity.
+/// The attributes in an element's start tag as they are written: name and value. Empty if the element comes from an
+/// entity and not from the source.
 pub fn attributes(document: &Document, element: ElementId) -> impl Iterator<Item = (&[u8], &[u8])> {
     let tag = name_in_source(document, element).map(|name| name.end);
     let source = document.source.as_slice();
@@ -104,7 +104,7 @@ pub fn attributes(document: &Document, element: ElementId) -> impl Iterator<Item
     })
 }
 
-/// Where an element's name stands in the source. None if the element stands in an entity.
+/// The range of an element's name in the source. `None` if the element comes from an entity.
 pub fn name_in_source(document: &Document, element: ElementId) -> Option<Range<usize>> {
     let start = document.element(element).span.start as usize;
     let (b'<', tag) = document.source[start..].split_first()? else { return None };
@@ -112,8 +112,8 @@ pub fn name_in_source(document: &Document, element: ElementId) -> Option<Range<u
     Some(start + 1..start + 1 + tag.iter().position(ends)?)
 }
 
-/// The prefix that an attribute of this name declares.
-pub fn declared(name: &[u8]) -> Option<&[u8]> {
+/// The prefix that an attribute of this name declares, if it is a namespace declaration.
+pub fn declared_prefix(name: &[u8]) -> Option<&[u8]> {
     match name.strip_prefix(b"xmlns")? {
         [] => Some(b""),
         [b':', prefix @ ..] => Some(prefix),
@@ -121,13 +121,13 @@ pub fn declared(name: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The prefix of a name as it is written; empty if there is none.
+/// The prefix of a name; empty if there is none.
 pub fn prefix(name: &[u8]) -> &[u8] {
     memchr::memchr(b':', name).map_or(b"", |colon| &name[..colon])
 }
 
-/// A written attribute value, read: references and white space in it stand for something else. None if it
-/// needs a DTD to be read.
+/// The value of an attribute as written: resolves references and normalises white space. `None` if it refers to an
+/// entity of a DTD.
 fn read_value(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     if !value.iter().any(|byte| matches!(byte, b'&' | b'\t' | b'\n' | b'\r')) {
         return Some(Cow::Borrowed(value));
@@ -151,7 +151,7 @@ fn read_value(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     Some(Cow::Owned(read))
 }
 
-/// What a reference stands for, if it is no entity of a DTD.
+/// The character of a character reference or predefined entity.
 fn referenced(name: &[u8]) -> Option<char> {
     let number = |digits: &[u8], radix| {
         let digits = std::str::from_utf8(digits).ok()?;

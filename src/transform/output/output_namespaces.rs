@@ -1,53 +1,52 @@
-//! Namespaces that an output declares because of what the message contains.
+//! Namespace declarations that an output needs because of nodes that it copies from the message.
 
 use rustc_hash::FxHashMap;
 
-/// MessageNamespaces that are in force, innermost last.
+/// The added declarations in scope, innermost last.
 #[derive(Default)]
 pub(super) struct NamespaceStack {
     all: Vec<StackedNamespace>,
-    /// By prefix the innermost one: there may be as many as the message has attributes.
+    /// The innermost one of each prefix: a message may need one for each attribute.
     innermost: FxHashMap<Vec<u8>, usize>,
 }
 
 pub(super) struct StackedNamespace {
     pub prefix: Vec<u8>,
     pub uri: Vec<u8>,
-    /// How many constructed elements the one that makes it is inside of.
+    /// The depth of the constructed element that declares it.
     pub depth: usize,
-    /// The one of the same prefix around it.
-    outer: Option<usize>,
+    /// The declaration of the same prefix that it hides.
+    hidden: Option<usize>,
 }
 
 impl NamespaceStack {
     pub fn push(&mut self, prefix: Vec<u8>, uri: Vec<u8>, depth: usize) {
-        let outer = self.innermost.insert(prefix.clone(), self.all.len());
-        self.all.push(StackedNamespace { prefix, uri, depth, outer });
+        let hidden = self.innermost.insert(prefix.clone(), self.all.len());
+        self.all.push(StackedNamespace { prefix, uri, depth, hidden });
     }
 
-    /// How many are in force.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Goes back to when so many were in force.
+    /// Drops all but the first so many.
     pub fn truncate(&mut self, count: usize) {
         while self.all.len() > count
-            && let Some(extra) = self.all.pop()
+            && let Some(namespace) = self.all.pop()
         {
-            match extra.outer {
-                Some(outer) => self.innermost.insert(extra.prefix, outer),
-                None => self.innermost.remove(&extra.prefix),
+            match namespace.hidden {
+                Some(hidden) => self.innermost.insert(namespace.prefix, hidden),
+                None => self.innermost.remove(&namespace.prefix),
             };
         }
     }
 
-    /// Those that came after so many.
+    /// All after the first so many.
     pub fn since(&self, count: usize) -> &[StackedNamespace] {
         &self.all[count..]
     }
 
-    /// What a prefix was last declared to be.
+    /// The innermost declaration of a prefix.
     #[inline]
     pub fn get(&self, prefix: &[u8]) -> Option<&StackedNamespace> {
         if self.all.is_empty() {
@@ -57,44 +56,43 @@ impl NamespaceStack {
     }
 }
 
-/// Prefixes with numbers, for attributes whose own prefix stands for something else in the output: `p_1`, `p_2`.
-/// It speaks for one start tag, in which declarations are only added.
+/// Numbers prefixes, for attributes of one start tag whose own prefix has another URI in the output: `p_1`, `p_2`.
 #[derive(Default)]
 pub(super) struct PrefixNumbering {
-    of: FxHashMap<Vec<u8>, Numbers>,
+    of_prefix: FxHashMap<Vec<u8>, UsedNumbers>,
 }
 
 /// The numbers of one prefix.
 #[derive(Default)]
-struct Numbers {
-    /// All up to this one stand for something.
+struct UsedNumbers {
+    /// All numbers up to this one are bound to a URI.
     last: usize,
-    /// By URI the first that stands for it.
-    first: FxHashMap<Vec<u8>, usize>,
+    /// The first number that is bound to a URI.
+    first_of_uri: FxHashMap<Vec<u8>, usize>,
 }
 
 impl PrefixNumbering {
-    /// The first of a prefix's numbers that stands for a URI or for nothing, and whether it is the latter. `bound`:
-    /// what a prefix stands for.
+    /// The first numbered prefix that is bound to `uri` or not bound, and whether it must be declared. `uri_of`: the URI
+    /// that a prefix is bound to.
     pub fn get<'u>(
         &mut self,
         prefix: &[u8],
         uri: &[u8],
-        bound: impl Fn(&[u8]) -> Option<&'u [u8]>,
+        uri_of: impl Fn(&[u8]) -> Option<&'u [u8]>,
     ) -> (Vec<u8>, bool) {
         let numbered = |number: usize| [prefix, format!("_{number}").as_bytes()].concat();
-        let Numbers { last, first } = self.of.entry(prefix.to_vec()).or_default();
-        if let Some(&number) = first.get(uri) {
+        let UsedNumbers { last, first_of_uri } = self.of_prefix.entry(prefix.to_vec()).or_default();
+        if let Some(&number) = first_of_uri.get(uri) {
             return (numbered(number), false);
         }
         loop {
             *last += 1;
             let candidate = numbered(*last);
-            let standing = bound(&candidate);
-            first.entry(standing.unwrap_or(uri).to_vec()).or_insert(*last);
-            match standing {
+            let bound = uri_of(&candidate);
+            first_of_uri.entry(bound.unwrap_or(uri).to_vec()).or_insert(*last);
+            match bound {
                 None => return (candidate, true),
-                Some(standing) if standing == uri => return (candidate, false),
+                Some(bound) if bound == uri => return (candidate, false),
                 Some(_) => {}
             }
         }

@@ -1,4 +1,20 @@
-//! A transformation as a flat program: runs of bytes that are always the same, and slots between them.
+//! Compiles a transformation's constructors into a flat program: constant bytes, and slots between them. `construct.rs`
+//! runs it, once per output, in one pass.
+//!
+//! Example: `<list>{for $b in /shop/book return <cheap n="{count($b/note)}">{$b/title}</cheap>}</list>` becomes
+//!
+//! ```text
+//! Write  <list>
+//! Open                          the content of list may turn out empty
+//! Block  for each binding the next 6 operations
+//!   Write  <cheap n="
+//!   Count  return path 0
+//!   Write  ">
+//!   Open
+//!   Nodes  return path 1
+//!   Close  </cheap>             or, if nothing followed Open, the tag becomes <cheap n="0"/>
+//! Close  </list>
+//! ```
 
 use std::ops::Range;
 
@@ -7,50 +23,50 @@ use crate::query::ast::{Node, Path};
 use crate::query::namespaces::XML_URI;
 use crate::query::transformation::{Block, Element, Item, Outer, Part, PrefixedName, Transformation};
 
-/// What is done to write a result, one after the other. Return paths are named by their place in their block.
+/// An operation. Return paths are numbers within their block.
 pub(super) enum Op {
-    /// These of the program's bytes.
+    /// Writes a range of the program's bytes.
     Write(Range<usize>),
-    /// So many of the next operations, for each binding of the block.
+    /// Runs the next `length` operations for each binding of the block.
     Block {
         block: usize,
         length: usize,
     },
-    /// The nodes of a path; `scope` is what prefixes stand for around them.
+    /// Copies the nodes of a path; `scope` has the namespaces around them.
     Nodes {
         path: usize,
         scope: usize,
     },
     Count(usize),
-    /// The first node's value as text.
+    /// Writes the first node's value as text.
     First(usize),
     /// The same in an attribute value.
-    FirstValue(usize),
-    /// All nodes' values in an attribute value.
-    Values(usize),
-    /// Attributes of the message for the element whose start tag is being written.
+    FirstInAttribute(usize),
+    /// Writes the values of all nodes in an attribute value, separated by spaces.
+    AllInAttribute(usize),
+    /// Copies attributes of the message into the start tag.
     Attributes(Box<AttributeTarget>),
-    /// Here ends the element that they went to.
-    Leave,
-    /// A start tag has just been closed, and it may turn out that nothing follows.
+    /// Ends the element with copied attributes, and the scope of the namespaces declared for them.
+    EndAttributeScope,
+    /// Marks the start of content that may turn out empty.
     Open,
-    /// This end tag, or none if nothing has followed.
+    /// Writes this end tag, or makes the start tag an empty-element tag if nothing followed.
     Close(Range<usize>),
 }
 
-/// A constructed element that gets attributes of the message.
+/// A constructed element into which attributes of the message are copied.
 pub(super) struct AttributeTarget {
     pub paths: Vec<usize>,
-    /// URI and local name of the attributes that it has anyway.
+    /// URI and local name of its constructed attributes.
     pub names: Vec<(String, String)>,
     pub scope: usize,
-    /// How many constructed elements it is inside of.
+    /// Its depth among constructed elements.
     pub depth: usize,
 }
 
-/// What prefixes stand for inside a constructed element; the empty prefix is the default namespace.
+/// The namespaces in scope inside a constructed element. The default namespace has the empty prefix.
 pub(super) struct Scope {
-    /// The one around it.
+    /// The scope around it.
     outer: Option<usize>,
     bindings: Vec<Binding>,
     pub has_default: bool,
@@ -59,24 +75,24 @@ pub(super) struct Scope {
 pub(super) struct Binding {
     pub prefix: String,
     pub uri: String,
-    /// How many constructed elements the one that declares it is inside of.
+    /// The depth of the constructed element that declares it.
     pub depth: usize,
 }
 
-/// What a prefix stands for in a scope.
-pub(super) fn bound<'a>(scopes: &'a [Scope], scope: usize, prefix: &[u8]) -> Option<&'a Binding> {
-    let mut around = Some(&scopes[scope]);
-    while let Some(scope) = around {
+/// The innermost binding of a prefix in a scope.
+pub(super) fn find_binding<'a>(scopes: &'a [Scope], scope: usize, prefix: &[u8]) -> Option<&'a Binding> {
+    let mut next = Some(&scopes[scope]);
+    while let Some(scope) = next {
         let own = scope.bindings.iter().find(|binding| binding.prefix.as_bytes() == prefix);
         if own.is_some() {
             return own;
         }
-        around = scope.outer.map(|outer| &scopes[outer]);
+        next = scope.outer.map(|outer| &scopes[outer]);
     }
     None
 }
 
-/// A transformation, made ready to be carried out many times.
+/// The compiled constructors of a transformation.
 pub struct Program {
     pub(super) ops: Vec<Op>,
     pub(super) bytes: Vec<u8>,
@@ -97,11 +113,19 @@ impl Program {
         compiler.flush();
         compiler.program
     }
+
+    /// Memory of the program, about.
+    pub fn bytes(&self) -> usize {
+        size_of::<Program>()
+            + size_of_val(self.ops.as_slice())
+            + self.bytes.len()
+            + size_of_val(self.scopes.as_slice())
+    }
 }
 
 struct Compiler {
     program: Program,
-    /// Up to here the bytes are in the operations.
+    /// The program's bytes before this are in a `Write` operation.
     written: usize,
     scope: usize,
     depth: usize,
@@ -152,7 +176,7 @@ impl Compiler {
         }
     }
 
-    /// An element with the attributes it takes from the message and with what `content` writes.
+    /// An element with attributes copied from the message (return paths) and the content that `content` writes.
     fn element<T>(
         &mut self,
         element: &Element<T>,
@@ -163,10 +187,11 @@ impl Compiler {
         let outer = self.scope;
         self.depth += 1;
         self.start_tag(element);
-        let receives = !attributes.is_empty();
+        let copies_attributes = !attributes.is_empty();
         let is_empty = element.content.len() == attributes.len();
-        if receives {
-            let names = element.attributes.iter().map(|attribute| self.expanded(&attribute.name)).collect();
+        if copies_attributes {
+            let names =
+                element.attributes.iter().map(|attribute| self.expanded_name(&attribute.name)).collect();
             let (scope, depth) = (self.scope, self.depth);
             self.slot(Op::Attributes(Box::new(AttributeTarget { paths: attributes, names, scope, depth })));
         }
@@ -193,14 +218,14 @@ impl Compiler {
                 end_tag(self);
             }
         }
-        if receives {
-            self.slot(Op::Leave);
+        if copies_attributes {
+            self.slot(Op::EndAttributeScope);
         }
         self.depth -= 1;
         self.scope = outer;
     }
 
-    /// The start tag without its end.
+    /// The start tag without its closing `>`.
     fn start_tag<T>(&mut self, element: &Element<T>) {
         self.bytes("<");
         self.name(&element.name);
@@ -229,21 +254,21 @@ impl Compiler {
             for part in &attribute.value {
                 match part {
                     Part::Text(text) => escape::value(text.as_bytes(), &mut self.program.bytes),
-                    Part::Values(path) => self.slot(Op::Values(*path)),
+                    Part::Values(path) => self.slot(Op::AllInAttribute(*path)),
                     Part::Count(path) => self.slot(Op::Count(*path)),
-                    Part::First(path) => self.slot(Op::FirstValue(*path)),
+                    Part::First(path) => self.slot(Op::FirstInAttribute(*path)),
                 }
             }
             self.bytes("\"");
         }
     }
 
-    /// URI and local name of an attribute in scope.
-    fn expanded(&self, name: &PrefixedName) -> (String, String) {
+    /// URI and local name of a constructed attribute.
+    fn expanded_name(&self, name: &PrefixedName) -> (String, String) {
         let uri = match name.prefix.as_str() {
             "" => "",
             "xml" => XML_URI,
-            prefix => bound(&self.program.scopes, self.scope, prefix.as_bytes())
+            prefix => find_binding(&self.program.scopes, self.scope, prefix.as_bytes())
                 .map_or("", |binding| binding.uri.as_str()),
         };
         (uri.to_string(), name.local.clone())
@@ -266,7 +291,7 @@ impl Compiler {
         self.program.ops.push(op);
     }
 
-    /// Makes an operation of the bytes that are in none yet.
+    /// Adds a `Write` operation for the bytes that are not in one yet.
     fn flush(&mut self) {
         let end = self.program.bytes.len();
         if end > self.written {

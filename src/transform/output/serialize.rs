@@ -1,7 +1,7 @@
-//! Elements of a message with an internal DTD subset, written node by node: entities are expanded, and
-//! attributes that the DTD adds are there.
+//! Copies elements of a message with an internal DTD subset, node by node: entities are expanded, and attributes that
+//! the DTD adds are written.
 
-use super::copy::{NamespaceContext, NodeCopier, declare, write_attribute};
+use super::copy::{NamespaceContext, NodeCopier, write_attribute, write_declaration};
 use super::escape;
 use super::message_namespaces::{name_in_source, prefix};
 use super::output_namespaces::{NamespaceStack, PrefixNumbering};
@@ -16,13 +16,12 @@ pub fn element(copier: &NodeCopier<'_>, top: ElementId, context: &NamespaceConte
     let mut serializer = Serializer {
         copier,
         around: *context,
-        extras: NamespaceStack::default(),
+        declared: NamespaceStack::default(),
         open: Vec::new(),
         empty: false,
         out,
     };
-    let lacking = copier.lacking(top, context);
-    serializer.start_tag(top, &lacking);
+    serializer.start_tag(top, &copier.missing_declarations(top, context));
 
     let mut elements = top.index() + 1..end.index();
     let mut texts = first.texts.start as usize..first.texts.end as usize;
@@ -37,18 +36,18 @@ pub fn element(copier: &NodeCopier<'_>, top: ElementId, context: &NamespaceConte
         let next = numbers.into_iter().min().unwrap_or(NodeId::NONE);
         match (element, text, other) {
             (Some(element), ..) if element.node == next => {
-                serializer.go_to(element.parent);
+                serializer.close_until(element.parent);
                 if let Some(place) = elements.next() {
                     serializer.start_tag(place.into(), &[]);
                 }
             }
             (_, Some(text), _) if text.node == next => {
-                serializer.go_to(text.parent);
+                serializer.close_until(text.parent);
                 escape::text(text.content.of(&document.text), serializer.out);
                 texts.next();
             }
             (.., Some(other)) => {
-                serializer.go_to(other.parent);
+                serializer.close_until(other.parent);
                 serializer.markup(other.kind, other.content.of(&document.values));
                 others += 1;
             }
@@ -62,38 +61,38 @@ pub fn element(copier: &NodeCopier<'_>, top: ElementId, context: &NamespaceConte
 
 struct Serializer<'a> {
     copier: &'a NodeCopier<'a>,
-    /// What prefixes stand for around the copy.
+    /// The namespaces in scope around the copy.
     around: NamespaceContext<'a>,
-    /// What is declared in it.
-    extras: NamespaceStack,
+    /// The namespaces that the open elements declare.
+    declared: NamespaceStack,
     open: Vec<Open>,
-    /// The innermost open element has no content yet, and its start tag no end.
+    /// The start tag of the innermost open element is not closed yet, since it may turn out empty.
     empty: bool,
     out: &'a mut Vec<u8>,
 }
 
 struct Open {
     element: ElementId,
-    /// As it is written.
+    /// With its prefix.
     name: Vec<u8>,
-    /// How many declarations there were around it.
-    mark: usize,
+    /// Number of declarations around it.
+    declared_before: usize,
 }
 
 impl Serializer<'_> {
-    /// The start tag of an element without its end. `lacking`: what it must declare beside its own.
-    fn start_tag(&mut self, element: ElementId, lacking: &[(&[u8], &[u8])]) {
+    /// Writes the start tag of an element without its closing `>`. `missing`: what it declares beside its own.
+    fn start_tag(&mut self, element: ElementId, missing: &[(&[u8], &[u8])]) {
         let copier = self.copier;
-        let mark = self.extras.len();
-        let own = copier.declarations.own(element).iter();
+        let declared_before = self.declared.len();
+        let own = copier.namespaces.own(element).iter();
         let own = own.map(|declaration| (declaration.prefix, declaration.uri.as_ref()));
-        for (prefix, uri) in lacking.iter().copied().chain(own) {
-            self.bind(prefix, uri);
+        for (prefix, uri) in missing.iter().copied().chain(own) {
+            self.declare(prefix, uri);
         }
         let (uri, local) = copier.name(copier.document.element(element).name);
         let prefix = self.element_prefix(element, uri);
         if prefix != b"xml" {
-            self.bind(&prefix, uri);
+            self.declare(&prefix, uri);
         }
         let mut name = prefix;
         if !name.is_empty() {
@@ -102,25 +101,25 @@ impl Serializer<'_> {
         name.extend_from_slice(local);
         self.out.push(b'<');
         self.out.extend_from_slice(&name);
-        let declared = self.extras.since(mark).iter();
-        declared.for_each(|extra| declare(&extra.prefix, &extra.uri, self.out));
+        let declared = self.declared.since(declared_before).iter();
+        declared.for_each(|namespace| write_declaration(&namespace.prefix, &namespace.uri, self.out));
         let start = copier.document.element(element).attributes_start;
-        let mut numbered = PrefixNumbering::default();
+        let mut numbering = PrefixNumbering::default();
         for (attribute, place) in copier.document.attributes_of(element).iter().zip(start..) {
             let (uri, local) = copier.name(attribute.name);
-            let context = NamespaceContext { inside: Some(&self.extras), ..self.around };
-            let (prefix, is_new) = copier.attribute_prefix(element, place, uri, &context, &mut numbered);
+            let context = NamespaceContext { inside: Some(&self.declared), ..self.around };
+            let (prefix, is_new) = copier.attribute_prefix(element, place, uri, &context, &mut numbering);
             if is_new {
-                declare(&prefix, uri, self.out);
-                self.bind(&prefix, uri);
+                write_declaration(&prefix, uri, self.out);
+                self.declare(&prefix, uri);
             }
             write_attribute(&prefix, local, copier.document.value(attribute), self.out);
         }
-        self.open.push(Open { element, name, mark });
+        self.open.push(Open { element, name, declared_before });
         self.empty = true;
     }
 
-    /// The prefix of an element: as it is written, or one that will do if it stands in an entity.
+    /// The prefix of an element: that of the source, or none if the element comes from an entity.
     fn element_prefix(&self, element: ElementId, uri: &[u8]) -> Vec<u8> {
         if uri == XML_URI.as_bytes() {
             return b"xml".to_vec();
@@ -133,16 +132,16 @@ impl Serializer<'_> {
         }
     }
 
-    /// Puts a declaration in force, unless it is.
-    fn bind(&mut self, prefix: &[u8], uri: &[u8]) {
-        let context = NamespaceContext { inside: Some(&self.extras), ..self.around };
+    /// Adds a declaration, unless it is in scope.
+    fn declare(&mut self, prefix: &[u8], uri: &[u8]) {
+        let context = NamespaceContext { inside: Some(&self.declared), ..self.around };
         if context.uri(prefix).unwrap_or_default() != uri {
-            self.extras.push(prefix.to_vec(), uri.to_vec(), usize::MAX);
+            self.declared.push(prefix.to_vec(), uri.to_vec(), usize::MAX);
         }
     }
 
-    /// Ends elements until what follows is a child of `parent`.
-    fn go_to(&mut self, parent: ElementId) {
+    /// Closes elements until `parent` is the innermost open one.
+    fn close_until(&mut self, parent: ElementId) {
         while self.open.last().is_some_and(|open| open.element != parent) {
             self.end_tag();
         }
@@ -152,8 +151,8 @@ impl Serializer<'_> {
     }
 
     fn end_tag(&mut self) {
-        let Some(Open { name, mark, .. }) = self.open.pop() else { return };
-        self.extras.truncate(mark);
+        let Some(Open { name, declared_before, .. }) = self.open.pop() else { return };
+        self.declared.truncate(declared_before);
         if std::mem::take(&mut self.empty) {
             self.out.extend_from_slice(b"/>");
         } else {

@@ -1,8 +1,9 @@
-//! What is known of a stream before it is made: that it holds nothing twice, that it comes in order.
+//! Proofs that a stream has no duplicates, or that its pairs come in order, so that an operator can be dropped.
 //!
-//! The five claims of seed 001 §6.5.1. By the query alone, a path with few `//` has neither duplicates nor
-//! disorder; by a DTD, neither has one whose `//` steps are not on loops. The DTD speaks for messages
-//! that conform to it.
+//! These are the five claims of seed 001 §6.5.1. Claims 1, 3 and 4 hold by the query alone: a path with few `//`
+//! steps reaches no element twice. Claims 2 and 5 hold for messages that conform to a DTD in which the elements of
+//! `//` steps are on no cycle. Example: `/a//b/c` has one `//`, so its elements are distinct (claim 1); `//a//b`
+//! reaches a `b` inside two nested `a` twice, unless the DTD allows no `a` inside an `a` (claim 2).
 
 use std::fmt;
 
@@ -13,15 +14,15 @@ use crate::transform::plan::schema::Schema;
 /// The number of the claim that proves something.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Claim {
-    /// At most one `//`: no element is reached in two ways.
+    /// At most one `//`: every element is reached by one path only.
     One,
-    /// No element of a `//` step but the last is on a loop: neither is one.
+    /// No element of a `//` step, except the last one, is on a cycle: likewise.
     Two,
-    /// Neither the binding path nor the path from there on reaches an element in two ways.
+    /// Both the binding path and the path from the bound element reach every element by one path only.
     Three,
-    /// No `//` up to the bound element: they all lie at one depth.
+    /// No `//` up to the bound element: all bound elements have the same depth.
     Four,
-    /// The bound element is on no loop with an element of a `//` step before it.
+    /// The bound element is on no cycle with an element of an earlier `//` step.
     Five,
 }
 
@@ -31,18 +32,18 @@ impl fmt::Display for Claim {
     }
 }
 
-/// Claims 1 and 2: a stream of the path's tuples has no duplicates in the last field.
+/// Claims 1 and 2: the elements at the end of a path are distinct.
 pub fn distinct(steps: &[ElementStep], schema: Option<&Schema>) -> Option<Claim> {
-    let mut deep = steps.iter().filter(|step| step.axis == Axis::Descendant).rev();
-    deep.next();
-    if deep.clone().next().is_none() {
+    let mut descendant = steps.iter().filter(|step| step.axis == Axis::Descendant).rev();
+    descendant.next();
+    if descendant.clone().next().is_none() {
         return Some(Claim::One);
     }
     let schema = schema?;
-    deep.all(|step| !schema.is_on_loop(&step.test)).then_some(Claim::Two)
+    descendant.all(|step| !schema.is_on_cycle(&step.test)).then_some(Claim::Two)
 }
 
-/// Claim 3: none in the pair of bound element and last field.
+/// Claim 3: the pairs of a bound element and an end are distinct.
 pub fn distinct_pairs(
     binding: &[ElementStep],
     rest: &[ElementStep],
@@ -53,12 +54,12 @@ pub fn distinct_pairs(
     Some(Claim::Three)
 }
 
-/// Claims 4 and 5: a stream ordered by its last field is ordered by the bound element, too.
+/// Claims 4 and 5: pairs ordered by their end are also ordered by the bound element.
 pub fn ordered(binding: &[ElementStep], schema: Option<&Schema>) -> Option<Claim> {
-    let mut deep = binding.iter().filter(|step| step.axis == Axis::Descendant);
-    if deep.clone().next().is_none() {
+    let mut descendant = binding.iter().filter(|step| step.axis == Axis::Descendant);
+    if descendant.clone().next().is_none() {
         return Some(Claim::Four);
     }
     let (schema, bound) = (schema?, binding.last()?);
-    deep.all(|step| !schema.are_on_same_loop(&step.test, &bound.test)).then_some(Claim::Five)
+    descendant.all(|step| !schema.are_on_same_cycle(&step.test, &bound.test)).then_some(Claim::Five)
 }

@@ -1,37 +1,73 @@
-//! A kind of operator: each told from the others by its signature, so that equal ones are one.
+//! Interns values: equal values get one dense number. The network interns operators by signature, so that equal
+//! operators of different transformations run once per message.
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-pub struct Interner<S> {
-    signatures: Vec<S>,
-    ids: FxHashMap<S, u32>,
+use crate::query::ast::{Name, NameTest};
+use crate::query::element_path::{ElementPath, ElementStep};
+
+pub struct Interner<T> {
+    values: Vec<T>,
+    ids: FxHashMap<T, u32>,
+    /// Memory that the values own.
+    owned_bytes: usize,
 }
 
-impl<S> Default for Interner<S> {
-    fn default() -> Interner<S> {
-        Interner { signatures: Vec::new(), ids: FxHashMap::default() }
+/// The memory that a value owns beside its own size.
+pub trait OwnedBytes {
+    fn owned_bytes(&self) -> usize {
+        0
     }
 }
 
-impl<S: Clone + Eq + Hash> Interner<S> {
-    /// The operator with this signature.
-    pub fn get(&mut self, signature: S) -> u32 {
-        if let Some(&id) = self.ids.get(&signature) {
+impl<T> Default for Interner<T> {
+    fn default() -> Interner<T> {
+        Interner { values: Vec::new(), ids: FxHashMap::default(), owned_bytes: 0 }
+    }
+}
+
+impl<T: Clone + Eq + Hash + OwnedBytes> Interner<T> {
+    /// The number of a value, which is added if it is new.
+    pub fn intern(&mut self, value: T) -> u32 {
+        if let Some(&id) = self.ids.get(&value) {
             return id;
         }
-        let id = self.signatures.len() as u32;
-        self.signatures.push(signature.clone());
-        self.ids.insert(signature, id);
+        let id = self.values.len() as u32;
+        self.owned_bytes += 2 * value.owned_bytes();
+        self.values.push(value.clone());
+        self.ids.insert(value, id);
         id
     }
 
-    pub fn at(&self, id: u32) -> &S {
-        &self.signatures[id as usize]
+    pub fn at(&self, id: u32) -> &T {
+        &self.values[id as usize]
     }
 
     pub fn count(&self) -> usize {
-        self.signatures.len()
+        self.values.len()
+    }
+
+    /// Memory of all values, about: each is stored twice.
+    pub fn bytes(&self) -> usize {
+        self.owned_bytes + self.values.len() * (2 * size_of::<T>() + size_of::<u32>())
+    }
+}
+
+impl OwnedBytes for String {
+    fn owned_bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl OwnedBytes for ElementPath {
+    fn owned_bytes(&self) -> usize {
+        let names = |step: &ElementStep| match &step.test {
+            NameTest::Any => 0,
+            NameTest::AnyIn(uri) => uri.len(),
+            NameTest::Name(Name { uri, local }) => uri.len() + local.len(),
+        };
+        self.iter().map(|step| size_of::<ElementStep>() + names(step)).sum()
     }
 }

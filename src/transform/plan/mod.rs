@@ -19,6 +19,7 @@ mod tests;
 
 pub use claims::{distinct, distinct_pairs, ordered};
 pub use interner::Interner;
+pub(super) use interner::OwnedBytes;
 pub use network::{Network, SegmentContext};
 pub use operators::Plan;
 pub(super) use operators::{

@@ -1,52 +1,55 @@
-//! The operators of a network, each told from others by its signature, and what is known of them before they run.
+//! The operators of a network: their signatures, by which equal operators become one, and what the planner knows
+//! of them. `network.rs` shows them on an example.
 
 use crate::document::Element;
 use crate::query::ast::{Axis, Operator};
 use crate::query::decompose::Reach;
 use crate::query::element_path::ElementPath;
 use crate::transform::plan::claims::Claim;
+use crate::transform::plan::interner::OwnedBytes;
 
-/// The elements at the end of a line, from the automaton.
+/// The elements at the end of a linear path, as the automaton found them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Stream {
+    /// The tenant's root in the trie.
     pub root: u32,
-    pub line: ElementPath,
+    pub path: ElementPath,
 }
 
-/// What a stream needs while it is made.
 pub struct StreamPlan {
-    /// The trie node that the elements bind.
+    /// The trie node at the end of the linear path.
     pub node: u32,
     /// Axis and label of each step.
     pub steps: Vec<(Axis, u32)>,
 }
 
-/// Pairs of a bound element and an element that the path from there leads to.
+/// Pairs of a bound element and an element that a path leads to from there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Join {
-    /// ElementsByAcceptSet; the line of `binding` begins that of `end`.
+    /// Two streams; the linear path of `binding` is a prefix of that of `end`.
     pub binding: u32,
     pub end: u32,
 }
 
 pub struct JoinPlan {
-    /// How many steps the path from the bound element has.
-    pub rest: usize,
-    /// How far below the bound element it leads.
+    /// Number of steps from the bound element to the end.
+    pub steps: usize,
+    /// How far below the bound element these steps lead.
     pub reach: Reach,
-    /// The depth of all bound elements, if it is one (claim 4): what is found from there tells which it is.
-    pub depth: Option<u32>,
-    /// What proves that no pair is found twice; without it duplicates are eliminated.
+    /// The depth of all bound elements, if claim 4 proves that they have the same: then the ancestor of an end at
+    /// this depth is its bound element.
+    pub bound_depth: Option<u32>,
+    /// The claim that proves pairs to be distinct; without it duplicates are eliminated.
     pub distinct: Option<Claim>,
-    /// What proves that pairs come ordered by the bound element, to be merged; else they are sorted.
+    /// The claim that proves pairs to come ordered by the bound element; without it they are sorted.
     pub ordered: Option<Claim>,
 }
 
 impl JoinPlan {
-    /// How many levels above an element at the end the bound element is, if that is clear.
+    /// How many levels the bound element lies above an end, if the plan tells.
     #[inline]
-    pub fn levels(&self, end: &Element) -> Option<u32> {
-        match (self.reach, self.depth) {
+    pub fn levels_up(&self, end: &Element) -> Option<u32> {
+        match (self.reach, self.bound_depth) {
             (Reach::Exactly(levels), _) => Some(levels),
             (_, Some(depth)) => Some(end.depth - depth),
             _ => None,
@@ -55,11 +58,11 @@ impl JoinPlan {
 
     /// Whether pairs come ordered by the bound element.
     pub fn is_ordered(&self) -> bool {
-        self.rest == 0 || self.ordered.is_some()
+        self.steps == 0 || self.ordered.is_some()
     }
 }
 
-/// The values that one kind of comparison looks at, indexed: constants look themselves up.
+/// The values at the ends of a join, indexed once for all constants that are compared with them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Selection {
     pub join: u32,
@@ -67,6 +70,7 @@ pub struct Selection {
     pub numeric: bool,
 }
 
+/// Which value of an element is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// The string-value.
@@ -77,73 +81,73 @@ pub enum Subject {
     Attribute(u32),
 }
 
-/// Which bound elements pass a predicate.
+/// The elements of a stream that pass a predicate.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Condition {
-    /// A path leads somewhere.
+    /// A path leads to an element, or to this leaf of one.
     Exists { join: u32, leaf: Option<Subject> },
     /// A value compares with a constant.
     Compare { selection: u32, operator: Operator, constant: Constant },
-    /// The same, if the index has it as a condition of its own: matching has found where it holds, and nothing
-    /// is left to compare. It is compared after all where matching could not tell.
-    Found { condition: u32, join: u32, compared: u32 },
-    /// Anything else, decided on the message: the twig of a predicate, and the stream it filters.
+    /// An equality that is also a condition of the index: matching knows where it holds, and nothing is compared
+    /// again. `fallback` is the same as `Compare`, for messages whose occurrences were not recorded.
+    Indexed { index_condition: u32, join: u32, fallback: u32 },
+    /// Any other predicate: its twig is evaluated at each element of the stream.
     Twig { stream: u32, twig: TwigVariants },
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Constant {
     Text(Box<[u8]>),
-    /// By its bits.
+    /// The bits of an `f64`, which are comparable.
     Number(u64),
 }
 
 /// The elements that a block binds.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Bindings {
-    /// Those of a stream, if conditions hold at the steps that have some: (step, condition).
+    /// The elements of a stream for which all conditions hold, given as (step of the path, condition).
     Joined { stream: u32, conditions: Vec<(u32, u32)> },
-    /// Decided on the message: the twig of the path.
+    /// The nodes that a twig selects, for paths that streams cannot decide.
     Twig { twig: u32 },
 }
 
-/// The nodes that a return path takes, by bound element.
+/// The nodes that a return path selects, for each bound element.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Group {
     Joined {
         join: u32,
         leaf: Option<Subject>,
     },
-    /// Decided on the message: the twig of the path.
+    /// The nodes that a twig selects, for paths that streams cannot decide.
     Twig {
         twig: TwigVariants,
     },
 }
 
-/// A twig that is walked from several elements.
+/// A twig to be evaluated at several elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TwigVariants {
     pub plain: u32,
-    /// The same twig for elements that lie deep in one another, from which walks come by the same places: it
-    /// remembers what was decided there, which costs more than deciding it a few times.
-    pub remembering: u32,
+    /// For elements nested deep in one another, whose evaluations visit the same elements: it memoizes, which
+    /// costs more than to evaluate a few times.
+    pub memoized: u32,
 }
 
-/// Where the elements are that a block binds. Often bindings are what one operator below them gives, and are
-/// taken from there.
+/// Which operator gives the elements that a block binds. Often an operator below the bindings gives the same
+/// elements, and the bindings need not be computed.
 #[derive(Clone, Copy)]
 pub enum BindingSource {
     Stream(u32),
     Condition(u32),
-    Joined(u32),
+    Bindings(u32),
 }
 
-/// A block as operators: an outer-join-select of the groups with the bindings.
+/// A block: an outer-join-select of its bindings with its groups, one for each return path.
 pub struct BlockPlan {
     pub bindings: u32,
-    pub bound: BindingSource,
+    pub source: BindingSource,
     pub groups: Vec<u32>,
-    /// What proves that no element is bound twice.
+    /// The claim that proves that no element is bound twice.
     pub distinct: Option<Claim>,
 }
 
@@ -158,13 +162,53 @@ pub enum OperatorId {
     Group(u32),
 }
 
-/// A transformation, planned.
+/// The plan of a transformation.
 pub struct Plan {
-    /// What is constructed of what is bound: one for transformations that differ in what they bind only.
+    /// The output program. Transformations that differ only in what they bind share it.
     pub construction: u32,
     pub blocks: Vec<BlockPlan>,
-    /// All that it runs, in the order of planning.
+    /// Every operator it uses, once, in planning order.
     pub operators: Vec<OperatorId>,
-    /// The conditions of the index that it asks for the places of.
-    pub found: Vec<u32>,
+    /// The conditions of the index whose occurrences it uses.
+    pub index_conditions: Vec<u32>,
 }
+
+impl Plan {
+    pub fn bytes(&self) -> usize {
+        let blocks = self.blocks.iter().map(|block| size_of::<BlockPlan>() + block.groups.len() * 4);
+        size_of::<Plan>()
+            + blocks.sum::<usize>()
+            + self.operators.len() * size_of::<OperatorId>()
+            + self.index_conditions.len() * 4
+    }
+}
+
+impl OwnedBytes for Stream {
+    fn owned_bytes(&self) -> usize {
+        self.path.owned_bytes()
+    }
+}
+
+impl OwnedBytes for Join {}
+
+impl OwnedBytes for Selection {}
+
+impl OwnedBytes for Condition {
+    fn owned_bytes(&self) -> usize {
+        match self {
+            Condition::Compare { constant: Constant::Text(text), .. } => text.len(),
+            _ => 0,
+        }
+    }
+}
+
+impl OwnedBytes for Bindings {
+    fn owned_bytes(&self) -> usize {
+        match self {
+            Bindings::Joined { conditions, .. } => size_of_val(conditions.as_slice()),
+            Bindings::Twig { .. } => 0,
+        }
+    }
+}
+
+impl OwnedBytes for Group {}

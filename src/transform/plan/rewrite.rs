@@ -1,27 +1,26 @@
-//! Lines without superfluous `//`, for messages that conform to a DTD (seed 001 §6.6.1).
+//! Replaces `//` by child steps where a DTD allows a single path, for messages that conform (seed 001 §6.6.1).
 
 use crate::query::ast::{Axis, Name, NameTest};
 use crate::query::element_path::{ElementPath, ElementStep};
 use crate::transform::plan::schema::{Declared, Schema};
 
-/// Writes out each `//` that stands for a single way down. `above` is what the first step starts at.
+/// Replaces each `//` that stands for a single path. `start` is where the first step starts.
 ///
-/// Before: `//figure//image`. After, if the DTD has no other way: `/book/figure/image`.
-pub fn rewrite(line: &[ElementStep], above: PathStart, schema: &Schema) -> ElementPath {
-    let mut rewritten = ElementPath::with_capacity(line.len());
-    let mut above = above;
-    for step in line {
+/// Before: `//figure//image`. After, if the DTD has no other path: `/book/figure/image`.
+pub fn rewrite(path: &[ElementStep], mut start: PathStart, schema: &Schema) -> ElementPath {
+    let mut rewritten = ElementPath::with_capacity(path.len());
+    for step in path {
         let declared = schema.declared(&step.test);
-        let way = match (step.axis, above, declared) {
-            (Axis::Descendant, PathStart::Document, Some(to)) => schema.only_way(None, to),
-            (Axis::Descendant, PathStart::Element(from), Some(to)) => schema.only_way(Some(from), to),
+        let only_path = match (step.axis, start, declared) {
+            (Axis::Descendant, PathStart::Document, Some(to)) => schema.only_path(None, to),
+            (Axis::Descendant, PathStart::Element(from), Some(to)) => schema.only_path(Some(from), to),
             _ => None,
         };
-        match way {
-            Some(way) => rewritten.extend(way.into_iter().map(|element| child(schema.name(element)))),
+        match only_path {
+            Some(path) => rewritten.extend(path.into_iter().map(|element| child_step(schema.name(element)))),
             None => rewritten.push(step.clone()),
         }
-        above = declared.map_or(PathStart::Unknown, PathStart::Element);
+        start = declared.map_or(PathStart::Unknown, PathStart::Element);
     }
     rewritten
 }
@@ -31,21 +30,21 @@ pub fn rewrite(line: &[ElementStep], above: PathStart, schema: &Schema) -> Eleme
 pub enum PathStart {
     Document,
     Element(Declared),
-    /// At no single element of the DTD.
+    /// Not at a single element of the DTD.
     Unknown,
 }
 
 impl PathStart {
     /// Where a step after these starts.
-    pub fn after(line: &[ElementStep], schema: &Schema) -> PathStart {
-        match line.last() {
+    pub fn after(path: &[ElementStep], schema: &Schema) -> PathStart {
+        match path.last() {
             None => PathStart::Document,
             Some(step) => schema.declared(&step.test).map_or(PathStart::Unknown, PathStart::Element),
         }
     }
 }
 
-fn child(name: &str) -> ElementStep {
+fn child_step(name: &str) -> ElementStep {
     let test = NameTest::Name(Name { uri: String::new(), local: name.to_string() });
     ElementStep { axis: Axis::Child, test }
 }

@@ -1,6 +1,7 @@
-//! What a DTD's element graph says that plans can use: loops, and the only way from one element to another.
+//! The element graph of a DTD, as plans use it: which elements are on a cycle, and where a single path leads from
+//! one element to another.
 //!
-//! It holds for messages that conform: whose root and whose parent–child edges are all in the graph.
+//! It holds for messages that conform: the root and every parent–child edge of the message are in the graph.
 
 use std::sync::Arc;
 
@@ -10,25 +11,24 @@ use crate::document::{Document, Vocabulary};
 use crate::ids::{NameId, UriId};
 use crate::query::ast::NameTest;
 
-/// An element of the graph, by number.
+/// The number of an element of the graph.
 pub type Declared = usize;
 
 pub struct Schema {
     names: FxHashMap<Box<[u8]>, Declared>,
     texts: Vec<String>,
-    /// Ascending, as are `parents` and `roots`.
+    /// Each list is sorted, as are `parents` and `roots`.
     children: Vec<Vec<Declared>>,
     parents: Vec<Vec<Declared>>,
-    /// Where messages may begin.
+    /// The elements that may be the root of a message.
     roots: Vec<Declared>,
-    /// Per element the part of the graph whose elements all reach each other, and whether there is a
-    /// way from the element back to itself.
+    /// The strongly connected component of each element, and whether the element is on a cycle.
     component: Vec<usize>,
-    looped: Vec<bool>,
+    on_cycle: Vec<bool>,
 }
 
 impl Schema {
-    /// From elements with the names of what they may contain, and those where messages may begin.
+    /// `elements`: each with the names of its possible children. `roots`: the possible roots of a message.
     pub fn new(elements: Vec<(String, Vec<String>)>, roots: &[String]) -> Schema {
         let names: FxHashMap<Box<[u8]>, Declared> =
             elements.iter().enumerate().map(|(at, (name, _))| (name.as_bytes().into(), at)).collect();
@@ -48,13 +48,13 @@ impl Schema {
         let component = components(&children, &parents);
         let mut sizes = vec![0; texts.len()];
         component.iter().for_each(|&at| sizes[at] += 1);
-        let looped = (0..texts.len())
+        let on_cycle = (0..texts.len())
             .map(|at| sizes[component[at]] > 1 || children[at].binary_search(&at).is_ok())
             .collect();
-        Schema { names, texts, children, parents, roots, component, looped }
+        Schema { names, texts, children, parents, roots, component, on_cycle }
     }
 
-    /// The element that a name test stands for; `None` if it is not one name of the DTD.
+    /// The element that a name test selects; `None` unless it is a single name of the DTD.
     pub fn declared(&self, test: &NameTest) -> Option<Declared> {
         match test {
             NameTest::Name(name) if name.uri.is_empty() => self.names.get(name.local.as_bytes()).copied(),
@@ -66,45 +66,45 @@ impl Schema {
         &self.texts[element]
     }
 
-    /// Whether what passes the test may contain what passes it. A test of no single name may.
-    pub fn is_on_loop(&self, test: &NameTest) -> bool {
-        self.declared(test).is_none_or(|element| self.looped[element])
+    /// Whether an element that passes the test may contain another one. True for a test of no single name.
+    pub fn is_on_cycle(&self, test: &NameTest) -> bool {
+        self.declared(test).is_none_or(|element| self.on_cycle[element])
     }
 
-    /// Whether what passes the tests may contain each other.
-    pub fn are_on_same_loop(&self, one: &NameTest, other: &NameTest) -> bool {
+    /// Whether elements that pass the two tests may contain each other.
+    pub fn are_on_same_cycle(&self, one: &NameTest, other: &NameTest) -> bool {
         match (self.declared(one), self.declared(other)) {
-            (Some(one), Some(other)) => self.looped[one] && self.component[one] == self.component[other],
+            (Some(one), Some(other)) => self.on_cycle[one] && self.component[one] == self.component[other],
             _ => true,
         }
     }
 
-    /// The elements on the only way down from one element, or from the document node, to another, which
-    /// comes last; `None` if there are several ways, or none.
-    pub fn only_way(&self, from: Option<Declared>, to: Declared) -> Option<Vec<Declared>> {
-        let mut leads = vec![false; self.texts.len()];
+    /// The elements on the only path down from `from`, or from the document node, to `to`, which comes last;
+    /// `None` if there is no path or more than one.
+    pub fn only_path(&self, from: Option<Declared>, to: Declared) -> Option<Vec<Declared>> {
+        let mut reaches_target = vec![false; self.texts.len()];
         let mut open = vec![to];
-        leads[to] = true;
+        reaches_target[to] = true;
         while let Some(element) = open.pop() {
             for &parent in &self.parents[element] {
-                if !std::mem::replace(&mut leads[parent], true) {
+                if !std::mem::replace(&mut reaches_target[parent], true) {
                     open.push(parent);
                 }
             }
         }
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut next = from.map_or(&self.roots, |from| &self.children[from]);
         loop {
-            let mut leading = next.iter().copied().filter(|&element| leads[element]);
+            let mut leading = next.iter().copied().filter(|&element| reaches_target[element]);
             let (only, None) = (leading.next()?, leading.next()) else {
                 return None;
             };
-            if self.looped[only] {
+            if self.on_cycle[only] {
                 return None;
             }
-            way.push(only);
+            path.push(only);
             if only == to {
-                return Some(way);
+                return Some(path);
             }
             next = &self.children[only];
         }
@@ -115,10 +115,10 @@ impl Schema {
     }
 }
 
-/// Numbers the strongly connected components: what is reached both ways.
+/// Numbers the strongly connected components, by Kosaraju's algorithm.
 fn components(children: &[Vec<Declared>], parents: &[Vec<Declared>]) -> Vec<usize> {
-    // Elements by when they are left, walking down; then each component is what is reached upwards.
-    let mut left = Vec::with_capacity(children.len());
+    // In post-order of a depth-first search; then, in reverse, each component is what a search upwards reaches.
+    let mut post_order = Vec::with_capacity(children.len());
     let mut seen = vec![false; children.len()];
     for start in 0..children.len() {
         if std::mem::replace(&mut seen[start], true) {
@@ -134,14 +134,14 @@ fn components(children: &[Vec<Declared>], parents: &[Vec<Declared>]) -> Vec<usiz
                     }
                 }
                 None => {
-                    left.push(*element);
+                    post_order.push(*element);
                     open.pop();
                 }
             }
         }
     }
     let mut component = vec![usize::MAX; children.len()];
-    for (number, &start) in left.iter().rev().enumerate() {
+    for (number, &start) in post_order.iter().rev().enumerate() {
         if component[start] != usize::MAX {
             continue;
         }
@@ -159,12 +159,12 @@ fn components(children: &[Vec<Declared>], parents: &[Vec<Declared>]) -> Vec<usiz
     component
 }
 
-/// Which tag paths conform to a schema, remembered as long as their ids mean the same.
+/// Caches which tag paths conform to a schema, until the vocabulary's epoch changes and their ids with it.
 #[derive(Default)]
 pub struct Conformance {
     schema: Option<Arc<Schema>>,
     epoch: u64,
-    known: Vec<Verdict>,
+    verdicts: Vec<Verdict>,
 }
 
 #[derive(Clone, Copy, PartialEq, Default)]
@@ -176,20 +176,20 @@ enum Verdict {
 }
 
 impl Conformance {
-    /// Whether a message's root and all its parent–child edges are in the graph. Each tag path is
-    /// looked at once, so a message costs a look-up per element.
-    pub fn holds(&mut self, schema: &Arc<Schema>, document: &Document, vocabulary: &Vocabulary) -> bool {
+    /// Whether a message's root and all its parent–child edges are in the graph. Each tag path is checked once, so
+    /// a message costs one look-up per element.
+    pub fn conforms(&mut self, schema: &Arc<Schema>, document: &Document, vocabulary: &Vocabulary) -> bool {
         let same = self.schema.as_ref().is_some_and(|known| Arc::ptr_eq(known, schema));
         if !same || self.epoch != vocabulary.epoch() {
             *self =
-                Conformance { schema: Some(schema.clone()), epoch: vocabulary.epoch(), known: Vec::new() };
+                Conformance { schema: Some(schema.clone()), epoch: vocabulary.epoch(), verdicts: Vec::new() };
         }
         document.elements.iter().all(|element| {
             let path = element.tag_path.index();
-            if self.known.len() <= path {
-                self.known.resize(path + 1, Verdict::Unknown);
+            if self.verdicts.len() <= path {
+                self.verdicts.resize(path + 1, Verdict::Unknown);
             }
-            if self.known[path] == Verdict::Unknown {
+            if self.verdicts[path] == Verdict::Unknown {
                 let declared = |name: NameId| {
                     let (uri, local) = vocabulary.name_parts(name);
                     if uri == UriId(0) { schema.names.get(local).copied() } else { None }
@@ -201,9 +201,9 @@ impl Conformance {
                     (Some(_), Some(parent), Some(child)) => schema.has_edge(Some(parent), child),
                     _ => false,
                 };
-                self.known[path] = if conforms { Verdict::Conforms } else { Verdict::Breaks };
+                self.verdicts[path] = if conforms { Verdict::Conforms } else { Verdict::Breaks };
             }
-            self.known[path] == Verdict::Conforms
+            self.verdicts[path] == Verdict::Conforms
         })
     }
 }

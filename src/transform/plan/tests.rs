@@ -1,4 +1,4 @@
-//! What plans leave out, and on what ground.
+//! Which operators plans drop, and by which claim.
 
 use crate::document::dtd::read_external;
 use crate::limits::Limits;
@@ -22,13 +22,13 @@ fn schema(dtd: &str) -> Schema {
     Schema::new(elements, &dtd.roots().into_iter().map(str::to_string).collect::<Vec<_>>())
 }
 
-fn line(text: &str) -> ElementPath {
+fn path(text: &str) -> ElementPath {
     let query = parse(text, &Namespaces::default()).unwrap();
     let Expr::Path(path, _) = &query.expr else { panic!("{text} is a path") };
     skeleton(path)
 }
 
-fn text(line: &ElementPath) -> String {
+fn text(path: &ElementPath) -> String {
     let step = |step: &crate::query::element_path::ElementStep| {
         let name = match &step.test {
             NameTest::Name(Name { local, .. }) => local.as_str(),
@@ -36,42 +36,42 @@ fn text(line: &ElementPath) -> String {
         };
         format!("{}{name}", if step.axis == crate::query::ast::Axis::Child { "/" } else { "//" })
     };
-    line.iter().map(step).collect()
+    path.iter().map(step).collect()
 }
 
 #[test]
 fn claims_by_the_query_count_descendant_steps() {
-    assert_eq!(distinct(&line("/a//b/c"), None), Some(Claim::One));
-    assert_eq!(distinct(&line("//a//b"), None), None);
-    assert_eq!(distinct_pairs(&line("//a"), &line("//b"), None), Some(Claim::Three));
-    assert_eq!(distinct_pairs(&line("//a//b"), &line("/c"), None), None);
-    assert_eq!(ordered(&line("/a/b"), None), Some(Claim::Four));
-    assert_eq!(ordered(&line("//a"), None), None);
+    assert_eq!(distinct(&path("/a//b/c"), None), Some(Claim::One));
+    assert_eq!(distinct(&path("//a//b"), None), None);
+    assert_eq!(distinct_pairs(&path("//a"), &path("//b"), None), Some(Claim::Three));
+    assert_eq!(distinct_pairs(&path("//a//b"), &path("/c"), None), None);
+    assert_eq!(ordered(&path("/a/b"), None), Some(Claim::Four));
+    assert_eq!(ordered(&path("//a"), None), None);
 }
 
 #[test]
-fn claims_by_a_dtd_look_at_loops() {
+fn claims_by_a_dtd_look_at_cycles() {
     let book = schema(BOOK);
     // The seed's queries 8 and 9, in its §6.5.2.
-    assert_eq!(distinct(&line("//section//figure"), Some(&book)), None);
-    assert_eq!(ordered(&line("//section//figure"), Some(&book)), Some(Claim::Five));
-    assert_eq!(distinct_pairs(&line("//section"), &line("//section//title"), Some(&book)), None);
-    assert_eq!(distinct_pairs(&line("//section"), &line("/figure"), Some(&book)), Some(Claim::Three));
-    assert_eq!(ordered(&line("//section"), Some(&book)), None);
-    assert_eq!(distinct(&line("//figure//title"), Some(&book)), Some(Claim::Two));
-    // `*` may stand for anything, and so on a loop.
-    assert_eq!(distinct(&line("//*//title"), Some(&book)), None);
-    assert_eq!(ordered(&line("//section//*"), Some(&book)), None);
+    assert_eq!(distinct(&path("//section//figure"), Some(&book)), None);
+    assert_eq!(ordered(&path("//section//figure"), Some(&book)), Some(Claim::Five));
+    assert_eq!(distinct_pairs(&path("//section"), &path("//section//title"), Some(&book)), None);
+    assert_eq!(distinct_pairs(&path("//section"), &path("/figure"), Some(&book)), Some(Claim::Three));
+    assert_eq!(ordered(&path("//section"), Some(&book)), None);
+    assert_eq!(distinct(&path("//figure//title"), Some(&book)), Some(Claim::Two));
+    // `*` may stand for any element, also one on a cycle.
+    assert_eq!(distinct(&path("//*//title"), Some(&book)), None);
+    assert_eq!(ordered(&path("//section//*"), Some(&book)), None);
     // ANY allows every element, itself included.
     let any = schema("<!ELEMENT a ANY> <!ELEMENT b (c)> <!ELEMENT c EMPTY>");
-    assert_eq!(distinct(&line("//a//c"), Some(&any)), None);
-    assert_eq!(distinct(&line("//b//c"), Some(&any)), Some(Claim::Two));
+    assert_eq!(distinct(&path("//a//c"), Some(&any)), None);
+    assert_eq!(distinct(&path("//b//c"), Some(&any)), Some(Claim::Two));
 }
 
 #[test]
-fn rewriting_writes_out_the_only_way() {
+fn rewriting_writes_out_the_only_path() {
     let book = schema(BOOK);
-    let rewritten = |path: &str| text(&rewrite(&line(path), PathStart::Document, &book));
+    let rewritten = |written: &str| text(&rewrite(&path(written), PathStart::Document, &book));
     assert_eq!(rewritten("//book"), "/book");
     assert_eq!(rewritten("//figure//image"), "//figure/image");
     assert_eq!(rewritten("//section"), "//section");
@@ -79,5 +79,5 @@ fn rewriting_writes_out_the_only_way() {
     let list = schema(
         "<!ELEMENT list (item*)> <!ELEMENT item (name, price)> <!ELEMENT name (#PCDATA)> <!ELEMENT price (#PCDATA)>",
     );
-    assert_eq!(text(&rewrite(&line("//price"), PathStart::Document, &list)), "/list/item/price");
+    assert_eq!(text(&rewrite(&path("//price"), PathStart::Document, &list)), "/list/item/price");
 }

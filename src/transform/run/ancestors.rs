@@ -1,4 +1,11 @@
-//! From an element at the end of a line up to the elements that the line's earlier steps bind.
+//! From an element at the end of a linear path up to the elements that its earlier steps bind.
+//!
+//! Steps are matched bottom-up, one ancestor at a time. The set of steps that are matched so far is a word, a bit
+//! per step, so that paths which meet continue as one: an end costs its depth times the number of steps at most,
+//! however many paths lead to it.
+//!
+//! Example: steps `//a//b` and the end `b` in `<a><a><b/></a></a>`. `b` matches the last step; its parent `a` matches
+//! the step before, and so does its grandparent. Both are ancestors from which the steps lead to `b`.
 
 use crate::document::Document;
 use crate::ids::{ElementId, NameId};
@@ -9,7 +16,7 @@ use crate::segment::format::{ANY, NONE};
 /// Axis and label of each step.
 pub type Steps<'a> = &'a [(Axis, u32)];
 
-/// A message and what its names are.
+/// A message, and the labels of its names.
 #[derive(Clone, Copy)]
 pub struct LabelledDocument<'a> {
     pub document: &'a Document,
@@ -24,20 +31,19 @@ impl LabelledDocument<'_> {
 
     /// Whether an element passes a step's name test.
     #[inline]
-    pub fn admits(self, label: u32, element: ElementId) -> bool {
+    pub fn passes(self, label: u32, element: ElementId) -> bool {
         self.has_label(label, self.document.element(element).name)
     }
 
-    /// Whether a name has a label.
     #[inline]
     pub fn has_label(self, label: u32, name: NameId) -> bool {
         let labels = self.names.of(name);
         label == ANY || (label != NONE && (label == labels.name || label == labels.namespace))
     }
 
-    /// The element so many levels up.
+    /// The ancestor so many levels up.
     #[inline]
-    pub fn above(self, mut element: ElementId, levels: usize) -> ElementId {
+    pub fn ancestor(self, mut element: ElementId, levels: usize) -> ElementId {
         for _ in 0..levels {
             element = self.parent(element);
         }
@@ -45,47 +51,74 @@ impl LabelledDocument<'_> {
     }
 }
 
-/// Calls `found` with each element above `end` from which `steps` lead to `end`, the nearest first, each
-/// once: ways that meet go on as one. `end` is known to pass the last step.
-pub fn climb(
-    ground: LabelledDocument<'_>,
+/// The steps matched below the current ancestor, a bit for each.
+struct MatchedSteps<'a> {
+    steps: Steps<'a>,
+    /// Child steps matched by the element just below.
+    by_child: u64,
+    /// Descendant steps matched by any element below.
+    by_descendant: u64,
+}
+
+impl<'a> MatchedSteps<'a> {
+    /// The last step is matched.
+    #[inline]
+    fn new(steps: Steps<'a>) -> MatchedSteps<'a> {
+        let mut matched = MatchedSteps { steps, by_child: 0, by_descendant: 0 };
+        matched.insert(steps.len() - 1);
+        matched
+    }
+
+    #[inline]
+    fn insert(&mut self, step: usize) {
+        match self.steps[step].0 {
+            Axis::Child => self.by_child |= 1 << step,
+            Axis::Descendant => self.by_descendant |= 1 << step,
+        }
+    }
+
+    #[inline]
+    fn all(&self) -> u64 {
+        self.by_child | self.by_descendant
+    }
+
+    /// Goes up to an ancestor, which matches those steps before matched ones that `passes` allows.
+    #[inline]
+    fn go_up(&mut self, mut passes: impl FnMut(usize) -> bool) {
+        let mut matched = self.all() & !1;
+        self.by_child = 0;
+        while matched != 0 {
+            let step = matched.trailing_zeros() as usize - 1;
+            matched &= matched - 1;
+            if passes(step) {
+                self.insert(step);
+            }
+        }
+    }
+}
+
+/// Calls `found` with each ancestor of `end` from which `steps` lead to `end`, the nearest first, each once. `end` is
+/// known to pass the last step.
+pub fn for_each_start(
+    message: LabelledDocument<'_>,
     steps: Steps<'_>,
     end: ElementId,
     mut found: impl FnMut(ElementId),
 ) {
-    // A bit per step that is already taken, to the element just below, or to any below.
-    let (mut near, mut far) = (0u64, 0u64);
-    let take = |near: &mut u64, far: &mut u64, step: usize| match steps[step].0 {
-        Axis::Child => *near |= 1 << step,
-        Axis::Descendant => *far |= 1 << step,
-    };
-    take(&mut near, &mut far, steps.len() - 1);
-    let mut at = ground.parent(end);
-    while at.is_some() {
-        let (mut taken, mut next) = (near | far, 0);
-        if taken == 0 {
-            return;
+    let mut matched = MatchedSteps::new(steps);
+    let mut ancestor = message.parent(end);
+    while ancestor.is_some() && matched.all() != 0 {
+        if matched.all() & 1 != 0 {
+            found(ancestor);
         }
-        if taken & 1 != 0 {
-            found(at);
-            taken &= !1;
-        }
-        while taken != 0 {
-            let step = taken.trailing_zeros() as usize - 1;
-            taken &= taken - 1;
-            if ground.admits(steps[step].1, at) {
-                take(&mut next, &mut far, step);
-            }
-        }
-        near = next;
-        at = ground.parent(at);
+        matched.go_up(|step| message.passes(steps[step].1, ancestor));
+        ancestor = message.parent(ancestor);
     }
 }
 
-/// Calls `found` for each way that `steps` lead from above to `end`: once for an element if claims prove
-/// that there is no second way. Nothing is kept of the ways.
-pub fn follow(
-    ground: LabelledDocument<'_>,
+/// The same, once for each path: where claims prove that there is one path only, this needs no sets of steps.
+pub fn for_each_path_start(
+    message: LabelledDocument<'_>,
     steps: Steps<'_>,
     end: ElementId,
     found: &mut impl FnMut(ElementId),
@@ -93,77 +126,65 @@ pub fn follow(
     let Some(((axis, _), before)) = steps.split_last() else {
         return found(end);
     };
-    let mut at = ground.parent(end);
-    while at.is_some() {
+    let mut ancestor = message.parent(end);
+    while ancestor.is_some() {
         match before.last() {
-            None => found(at),
-            Some(&(_, label)) if ground.admits(label, at) => follow(ground, before, at, found),
+            None => found(ancestor),
+            Some(&(_, label)) if message.passes(label, ancestor) => {
+                for_each_path_start(message, before, ancestor, found);
+            }
             Some(_) => {}
         }
         if *axis == Axis::Child {
             return;
         }
-        at = ground.parent(at);
+        ancestor = message.parent(ancestor);
     }
 }
 
-/// Whether `steps` lead from the document node to `end` by elements that pass `passes`, given a step and
-/// an element. `end` is known to pass the last step.
-pub fn reaches_root(
-    ground: LabelledDocument<'_>,
+/// Whether `steps` lead from the document node to `end` by elements that pass `passes`, given a step and an element.
+/// `end` is known to pass the last step.
+pub fn path_reaches_root(
+    message: LabelledDocument<'_>,
     steps: Steps<'_>,
     end: ElementId,
     mut passes: impl FnMut(usize, ElementId) -> bool,
 ) -> bool {
-    let (mut near, mut far) = (0u64, 0u64);
-    let take = |near: &mut u64, far: &mut u64, step: usize| match steps[step].0 {
-        Axis::Child => *near |= 1 << step,
-        Axis::Descendant => *far |= 1 << step,
-    };
-    take(&mut near, &mut far, steps.len() - 1);
-    let mut at = ground.parent(end);
+    let mut matched = MatchedSteps::new(steps);
+    let mut ancestor = message.parent(end);
     loop {
-        let (mut taken, mut next) = (near | far, 0);
-        if far & 1 != 0 {
+        if matched.by_descendant & 1 != 0 {
             return true;
         }
-        if at.is_none() {
-            return taken & 1 != 0;
+        if ancestor.is_none() {
+            return matched.all() & 1 != 0;
         }
-        if taken == 0 {
+        if matched.all() == 0 {
             return false;
         }
-        taken &= !1;
-        while taken != 0 {
-            let step = taken.trailing_zeros() as usize - 1;
-            taken &= taken - 1;
-            if ground.admits(steps[step].1, at) && passes(step, at) {
-                take(&mut next, &mut far, step);
-            }
-        }
-        near = next;
-        at = ground.parent(at);
+        matched.go_up(|step| message.passes(steps[step].1, ancestor) && passes(step, ancestor));
+        ancestor = message.parent(ancestor);
     }
 }
 
-/// The same where claims prove that there is one way, with one `//` at most: the steps before it lie at
-/// fixed depths, those after it at fixed heights above `end`.
-pub fn passes_on_only_way(
-    ground: LabelledDocument<'_>,
+/// The same where claims prove that there is one path, with one `//` at most: the steps before it lie at fixed
+/// depths, those after it at fixed heights above `end`.
+pub fn only_path_passes(
+    message: LabelledDocument<'_>,
     steps: Steps<'_>,
     end: ElementId,
     mut passes: impl FnMut(usize, ElementId) -> bool,
 ) -> bool {
-    let deep = steps.iter().position(|(axis, _)| *axis == Axis::Descendant).unwrap_or(0);
-    let mut at = end;
+    let descendant = steps.iter().position(|(axis, _)| *axis == Axis::Descendant).unwrap_or(0);
+    let mut element = end;
     for step in (0..steps.len() - 1).rev() {
-        at = if step + 1 == deep {
-            let depth = ground.document.element(at).depth as usize;
-            ground.above(at, depth - deep)
+        element = if step + 1 == descendant {
+            let depth = message.document.element(element).depth as usize;
+            message.ancestor(element, depth - descendant)
         } else {
-            ground.parent(at)
+            message.parent(element)
         };
-        if !passes(step, at) {
+        if !passes(step, element) {
             return false;
         }
     }

@@ -1,59 +1,68 @@
-//! ElementSets of elements, a bit for each element of the message.
+//! Sets of elements, a bit for each element of the message. Each stream has one.
 
 use crate::ids::ElementId;
-use crate::transform::run::results::Outcomes;
-use crate::tuning::KEPT_PAIRS;
+use crate::tuning::RESULT_CACHE_ENTRIES;
+use crate::util::epoch_set::EpochSet;
 
-/// The elements of streams, a bit for each element of the message.
+/// The sets of all streams that were computed for this message.
 #[derive(Default)]
 pub struct ElementSets {
+    /// Where the set of a stream starts in `words`.
     starts: Vec<usize>,
-    marks: Outcomes,
+    computed: EpochSet,
     words: Vec<u64>,
-    /// How many words a set has.
+    /// Words of a set.
     width: usize,
 }
 
 impl ElementSets {
     pub fn fit(&mut self, count: usize) {
         self.starts.resize(count, 0);
-        self.marks.of.resize(count, 0);
+        self.computed.resize(count);
     }
 
+    /// Starts the next message, which has so many elements.
     pub fn reset(&mut self, elements: usize) {
-        self.marks.next();
+        self.computed.clear();
         self.words.clear();
-        self.words.shrink_to(KEPT_PAIRS);
+        self.words.shrink_to(RESULT_CACHE_ENTRIES);
         self.width = elements.div_ceil(64);
     }
 
-    /// Gives back all memory.
-    pub fn forget(&mut self) {
-        self.marks.next();
+    /// Drops all sets of this message and frees their memory.
+    pub fn free(&mut self) {
+        self.computed.clear();
         self.words = Vec::new();
     }
 
-    /// How many words a set has.
+    /// Memory of its buffers.
+    pub fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<u64>()
+            + self.starts.capacity() * size_of::<usize>()
+            + self.computed.bytes()
+    }
+
+    /// Words of a set.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Whether a set is there for this message.
+    /// Whether the set was computed for this message.
     #[inline]
     pub fn has(&self, id: u32) -> bool {
-        self.marks.outcome(id).is_some()
+        self.computed.contains(id)
     }
 
-    /// A new set, empty.
+    /// Adds an empty set.
     pub fn insert(&mut self, id: u32) -> &mut [u64] {
         let start = self.words.len();
         self.words.resize(start + self.width, 0);
         self.starts[id as usize] = start;
-        self.marks.set(id, Ok(()));
+        self.computed.insert(id);
         &mut self.words[start..]
     }
 
-    /// A set; an empty one if it is not there.
+    /// A set; empty if it was not computed.
     #[inline]
     pub fn at(&self, id: u32) -> ElementSet<'_> {
         let start = self.starts[id as usize];
@@ -75,7 +84,7 @@ impl<'a> ElementSet<'a> {
         self.between(ElementId(0), ElementId::from(self.0.len() * 64))
     }
 
-    /// Those from one up to another, which is not among them.
+    /// The elements in `from..to`, in document order.
     #[inline]
     pub fn between(self, from: ElementId, to: ElementId) -> impl Iterator<Item = ElementId> + 'a {
         let mut at = from.index() / 64;

@@ -7,8 +7,9 @@
 //! | `ancestors.rs` | from the end of a linear path up to the elements that its earlier steps bind |
 //! | `value_index.rs` | values of a message, indexed for the constants that are compared with them |
 //! | `return_nodes.rs` | outer-join-select: the nodes of each return path, for each bound element |
-//! | `results.rs`, `element_sets.rs` | what operators gave for this message |
-//! | `selected.rs` | what one transformation selected: the input of `output/` |
+//! | `twigs.rs` | predicates and paths that streams cannot decide |
+//! | `results.rs`, `element_sets.rs` | the results of operators, cached for one message |
+//! | `selected.rs` | what one transformation selects: the input of `output/` |
 
 mod accept_sets;
 mod ancestors;
@@ -17,10 +18,12 @@ mod evaluate;
 mod results;
 mod return_nodes;
 mod selected;
+mod twigs;
 mod value_index;
 
 pub use accept_sets::ElementsByAcceptSet;
-pub use evaluate::{Evaluator, TwigEvaluator};
+pub use evaluate::Evaluator;
 pub use results::Results;
 pub(super) use selected::LimitExceeded;
 pub use selected::Selected;
+pub use twigs::TwigEvaluator;

@@ -1,133 +1,147 @@
-//! What the operators of a network say of one message, each kept from when it is first asked for.
+//! The results of operators for one message. Each is computed when an operator above it first needs it, then cached
+//! until the next message.
 
 use rustc_hash::FxHashMap;
 
 use crate::document::NodeRef;
 use crate::ids::ElementId;
-use crate::transform::plan::Network;
+use crate::transform::plan::{Network, OwnedBytes};
 use crate::transform::run::element_sets::ElementSets;
-use crate::transform::run::selected::LimitExceeded;
 use crate::transform::run::value_index::{NumberIndex, TextIndex};
-use crate::tuning::KEPT_PAIRS;
+use crate::tuning::RESULT_CACHE_ENTRIES;
+use crate::util::epoch_set::EpochSet;
 
-/// Results of one kind of operator, by its number.
+/// The results of one kind of operator, each with a buffer of its own that is reused for the next message.
 pub struct ResultCache<T> {
     results: Vec<T>,
-    marks: Outcomes,
+    /// The operators that ran for this message, flagged if they failed.
+    ran: EpochSet,
+    /// Memory that the results own.
+    owned_bytes: usize,
 }
 
 impl<T> Default for ResultCache<T> {
     fn default() -> ResultCache<T> {
-        ResultCache { results: Vec::new(), marks: Outcomes::default() }
+        ResultCache { results: Vec::new(), ran: EpochSet::default(), owned_bytes: 0 }
     }
 }
 
-impl<T: Default> ResultCache<T> {
+impl<T: Default + OwnedBytes> ResultCache<T> {
     fn fit(&mut self, count: usize) {
         self.results.resize_with(count, T::default);
-        self.marks.of.resize(count, 0);
+        self.ran.resize(count);
     }
 
-    /// Gives back all memory.
-    fn forget(&mut self) {
-        self.marks.next();
+    /// Drops all results of this message and frees their memory.
+    fn free(&mut self) {
+        self.ran.clear();
         self.results.fill_with(T::default);
+        self.owned_bytes = 0;
     }
 
-    /// What came of an operator, if it was run for this message.
-    pub fn outcome(&self, id: u32) -> Option<Result<(), LimitExceeded>> {
-        self.marks.outcome(id)
+    /// Whether an operator failed, if it ran for this message.
+    pub fn failed(&self, id: u32) -> Option<bool> {
+        self.ran.flag(id)
     }
 
-    /// What to compute a result in, with what it held before.
+    /// Takes out the buffer of a result, with its old content.
     pub fn begin(&mut self, id: u32) -> T {
-        std::mem::take(&mut self.results[id as usize])
+        let result = std::mem::take(&mut self.results[id as usize]);
+        self.owned_bytes -= result.owned_bytes();
+        result
     }
 
-    pub fn end(
-        &mut self,
-        id: u32,
-        result: T,
-        outcome: Result<(), LimitExceeded>,
-    ) -> Result<(), LimitExceeded> {
+    pub fn end(&mut self, id: u32, result: T, failed: bool) {
+        self.owned_bytes += result.owned_bytes();
         self.results[id as usize] = result;
-        self.marks.set(id, outcome);
-        outcome
+        mark(&mut self.ran, id, failed);
     }
 
     #[inline]
     pub fn at(&self, id: u32) -> &T {
         &self.results[id as usize]
     }
+
+    fn bytes(&self) -> usize {
+        self.results.capacity() * size_of::<T>() + self.owned_bytes + self.ran.bytes()
+    }
 }
 
-/// Elements that operators of one kind gave, by their numbers: stretches of one buffer.
+/// The results of one kind of operator that gives elements: ranges of one buffer.
 #[derive(Default)]
 pub struct ElementLists {
-    stretches: Vec<(usize, u32)>,
-    marks: Outcomes,
+    /// Start and length.
+    ranges: Vec<(usize, u32)>,
+    /// The operators that ran for this message, flagged if they failed.
+    ran: EpochSet,
     elements: Vec<ElementId>,
 }
 
 impl ElementLists {
     fn fit(&mut self, count: usize) {
-        self.stretches.resize(count, (0, 0));
-        self.marks.of.resize(count, 0);
+        self.ranges.resize(count, (0, 0));
+        self.ran.resize(count);
     }
 
     fn reset(&mut self) {
-        self.marks.next();
+        self.ran.clear();
         self.elements.clear();
-        self.elements.shrink_to(KEPT_PAIRS);
+        self.elements.shrink_to(RESULT_CACHE_ENTRIES);
     }
 
-    /// Gives back all memory.
-    fn forget(&mut self) {
-        self.marks.next();
+    /// Drops all lists of this message and frees their memory.
+    fn free(&mut self) {
+        self.ran.clear();
         self.elements = Vec::new();
     }
 
-    /// What came of an operator, if it was run for this message.
+    /// Whether an operator failed, if it ran for this message.
     #[inline]
-    pub fn outcome(&self, id: u32) -> Option<Result<(), LimitExceeded>> {
-        self.marks.outcome(id)
+    pub fn failed(&self, id: u32) -> Option<bool> {
+        self.ran.flag(id)
     }
 
-    /// The buffer, for an operator to append to.
+    /// Takes out the buffer, for an operator to append to.
     #[inline]
     pub fn begin(&mut self) -> ElementListBuilder {
         let elements = std::mem::take(&mut self.elements);
         ElementListBuilder { start: elements.len(), elements }
     }
 
-    /// Takes the buffer back; how much the operator gave.
+    /// Puts the buffer back; returns how many elements the operator gave.
     #[inline]
-    pub fn end(&mut self, id: u32, given: ElementListBuilder, outcome: Result<(), LimitExceeded>) -> usize {
-        let count = given.count();
-        self.stretches[id as usize] = (given.start, count as u32);
-        self.elements = given.elements;
-        self.marks.set(id, outcome);
+    pub fn end(&mut self, id: u32, list: ElementListBuilder, failed: bool) -> usize {
+        let count = list.count();
+        self.ranges[id as usize] = (list.start, count as u32);
+        self.elements = list.elements;
+        mark(&mut self.ran, id, failed);
         count
     }
 
-    /// Says that an operator gives what another has given.
-    pub fn repeat(&mut self, id: u32, other: u32) {
-        self.stretches[id as usize] = self.stretches[other as usize];
-        self.marks.set(id, Ok(()));
+    /// Makes the list of one operator that of another, too.
+    pub fn share(&mut self, id: u32, other: u32) {
+        self.ranges[id as usize] = self.ranges[other as usize];
+        self.ran.insert(id);
     }
 
-    /// What an operator gave for this message; nothing if it was not run.
+    fn bytes(&self) -> usize {
+        self.ranges.capacity() * size_of::<(usize, u32)>()
+            + self.elements.capacity() * size_of::<ElementId>()
+            + self.ran.bytes()
+    }
+
+    /// The elements that an operator gave for this message; none if it did not run.
     #[inline]
     pub fn at(&self, id: u32) -> &[ElementId] {
-        if self.marks.outcome(id).is_none() {
+        if !self.ran.contains(id) {
             return &[];
         }
-        let (start, count) = self.stretches[id as usize];
+        let (start, count) = self.ranges[id as usize];
         &self.elements[start..start + count as usize]
     }
 }
 
-/// What an operator gives, after what others gave before it.
+/// The list that an operator gives, appended to the lists before it.
 pub struct ElementListBuilder {
     elements: Vec<ElementId>,
     start: usize,
@@ -154,14 +168,14 @@ impl ElementListBuilder {
         self.elements.truncate(kept);
     }
 
-    /// Brings the elements into order, each once.
+    /// Sorts the elements and drops duplicates.
     #[inline]
-    pub fn sort(&mut self) {
-        let given = &mut self.elements[self.start..];
-        if given.is_sorted_by(|one, other| one < other) {
+    pub fn sort_and_deduplicate(&mut self) {
+        let list = &mut self.elements[self.start..];
+        if list.is_sorted_by(|one, other| one < other) {
             return;
         }
-        given.sort_unstable();
+        list.sort_unstable();
         let mut last = ElementId::NONE;
         self.retain(|element| std::mem::replace(&mut last, element) != element);
     }
@@ -173,60 +187,38 @@ impl Extend<ElementId> for ElementListBuilder {
     }
 }
 
-/// Which operators were run for this message.
-pub struct Outcomes {
-    /// Those with the present mark were; one or two more stand for failure.
-    pub of: Vec<u32>,
-    present: u32,
-}
-
-impl Default for Outcomes {
-    fn default() -> Outcomes {
-        Outcomes { of: Vec::new(), present: 4 }
+#[inline]
+fn mark(ran: &mut EpochSet, id: u32, failed: bool) {
+    if failed {
+        ran.insert_flagged(id);
+    } else {
+        ran.insert(id);
     }
 }
 
-impl Outcomes {
-    /// Goes over to the next message.
-    pub fn next(&mut self) {
-        self.present = self.present.wrapping_add(4);
-        if self.present < 4 {
-            self.of.fill(0);
-            self.present = 4;
-        }
-    }
-
-    #[inline]
-    pub fn set(&mut self, id: u32, outcome: Result<(), LimitExceeded>) {
-        let failure = match outcome {
-            Ok(()) => 0,
-            Err(LimitExceeded::Nodes) => 1,
-            Err(LimitExceeded::Lists) => 2,
-        };
-        self.of[id as usize] = self.present + failure;
-    }
-
-    #[inline]
-    pub fn outcome(&self, id: u32) -> Option<Result<(), LimitExceeded>> {
-        match self.of[id as usize].checked_sub(self.present) {
-            Some(0) => Some(Ok(())),
-            Some(1) => Some(Err(LimitExceeded::Nodes)),
-            Some(_) => Some(Err(LimitExceeded::Lists)),
-            None => None,
-        }
-    }
-}
-
-/// Pairs of a bound element and an element found from there, grouped by the former, ascending.
+/// Pairs of a bound element and an end, sorted by both.
 pub type Pairs = Vec<(ElementId, ElementId)>;
 
-/// Nodes that were searched for: by group and bound element, a stretch of `nodes`.
+impl OwnedBytes for Pairs {
+    fn owned_bytes(&self) -> usize {
+        self.capacity() * size_of::<(ElementId, ElementId)>()
+    }
+}
+
+impl OwnedBytes for (TextIndex, NumberIndex) {
+    fn owned_bytes(&self) -> usize {
+        self.0.bytes() + self.1.bytes()
+    }
+}
+
+/// The nodes that twigs selected: for a group and bound element a range of `nodes`.
 #[derive(Default)]
 pub struct TwigResults {
-    pub places: FxHashMap<(u32, ElementId), (u32, u32)>,
+    pub ranges: FxHashMap<(u32, ElementId), (u32, u32)>,
     pub nodes: Vec<NodeRef>,
 }
 
+/// The results of all operators for one message.
 #[derive(Default)]
 pub struct Results {
     pub streams: ElementSets,
@@ -234,42 +226,53 @@ pub struct Results {
     pub selections: ResultCache<(TextIndex, NumberIndex)>,
     pub conditions: ElementLists,
     pub bindings: ElementLists,
-    pub searched: TwigResults,
-    /// How much is kept.
-    pub kept: usize,
+    pub twigs: TwigResults,
+    /// Entries cached for this message, see `RESULT_CACHE_ENTRIES`.
+    pub entries: usize,
 }
 
 impl Results {
-    /// Goes over to the next message, which has so many elements.
+    /// Starts the next message, which has so many elements.
     pub fn reset(&mut self, elements: usize) {
         if self.is_full() {
             *self = Results::default();
         }
         self.streams.reset(elements);
-        self.joins.marks.next();
-        self.selections.marks.next();
+        self.joins.ran.clear();
+        self.selections.ran.clear();
         self.conditions.reset();
         self.bindings.reset();
-        self.searched.places.clear();
-        self.searched.nodes.clear();
-        self.kept = 0;
+        self.twigs.ranges.clear();
+        self.twigs.nodes.clear();
+        self.entries = 0;
     }
 
-    /// Forgets all of this message, and gives back the memory.
+    /// Drops all results of this message and frees their memory.
     #[cold]
-    pub fn forget(&mut self) {
-        self.streams.forget();
-        self.joins.forget();
-        self.selections.forget();
-        self.conditions.forget();
-        self.bindings.forget();
-        self.searched = TwigResults::default();
-        self.kept = 0;
+    pub fn free(&mut self) {
+        self.streams.free();
+        self.joins.free();
+        self.selections.free();
+        self.conditions.free();
+        self.bindings.free();
+        self.twigs = TwigResults::default();
+        self.entries = 0;
     }
 
-    /// Whether so much is kept that it is better forgotten.
+    /// Memory of all buffers.
+    pub fn bytes(&self) -> usize {
+        let twig_ranges = self.twigs.ranges.capacity() * size_of::<((u32, ElementId), (u32, u32))>();
+        self.streams.bytes()
+            + self.joins.bytes()
+            + self.selections.bytes()
+            + self.conditions.bytes()
+            + self.bindings.bytes()
+            + twig_ranges
+            + self.twigs.nodes.capacity() * size_of::<NodeRef>()
+    }
+
     pub fn is_full(&self) -> bool {
-        self.kept > KEPT_PAIRS
+        self.entries > RESULT_CACHE_ENTRIES
     }
 
     /// Makes room for the operators of a network.

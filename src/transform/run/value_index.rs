@@ -1,29 +1,45 @@
-//! The values that comparisons of one kind look at, indexed for the constants that look themselves up.
+//! The values of a selection, indexed once for all constants that are compared with them: texts in a hash table,
+//! numbers sorted.
 
-use crate::document::{Document, Span};
+use crate::document::{Document, NodeRef, Span};
 use crate::ids::ElementId;
 use crate::query::ast::Operator;
 use crate::query::number::number;
+use crate::util::hash::mix;
 
-/// A value by its place in one of the document's buffers.
+/// A value, as a span of one of the document's buffers.
 #[derive(Clone, Copy)]
 pub struct Value {
-    pub span: Span,
-    /// Whether it lies in `Document::values`, as attributes do, and not in `Document::text`.
-    pub of_attribute: bool,
+    span: Span,
+    /// The span is in `Document::values`, else in `Document::text`.
+    of_attribute: bool,
 }
 
 impl Value {
-    pub fn of(self, document: &Document) -> &[u8] {
+    /// The string-value of a node.
+    #[inline]
+    pub fn of(document: &Document, node: NodeRef) -> Value {
+        let (span, of_attribute) = match node {
+            NodeRef::Document => (document.element(ElementId(0)).text, false),
+            NodeRef::Element(element) => (document.element(element).text, false),
+            NodeRef::Text(text) => (document.texts[text as usize].content, false),
+            NodeRef::Attribute(_, attribute) => (document.attributes[attribute as usize].value, true),
+        };
+        Value { span, of_attribute }
+    }
+
+    pub fn bytes(self, document: &Document) -> &[u8] {
         self.span.of(if self.of_attribute { &document.values } else { &document.text })
     }
 }
 
-/// TextIndex, in a table by hash; those in one place are linked.
+/// A chained hash table of texts.
 #[derive(Default)]
 pub struct TextIndex {
+    /// Bound element, value, and the next entry of the same bucket.
     entries: Vec<(ElementId, Value, u32)>,
-    table: Vec<u32>,
+    /// The first entry of each bucket.
+    buckets: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -41,18 +57,24 @@ impl TextIndex {
         self.entries.push((bound, value, NONE));
     }
 
-    /// Builds the table over what was pushed.
-    pub fn index(&mut self, document: &Document) {
-        let places = (self.entries.len() * 2).next_power_of_two();
-        self.table.clear();
-        self.table.resize(places, NONE);
+    /// Memory of its buffers.
+    pub fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<(ElementId, Value, u32)>()
+            + self.buckets.capacity() * size_of::<u32>()
+    }
+
+    /// Builds the table over the values pushed since `clear`.
+    pub fn build(&mut self, document: &Document) {
+        let buckets = (self.entries.len() * 2).next_power_of_two();
+        self.buckets.clear();
+        self.buckets.resize(buckets, NONE);
         for at in (0..self.entries.len()).rev() {
-            let place = hash(self.entries[at].1.of(document)) as usize & (places - 1);
-            self.entries[at].2 = std::mem::replace(&mut self.table[place], at as u32);
+            let bucket = hash(self.entries[at].1.bytes(document)) as usize & (buckets - 1);
+            self.entries[at].2 = std::mem::replace(&mut self.buckets[bucket], at as u32);
         }
     }
 
-    /// Appends the elements bound to values that compare so with a constant, in the order of pushing.
+    /// Appends the bound elements whose values compare with a constant, in the order of pushing.
     pub fn select(
         &self,
         document: &Document,
@@ -61,12 +83,12 @@ impl TextIndex {
         out: &mut impl Extend<ElementId>,
     ) {
         if operator != Operator::Equal {
-            let other = self.entries.iter().filter(|(_, value, _)| value.of(document) != constant);
-            return out.extend(other.map(|entry| entry.0));
+            let different = self.entries.iter().filter(|(_, value, _)| value.bytes(document) != constant);
+            return out.extend(different.map(|entry| entry.0));
         }
-        let mut at = self.table[hash(constant) as usize & (self.table.len() - 1)];
+        let mut at = self.buckets[hash(constant) as usize & (self.buckets.len() - 1)];
         while let Some(&(bound, value, next)) = self.entries.get(at as usize) {
-            if value.of(document) == constant {
+            if value.bytes(document) == constant {
                 out.extend([bound]);
             }
             at = next;
@@ -74,11 +96,11 @@ impl TextIndex {
     }
 }
 
-/// A hash of a value's length and ends: values may be long and many may contain each other.
+/// Hashes a value's length, its first and its last bytes: string-values of nested elements are long and contain each
+/// other, so that hashing them whole would cost their depth times the message.
 fn hash(value: &[u8]) -> u64 {
     let mut hash = value.len() as u64;
     let ends = [value.first_chunk::<8>(), value.last_chunk::<8>()];
-    let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     match ends {
         [Some(first), Some(last)] => {
             hash = mix(hash, u64::from_le_bytes(*first));
@@ -89,11 +111,11 @@ fn hash(value: &[u8]) -> u64 {
     hash ^ hash >> 32
 }
 
-/// NumberIndex, ascending; those that are none at the end.
+/// Values as numbers, sorted; NaN is last.
 #[derive(Default)]
 pub struct NumberIndex {
     entries: Vec<(f64, ElementId)>,
-    /// How many are numbers.
+    /// Number of entries before the first NaN.
     numbers: usize,
 }
 
@@ -110,7 +132,13 @@ impl NumberIndex {
         self.entries.push((number(value), bound));
     }
 
-    pub fn index(&mut self) {
+    /// Memory of its buffer.
+    pub fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<(f64, ElementId)>()
+    }
+
+    /// Sorts the values pushed since `clear`.
+    pub fn build(&mut self) {
         let key = |value: f64| (value.is_nan(), value);
         self.entries.sort_by(|one, other| {
             let ((a, x), (b, y)) = (key(one.0), key(other.0));
@@ -119,7 +147,7 @@ impl NumberIndex {
         self.numbers = self.entries.partition_point(|entry| !entry.0.is_nan());
     }
 
-    /// Appends the elements bound to numbers that compare so with a constant, in no order.
+    /// Appends the bound elements whose numbers compare with a constant, in no order.
     pub fn select(&self, operator: Operator, constant: f64, out: &mut impl Extend<ElementId>) {
         let numbers = &self.entries[..self.numbers];
         if constant.is_nan() {
@@ -137,7 +165,7 @@ impl NumberIndex {
             Operator::LessOrEqual => take(&numbers[..after]),
             Operator::Greater => take(&numbers[after..]),
             Operator::GreaterOrEqual => take(&numbers[first..]),
-            // What is no number differs from every number.
+            // NaN differs from every number.
             Operator::NotEqual => {
                 take(&numbers[..first]);
                 take(&self.entries[after..]);

@@ -1,0 +1,45 @@
+//! Evaluates the twigs of a network, for predicates and paths that streams cannot decide.
+
+use crate::document::Document;
+use crate::ids::ElementId;
+use crate::matching::automaton::names::Names;
+use crate::matching::twigs::by_name::ByName;
+use crate::matching::twigs::verify::{Memo, Verifier};
+use crate::transform::plan::TwigVariants;
+use crate::tuning::NESTED_ELEMENTS;
+
+pub struct TwigEvaluator<'a> {
+    pub words: &'a [u32],
+    pub document: &'a Document,
+    pub names: &'a Names,
+    pub by_name: &'a mut ByName,
+    pub memo: &'a mut Memo,
+}
+
+impl TwigEvaluator<'_> {
+    /// Which variant of a twig to evaluate at elements, given in document order.
+    pub(super) fn choose(&self, twig: TwigVariants, elements: impl Iterator<Item = ElementId>) -> u32 {
+        if twig.plain == twig.memoized {
+            return twig.plain;
+        }
+        // The ends of the elements around the current one.
+        let mut ends = [ElementId(0); NESTED_ELEMENTS];
+        let mut nesting = 0;
+        for element in elements {
+            while nesting > 0 && ends[nesting - 1] <= element {
+                nesting -= 1;
+            }
+            if nesting == NESTED_ELEMENTS {
+                return twig.memoized;
+            }
+            ends[nesting] = self.document.element(element).end;
+            nesting += 1;
+        }
+        twig.plain
+    }
+
+    #[inline]
+    pub(super) fn verifier(&mut self) -> Verifier<'_> {
+        Verifier::new(self.words, self.document, self.names, self.by_name, self.memo)
+    }
+}
