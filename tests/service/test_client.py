@@ -96,10 +96,10 @@ def test_a_service_that_is_away_is_waited_for_but_not_for_ever(
 ) -> None:
     port = free_port()
     with Client(f"http://127.0.0.1:{port}", "x") as client:
-        monkeypatch.setattr(calls, "PATIENCE", 0.5)
+        monkeypatch.setattr(calls, "RETRY_SECONDS", 0.5)
         with pytest.raises(ClientError, match="unreachable"):
             client.status()
-        monkeypatch.setattr(calls, "PATIENCE", 60.0)
+        monkeypatch.setattr(calls, "RETRY_SECONDS", 60.0)
         answers: list[str] = []
 
         def ask() -> None:

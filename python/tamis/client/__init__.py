@@ -1,6 +1,9 @@
-"""The service from Python: `Client`, and `AsyncClient` with the same verbs for asyncio.
+"""The clients of the HTTP API: `Client`, and `AsyncClient` with the same methods for asyncio.
 
-And `verify`, for those who receive what a webhook is sent.
+`verify` checks the signature of a request to a webhook.
+
+    calls.py         each operation as a value: its request and how to read the response; retry with backoff
+    synchronous.py   `Client`        asynchronous.py   `AsyncClient`
 """
 
 from tamis.client.asynchronous import AsyncClient

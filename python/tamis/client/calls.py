@@ -1,4 +1,4 @@
-"""What clients say and how they take the answers: the same for both, which only wait in different ways."""
+"""The operations of both clients as values, and their retry policy. The clients only do the waiting."""
 
 import base64
 import json
@@ -19,32 +19,32 @@ from tamis.model.signatures import new_secret
 T = TypeVar("T")
 
 Json = dict[str, Any]
-"""An object as the service tells it: `/openapi.json` describes each."""
+"""An object of a response; `/openapi.json` describes it."""
 
-PATIENCE = 30.0
-"""Seconds for which a client tries again what the service cannot do at the moment."""
+RETRY_SECONDS = 30.0
+"""How long a client retries a call that fails for the moment."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
-"""Seconds before the next try; each time twice as many, unless the service names them."""
+FIRST_DELAY, MAX_DELAY = 0.2, 5.0
+"""Seconds before a retry: exponential backoff, unless the response has Retry-After."""
 
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
-"""Streams say every 15 seconds that they are there."""
+"""Streams have a heartbeat every 15 seconds."""
 
 
 class ClientError(TamisError):
-    """What the service refuses, or that it cannot be reached."""
+    """The service refused a call, or cannot be reached."""
 
     def __init__(self, code: str, reason: str, status: int | None = None, detail: Json | None = None) -> None:
         super().__init__(code, reason)
         self.status = status
-        """Of HTTP; None if there was no answer."""
+        """The HTTP status; None if there was no response."""
         self.detail = detail or {}
-        """All that was told: also `position`, `value` and `limit`."""
+        """The whole error: also `position`, `value` and `limit`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message, in the form that a subscription asks for."""
+    """A message for a subscription, in the form that its query asks for."""
 
     cursor: int
     id: str
@@ -55,20 +55,20 @@ class Delivery:
     payload: bytes
 
     @classmethod
-    def of(cls, told: Json) -> "Delivery":
-        text, encoded = told.get("payload"), told.get("base64")
+    def of(cls, fields: Json) -> "Delivery":
+        text, encoded = fields.get("payload"), fields.get("base64")
         payload = base64.b64decode(encoded or "") if text is None else text.encode()
         names = ("cursor", "id", "subscription", "revision", "message", "source")
-        return cls(**{name: told[name] for name in names}, payload=payload)
+        return cls(**{name: fields[name] for name in names}, payload=payload)
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """A request, and what its answer is taken for."""
+    """A request, and how to read its response."""
 
     method: str
     path: str
-    take: Callable[[httpx.Response], T]
+    read: Callable[[httpx.Response], T]
     params: Mapping[str, Any] = field(default_factory=dict)
     json: Any = None
     content: bytes | None = None
@@ -86,25 +86,25 @@ class Call(Generic[T]):
         )
 
 
-class Patience:
-    """How long to go on trying. All calls can be repeated: they come to the same when they are."""
+class Retry:
+    """The retry policy of one call, with exponential backoff. All calls are idempotent."""
 
     def __init__(self) -> None:
-        self._end = time.monotonic() + PATIENCE
-        self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        self._end = time.monotonic() + RETRY_SECONDS
+        self._backoff = Backoff(FIRST_DELAY, MAX_DELAY)
 
-    def after(self, outcome: httpx.Response | httpx.TransportError) -> float | None:
-        """Seconds to wait before the next try; None: take the answer. `ClientError` if it is no use."""
+    def delay(self, outcome: httpx.Response | httpx.TransportError) -> float | None:
+        """Seconds before the next attempt; None: use the response. `ClientError` when it gives up."""
         given = None
         if isinstance(outcome, httpx.Response):
             if outcome.status_code not in (429, 503):
                 return None
             given = outcome.headers.get("retry-after", "")
-        pause = self._backoff.next()
+        delay = self._backoff.next()
         if given and given.isdecimal():
-            pause = min(float(given), LONGEST_PAUSE)
-        if time.monotonic() + pause < self._end:
-            return pause
+            delay = min(float(given), MAX_DELAY)
+        if time.monotonic() + delay < self._end:
+            return delay
         if isinstance(outcome, httpx.Response):
             return None
         raise unreachable(outcome) from outcome
@@ -114,26 +114,26 @@ def unreachable(error: httpx.TransportError) -> ClientError:
     return ClientError("unreachable", f"the service does not answer: {error or type(error).__name__}")
 
 
-def checked(response: httpx.Response) -> httpx.Response:
-    """A good answer; `ClientError` for another."""
+def success(response: httpx.Response) -> httpx.Response:
+    """A successful response; `ClientError` for any other."""
     if response.is_success:
         return response
     try:
-        told = response.json()["error"]
-        code, reason = told["code"], told["reason"]
+        detail = response.json()["error"]
+        code, reason = detail["code"], detail["reason"]
     except (ValueError, KeyError, TypeError):
-        told, code, reason = {}, "no-service", f"answered with {response.status_code}: is this the service?"
-    raise ClientError(code, reason, response.status_code, told)
+        detail, code, reason = {}, "no-service", f"answered with {response.status_code}: is this the service?"
+    raise ClientError(code, reason, response.status_code, detail)
 
 
 class EventReader:
-    """The lines of an event stream → deliveries."""
+    """Lines of an event stream → deliveries."""
 
     def __init__(self) -> None:
         self._data: list[str] = []
 
-    def take(self, line: str) -> Delivery | None:
-        """The delivery that a line completes."""
+    def read(self, line: str) -> Delivery | None:
+        """The delivery that a line completes, if any."""
         if line.startswith("data:"):
             self._data.append(line[5:].removeprefix(" "))
         elif not line and self._data:
@@ -143,24 +143,23 @@ class EventReader:
 
 
 def _object(response: httpx.Response) -> Json:
-    told: Json = response.json()
-    return told
+    value: Json = response.json()
+    return value
 
 
 def _nothing(response: httpx.Response) -> None:
     return None
 
 
-def _given(**values: Any) -> Json:
-    """What is not None."""
+def _without_none(**values: Any) -> Json:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _told(time: datetime | None) -> str | None:
+def _timestamp(time: datetime | None) -> str | None:
     return None if time is None else time.isoformat()
 
 
-def _place(id: str) -> str:
+def _subscription(id: str) -> str:
     return f"/v1/subscriptions/{quote(id)}"
 
 
@@ -168,29 +167,29 @@ def _webhook(name: str) -> str:
     return f"/v1/webhooks/{quote(name, safe='')}"
 
 
-# The verbs, one function each.
+# The operations, one function each.
 
 
 def subscribe(query: str, **more: Any) -> Call[Json]:
-    # With an id of our own, to ask twice is to subscribe once.
-    asked = _given(query=query, **{**more, "id": more.get("id") or uuid.uuid4().hex})
-    return Call("POST", "/v1/subscriptions", _object, json=asked)
+    # The id makes a retry idempotent.
+    body = _without_none(query=query, **{**more, "id": more.get("id") or uuid.uuid4().hex})
+    return Call("POST", "/v1/subscriptions", _object, json=body)
 
 
-def subscriptions(**wanted: Any) -> Call[Json]:
-    return Call("GET", "/v1/subscriptions", _object, params=wanted)
+def subscriptions(**filters: Any) -> Call[Json]:
+    return Call("GET", "/v1/subscriptions", _object, params=filters)
 
 
 def subscription(id: str) -> Call[Json]:
-    return Call("GET", _place(id), _object)
+    return Call("GET", _subscription(id), _object)
 
 
 def change(id: str, **changed: Any) -> Call[Json]:
-    return Call("PATCH", _place(id), _object, json=_given(**changed))
+    return Call("PATCH", _subscription(id), _object, json=_without_none(**changed))
 
 
 def unsubscribe(id: str) -> Call[None]:
-    return Call("DELETE", _place(id), _nothing)
+    return Call("DELETE", _subscription(id), _nothing)
 
 
 def import_subscriptions(lines: Iterable[str]) -> Call[Json]:
@@ -203,7 +202,7 @@ def export_subscriptions() -> Call[list[str]]:
 
 
 def publish(messages: Iterable[tuple[str | None, str | bytes]], source: str | None) -> Call[list[str]]:
-    """With ids of our own where none are given, so that trying again publishes once."""
+    """Messages without an id get one, so that a retry is idempotent."""
     many = [{"id": id or uuid.uuid4().hex, **_content(xml)} for id, xml in messages]
     return Call(
         "POST",
@@ -215,14 +214,14 @@ def publish(messages: Iterable[tuple[str | None, str | bytes]], source: str | No
 
 
 def match(xml: str | bytes, **more: Any) -> Call[Json]:
-    return Call("POST", "/v1/match", _object, json=_given(**_content(xml), **more))
+    return Call("POST", "/v1/match", _object, json=_without_none(**_content(xml), **more))
 
 
-def deliveries(**wanted: Any) -> Call[list[Delivery]]:
-    def take(response: httpx.Response) -> list[Delivery]:
+def deliveries(**filters: Any) -> Call[list[Delivery]]:
+    def read(response: httpx.Response) -> list[Delivery]:
         return [Delivery.of(one) for one in response.json()["deliveries"]]
 
-    return Call("GET", "/v1/deliveries", take, params=wanted)
+    return Call("GET", "/v1/deliveries", read, params=filters)
 
 
 def events(after: int, subscriber: str | None) -> Call[None]:
@@ -231,9 +230,9 @@ def events(after: int, subscriber: str | None) -> Call[None]:
 
 
 def acknowledge(ids: Iterable[str], until: int | None, subscriber: str | None) -> Call[int]:
-    asked = _given(ids=list(ids), until=until, subscriber=subscriber)
+    body = _without_none(ids=list(ids), until=until, subscriber=subscriber)
     return Call(
-        "POST", "/v1/deliveries/ack", lambda response: int(response.json()["acknowledged"]), json=asked
+        "POST", "/v1/deliveries/ack", lambda response: int(response.json()["acknowledged"]), json=body
     )
 
 
@@ -242,18 +241,18 @@ def webhooks() -> Call[list[Json]]:
 
 
 def add_webhook(name: str, url: str, subscriber: str | None) -> Call[Json]:
-    # With a secret of our own, to ask twice is to ask once; so too below.
-    asked = _given(name=name, url=url, subscriber=subscriber, secret=new_secret())
-    return Call("POST", "/v1/webhooks", _object, json=asked)
+    # The secret makes a retry idempotent, here and below.
+    body = _without_none(name=name, url=url, subscriber=subscriber, secret=new_secret())
+    return Call("POST", "/v1/webhooks", _object, json=body)
 
 
 def change_webhook(name: str, **changed: Any) -> Call[Json]:
-    return Call("PATCH", _webhook(name), _object, json=_given(**changed))
+    return Call("PATCH", _webhook(name), _object, json=_without_none(**changed))
 
 
 def rotate_webhook(name: str, overlap: int | None) -> Call[Json]:
-    asked = _given(secret=new_secret(), overlap=overlap)
-    return Call("POST", f"{_webhook(name)}/rotate", _object, json=asked)
+    body = _without_none(secret=new_secret(), overlap=overlap)
+    return Call("POST", f"{_webhook(name)}/rotate", _object, json=body)
 
 
 def test_webhook(name: str) -> Call[Json]:
@@ -264,18 +263,18 @@ def remove_webhook(name: str) -> Call[None]:
     return Call("DELETE", _webhook(name), _nothing)
 
 
-def dead_letters(since: datetime | None, **wanted: Any) -> Call[list[Json]]:
-    wanted["since"] = _told(since)
-    return Call("GET", "/v1/dead-letters", lambda response: list(response.json()["letters"]), params=wanted)
+def dead_letters(since: datetime | None, **filters: Any) -> Call[list[Json]]:
+    filters["since"] = _timestamp(since)
+    return Call("GET", "/v1/dead-letters", lambda response: list(response.json()["letters"]), params=filters)
 
 
 def dead_letter(key: str) -> Call[Json]:
     return Call("GET", f"/v1/dead-letters/{quote(key)}", _object)
 
 
-def replay(since: datetime | None, **wanted: Any) -> Call[Json]:
-    asked = _given(since=_told(since), **wanted)
-    return Call("POST", "/v1/dead-letters/replay", _object, json=asked)
+def replay(since: datetime | None, **filters: Any) -> Call[Json]:
+    body = _without_none(since=_timestamp(since), **filters)
+    return Call("POST", "/v1/dead-letters/replay", _object, json=body)
 
 
 def status() -> Call[Json]:

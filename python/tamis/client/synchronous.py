@@ -1,4 +1,4 @@
-"""The client that waits."""
+"""The blocking client."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,26 +16,26 @@ from tamis.client.calls import (
     Delivery,
     EventReader,
     Json,
-    Patience,
-    checked,
+    Retry,
+    success,
 )
 
 T = TypeVar("T")
 
 
 class Client:
-    """The service.
+    """A client of the service.
 
-    What the service cannot do at the moment is tried again for a while; no call does anything twice.
+    A call that fails for the moment (429, 503, no connection) is retried. All calls are idempotent.
     """
 
     def __init__(self, url: str, token: str) -> None:
-        """A client of the service at a URL, with a token's secret."""
+        """`url`: of the service. `token`: the secret of a token."""
         headers = {"Authorization": f"Bearer {token}"}
         self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT)
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -67,7 +67,7 @@ class Client:
     def subscriptions(
         self, *, subscriber: str | None = None, state: str | None = None, text: str | None = None
     ) -> Iterator[Json]:
-        """All subscriptions, or those that are all of what is given."""
+        """All subscriptions, or those that satisfy all given conditions."""
         after = None
         while True:
             call = calls.subscriptions(subscriber=subscriber, state=state, text=text, after=after)
@@ -82,19 +82,19 @@ class Client:
         return self._send(calls.subscription(id))
 
     def change(self, id: str, **changed: Any) -> Json:
-        """Change what is given of a subscription: query, subscriber, namespaces, delivery_target."""
+        """Change fields of a subscription: query, subscriber, namespaces, delivery_target."""
         return self._send(calls.change(id, **changed))
 
     def pause(self, id: str) -> Json:
-        """Match no more messages against a subscription, until it is resumed."""
+        """Pause a subscription: it matches no messages until it is resumed."""
         return self._send(calls.change(id, state="paused"))
 
     def resume(self, id: str) -> Json:
-        """Match messages against a subscription again."""
+        """Resume a paused subscription."""
         return self._send(calls.change(id, state="active"))
 
     def unsubscribe(self, id: str) -> None:
-        """Remove a subscription; it is no error if it is gone already."""
+        """Remove a subscription. It is no error if there is none."""
         try:
             self._send(calls.unsubscribe(id))
         except ClientError as error:
@@ -102,24 +102,24 @@ class Client:
                 raise
 
     def import_subscriptions(self, lines: Iterable[str]) -> Json:
-        """Have subscriptions be as lines of JSON say; how many changed, and which lines were refused."""
+        """Create or change subscriptions from JSON lines; how many, and which lines were refused."""
         return self._send(calls.import_subscriptions(lines))
 
     def export_subscriptions(self) -> list[str]:
-        """All subscriptions of the tenant, as lines that an import takes."""
+        """All subscriptions of the tenant, as JSON lines for an import."""
         return self._send(calls.export_subscriptions())
 
     # Messages.
 
     def publish(self, xml: str | bytes, *, id: str | None = None, source: str | None = None) -> str:
-        """Publish a message; its id. When this returns it is stored."""
+        """Publish a message; its id. It is stored durably when this returns."""
         [accepted] = self._send(calls.publish([(id, xml)], source))
         return accepted
 
     def publish_many(
         self, messages: Iterable[tuple[str | None, str | bytes]], *, source: str | None = None
     ) -> list[str]:
-        """Publish messages, each with its id or None; their ids."""
+        """Publish messages, pairs of an id or None and the XML; their ids."""
         return self._send(calls.publish(messages, source))
 
     def match(
@@ -130,7 +130,7 @@ class Client:
         namespaces: Mapping[str, str] | None = None,
         explain: bool = False,
     ) -> Json:
-        """Try a message: which subscriptions match, and does this query?"""
+        """Try a message: which subscriptions match, and does the given query?"""
         prefixes = None if namespaces is None else dict(namespaces)
         return self._send(calls.match(xml, query=query, namespaces=prefixes, explain=explain))
 
@@ -139,12 +139,12 @@ class Client:
     def deliveries(
         self, *, after: int = 0, limit: int = 100, subscriber: str | None = None
     ) -> list[Delivery]:
-        """Deliveries that were not acknowledged, those after a cursor, the oldest first."""
+        """Deliveries after a cursor that are not acknowledged, the oldest first."""
         return self._send(calls.deliveries(after=after, limit=limit, subscriber=subscriber))
 
     def events(self, *, after: int = 0, subscriber: str | None = None) -> Iterator[Delivery]:
-        """Deliveries as they come, for ever; after a break it goes on where it was."""
-        patience = Patience()
+        """Deliveries as they arrive, for ever. After a disconnect it resumes where it was."""
+        retry = Retry()
         while True:
             try:
                 request = calls.events(after, subscriber).request(self._http)
@@ -152,59 +152,59 @@ class Client:
                 try:
                     if not response.is_success:
                         response.read()
-                    pause = patience.after(response)
-                    if pause is None:
-                        checked(response)
+                    delay = retry.delay(response)
+                    if delay is None:
+                        success(response)
                         reader = EventReader()
                         for line in response.iter_lines():
-                            patience = Patience()
-                            delivery = reader.take(line)
+                            retry = Retry()
+                            delivery = reader.read(line)
                             if delivery is not None:
                                 after = delivery.cursor
                                 yield delivery
                 finally:
                     response.close()
             except httpx.TransportError as error:
-                pause = patience.after(error)
-            time.sleep(pause or calls.FIRST_PAUSE)
+                delay = retry.delay(error)
+            time.sleep(delay or calls.FIRST_DELAY)
 
     def acknowledge(
         self, ids: Iterable[str] = (), *, until: int | None = None, subscriber: str | None = None
     ) -> int:
-        """Say what has arrived, deliveries by id or all up to a cursor; how many wait no more."""
+        """Acknowledge deliveries, by id or all up to a cursor; how many."""
         return self._send(calls.acknowledge(ids, until, subscriber))
 
     # Webhooks.
 
     def webhooks(self) -> list[Json]:
-        """All webhooks, and how each of them does."""
+        """All webhooks with their status."""
         return self._send(calls.webhooks())
 
     def add_webhook(self, name: str, url: str, *, subscriber: str | None = None) -> Json:
-        """A new webhook, to be named as a delivery target: `webhook:NAME`; its `secret` is told once."""
+        """Create a webhook for the delivery target `webhook:NAME`. Only this result has its `secret`."""
         return self._send(calls.add_webhook(name, url, subscriber))
 
     def change_webhook(self, name: str, **changed: Any) -> Json:
-        """Change what is given of a webhook: url, state (`active` after it was `disabled`)."""
+        """Change fields of a webhook: url, state (`active` or `disabled`)."""
         return self._send(calls.change_webhook(name, **changed))
 
     def rotate_webhook(self, name: str, *, overlap: int | None = None) -> Json:
-        """Another `secret`, told once; for `overlap` seconds, a day unless given, both are signed with."""
+        """Replace the `secret`; only this result has it. Both sign for `overlap` seconds, or a day."""
         return self._send(calls.rotate_webhook(name, overlap))
 
     def test_webhook(self, name: str) -> Json:
-        """Send a test event; what came of it."""
+        """Send a test event; its result."""
         return self._send(calls.test_webhook(name))
 
     def remove_webhook(self, name: str) -> None:
-        """Remove a webhook that no subscription names; it is no error if it is gone already."""
+        """Remove a webhook that no subscription uses. It is no error if there is none."""
         try:
             self._send(calls.remove_webhook(name))
         except ClientError as error:
             if error.status != 404:
                 raise
 
-    # Looking after it.
+    # Operations.
 
     def dead_letters(
         self,
@@ -214,7 +214,7 @@ class Client:
         since: datetime | None = None,
         limit: int = 100,
     ) -> list[Json]:
-        """The newest dead letters; `since` is when they were received."""
+        """The newest dead letters; `since`: received since then."""
         call = calls.dead_letters(source=source, code=code, since=since, limit=limit)
         return self._send(call)
 
@@ -231,23 +231,23 @@ class Client:
         since: datetime | None = None,
         again: bool = False,
     ) -> Json:
-        """Put messages of dead letters back into the inbox of their source."""
+        """Replay dead letters: put their messages back into the inbox of their source."""
         call = calls.replay(letters=list(letters), source=source, code=code, since=since, again=again)
         return self._send(call)
 
     def status(self) -> Json:
-        """The job, and what waits."""
+        """The job, and how many messages and deliveries wait."""
         return self._send(calls.status())
 
     def _send(self, call: Call[T]) -> T:
-        patience = Patience()
+        retry = Retry()
         while True:
             outcome: httpx.Response | httpx.TransportError
             try:
                 outcome = self._http.send(call.request(self._http))
             except httpx.TransportError as error:
                 outcome = error
-            pause = patience.after(outcome)
-            if pause is None and isinstance(outcome, httpx.Response):
-                return call.take(checked(outcome))
-            time.sleep(pause or calls.FIRST_PAUSE)
+            delay = retry.delay(outcome)
+            if delay is None and isinstance(outcome, httpx.Response):
+                return call.read(success(outcome))
+            time.sleep(delay or calls.FIRST_DELAY)

@@ -1,1 +1,7 @@
-"""A small set of messages and subscriptions, and a look at which message reaches whom."""
+"""`make demo`: the service with shipped messages and subscriptions, and a feed.
+
+__main__.py       the demo, step by step
+broker.py         `tamis serve` in a temporary folder
+participants.py   the clients: subscribers that listen, a feed that publishes
+kafka_broker.py   a Kafka broker to try and to test with
+"""

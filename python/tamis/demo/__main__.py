@@ -1,4 +1,4 @@
-"""`make demo`: the service with the shipped messages and subscriptions, a change on the way, and traffic."""
+"""`make demo`: shipped messages and subscriptions, a dead letter, a change while it runs, and traffic."""
 
 import asyncio
 import base64
@@ -24,20 +24,20 @@ from tamis.errors import TamisError, marked
 SHIPPED = files("tamis.demo")
 
 LATE = "second reader"
-"""Who subscribes while the job runs."""
+"""The subscriber who subscribes while the job runs."""
 
 TRAFFIC_S, LINES = 10, 5
-"""Seconds that the feed is shown for, and lines that tell of it."""
+"""How long the feed runs, and how many lines report on it."""
 
 AT_A_TIME = 5
-"""Messages of the feed, four times a second."""
+"""Messages per request of the feed."""
 
 TIMEOUT_S = 300.0
-"""Nothing here takes so long, unless something is wrong."""
+"""No step takes longer, unless something is wrong."""
 
 
 class Demo:
-    """What happens, step by step."""
+    """The steps of the demo."""
 
     def __init__(self, broker: Broker, participants: Participants, console: Console) -> None:
         self._broker = broker
@@ -48,22 +48,22 @@ class Demo:
         self._messages = [(name, (SHIPPED / "messages" / name).read_bytes()) for name in names]
 
     async def run(self, keep: bool) -> None:
-        """All of it; with `keep`, traffic goes on until Ctrl-C."""
+        """Run all steps. With `keep`, the feed runs until Ctrl-C."""
         participants = self._participants
         analyst = await self._subscribe()
-        self._tell_where(keep)
+        self._show_url(keep)
         participants.listen()
         self._console.rule("Messages are published")
         await participants.publish(self._messages[:3])
-        with self._console.status("the job starts …"):
+        with self._console.status("starting the job …"):
             await self._all_delivered()
         self._show("What their subscribers received")
         self._show_forms(self._messages[0][0], ["news ticker", "weather map", "archive"])
-        self._console.rule("One that is cut off")
+        self._console.rule("A message that is cut off")
         await participants.publish(self._messages[3:4])
         await self._all_delivered()
         await self._show_letters()
-        self._console.rule("While the job runs, one subscribes and one leaves")
+        self._console.rule("While the job runs, one subscriber is added and one leaves")
         added = await participants.subscribers[LATE].subscribe("/story[company]/headline")
         await participants.subscribers["analyst"].unsubscribe(analyst["id"])
         self._print(Text.assemble(("+ ", "green"), f"{LATE}: {added['query']}"))
@@ -79,7 +79,7 @@ class Demo:
         given = tomllib.loads((SHIPPED / "subscriptions.toml").read_text("utf-8"))
         table = Table("subscriber", "query", title="Subscriptions", title_justify="left", show_lines=True)
         made = {}
-        with self._console.status("the service starts …"):
+        with self._console.status("starting the service …"):
             for one in given["subscription"]:
                 name, query = one["subscriber"], one["query"]
                 try:
@@ -95,18 +95,18 @@ class Demo:
         self._console.print(table)
         return made["analyst"]
 
-    def _tell_where(self, keep: bool) -> None:
+    def _show_url(self, keep: bool) -> None:
         ending = "until Ctrl-C" if keep else "until this ends; `make demo KEEP=1` keeps it"
         self._print(Text.assemble("The page: ", (self._broker.url, "bold"), f", {ending}"))
         self._print(Text.assemble("Log in with ", (self._broker.admin, "bold")))
 
     async def _totals(self) -> dict[str, Any]:
-        """What the job has done so far."""
+        """The counts of the job so far."""
         job = (await self._participants.admin.status())["job"]
         return {} if job is None else job["sources"][0]["totals"]
 
     async def _all_delivered(self) -> None:
-        """Until all that was published has gone through, and what comes of it has arrived."""
+        """Wait until all published messages are processed and all deliveries have arrived."""
         participants = self._participants
         totals: dict[str, Any] = {}
         try:
@@ -123,7 +123,7 @@ class Demo:
             raise TamisError("demo-stuck", f"no progress for {TIMEOUT_S:.0f} s: {so_far}") from error
 
     def _show(self, title: str) -> None:
-        """Which message reached whom, of what is new."""
+        """Which of the new messages reached whom."""
         reached: dict[str, list[str]] = {}
         for arrival in self._participants.arrivals[self._shown :]:
             reached.setdefault(arrival.delivery.message, []).append(arrival.subscriber)
@@ -134,7 +134,7 @@ class Demo:
         self._console.print(table)
 
     def _show_forms(self, message: str, subscribers: Sequence[str]) -> None:
-        """One message, as several subscribers get it."""
+        """One message in the forms that several subscribers get."""
         payloads = {
             arrival.subscriber: arrival.delivery.payload
             for arrival in self._participants.arrivals
@@ -146,7 +146,7 @@ class Demo:
         self._console.print(table)
 
     async def _show_letters(self) -> None:
-        """The dead letters, with the spot."""
+        """The dead letters, with the position of the error."""
         admin = self._participants.admin
         for listed in await admin.dead_letters():
             letter = await admin.dead_letter(listed["letter"])
@@ -155,8 +155,8 @@ class Demo:
             self._print(Text(f"{letter['message']} is a dead letter: {letter['reason']}\n{spot}", "red"))
 
     async def _show_traffic(self, keep: bool) -> None:
-        """A feed for a while, or until somebody has seen enough."""
-        self._console.rule("Traffic: a feed, and everybody listens")
+        """Run the feed for a while, or until Ctrl-C."""
+        self._console.rule("Traffic: a feed publishes, all subscribers listen")
         enough = asyncio.Event()
         if keep:
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, enough.set)
@@ -168,13 +168,13 @@ class Demo:
             try:
                 await asyncio.wait_for(enough.wait(), TRAFFIC_S / LINES)
             except TimeoutError:
-                self._tell_traffic()
+                self._show_counts()
         enough.set()
         await feed
-        with self._console.status("the last ones arrive …"):
+        with self._console.status("waiting for the last deliveries …"):
             await self._all_delivered()
 
-    def _tell_traffic(self) -> None:
+    def _show_counts(self) -> None:
         participants = self._participants
         new = sorted(arrival.seconds for arrival in participants.arrivals[self._shown :])
         self._shown = len(participants.arrivals)
@@ -189,7 +189,7 @@ class Demo:
         )
 
     async def _sum_up(self) -> None:
-        """How it went, and how to go on."""
+        """The totals, and what to do next."""
         status = await self._participants.admin.status()
         totals = status["job"]["sources"][0]["totals"]
         self._console.rule("Summary")
@@ -199,7 +199,7 @@ class Demo:
             f"all received, from {totals['candidates']} candidates; generation {status['job']['generation']}."
         )
         self._console.print(
-            "Your own:  [bold]tamis tokens create --role admin[/], then [bold]tamis serve[/]. "
+            "Next:  [bold]tamis tokens create --role admin[/], then [bold]tamis serve[/]. "
             "See docs/service.md."
         )
 
@@ -208,7 +208,7 @@ class Demo:
 
 
 def _indented(xml: bytes) -> Syntax:
-    """XML to look at."""
+    """Indented XML."""
     root = minidom.parseString(xml).documentElement
     lines = "" if root is None else root.toprettyxml(indent="  ")
     return Syntax(lines.rstrip(), "xml", word_wrap=True, background_color="default", theme="ansi_dark")
@@ -220,7 +220,7 @@ async def _run(broker: Broker, console: Console, keep: bool) -> None:
 
 
 def main() -> int:
-    """Run it; `KEEP=1` in the environment keeps it running."""
+    """Run the demo; with `KEEP=1` in the environment, until Ctrl-C."""
     given = tomllib.loads((SHIPPED / "subscriptions.toml").read_text("utf-8"))
     names = [one["subscriber"] for one in given["subscription"]]
     with serving([*names, LATE]) as broker:
@@ -228,7 +228,7 @@ def main() -> int:
             asyncio.run(_run(broker, Console(), os.environ.get("KEEP", "") not in ("", "0")))
         except TamisError as error:
             last = broker.log.read_text(errors="replace")[-2000:]
-            print(f"{last}\nthe demo cannot go on: {error}", file=sys.stderr)
+            print(f"{last}\nthe demo failed: {error}", file=sys.stderr)
             return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""The service of the demo: in a folder that goes away, with tokens for all who take part."""
+"""The service of the demo: in a temporary folder, with a token for each client."""
 
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -19,24 +19,24 @@ port = {port}
 """
 
 STOPPING_S = 60.0
-"""Seconds that it gets to stop."""
+"""Seconds that the service gets to stop."""
 
 
 @dataclass(frozen=True)
 class Broker:
-    """Where it is, and who may use it."""
+    """The URL of the service and the tokens."""
 
     url: str
     log: Path
     admin: str
     feed: str
     subscribers: dict[str, str]
-    """Their tokens, by name."""
+    """Tokens by name of the subscriber."""
 
 
 @contextmanager
 def serving(subscribers: Iterable[str]) -> Iterator[Broker]:
-    """`tamis serve`, about to start; stopped afterwards."""
+    """Run `tamis serve`; it may not answer yet."""
     with tempfile.TemporaryDirectory(prefix="tamis-demo-") as name:
         folder, port = Path(name), free_port()
         (folder / "tamis.toml").write_text(SETTINGS.format(port=port))

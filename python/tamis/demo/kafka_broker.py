@@ -1,4 +1,4 @@
-"""One Kafka broker on loopback, to try and to test with: `python -m tamis.demo.kafka_broker`."""
+"""A Kafka broker on the loopback, to try and to test with: `python -m tamis.demo.kafka_broker`."""
 
 import argparse
 import base64
@@ -19,7 +19,7 @@ from typing import IO, Self
 from tamis.sources.kafka_jars import JarsError, broker_jars, program
 
 START_S = 60
-"""How long a broker may take until it answers."""
+"""Seconds that a broker may take to start."""
 
 STOP_S = 30
 
@@ -42,17 +42,17 @@ transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
 """
 
-# ApiVersions (18), version 0, correlation 1, no client id: what every broker answers.
+# An ApiVersions request (18), version 0, correlation 1, no client id: every broker answers it.
 _HELLO = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
 
 class Broker:
-    """A broker with its data in a folder. It can be stopped and started again, at the same address."""
+    """A broker with its data in a folder. It can be restarted at the same address."""
 
     def __init__(self, folder: Path, *, port: int | None = None, partitions: int = 1) -> None:
-        """A folder that a broker has used keeps its port.
+        """A folder that a broker has used before keeps its port.
 
-        `partitions` is how many a topic gets that is made by writing to it.
+        `partitions`: of topics that are created by writing to them.
         """
         self._process: subprocess.Popen[bytes] | None = None
         self._classpath = os.pathsep.join(str(jar) for jar in broker_jars())
@@ -77,11 +77,11 @@ class Broker:
 
     @property
     def servers(self) -> str:
-        """What clients are told: `bootstrap.servers`."""
+        """The setting `bootstrap.servers` of clients."""
         return f"127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Start it; it answers when this returns."""
+        """Start the broker, and wait until it answers."""
         with self._log.open("ab") as log:
             self._process = self._run("kafka.Kafka", [str(self._config)], log)
         deadline = time.monotonic() + START_S
@@ -94,7 +94,7 @@ class Broker:
             time.sleep(0.1)
 
     def stop(self) -> None:
-        """Stop it; its data stays."""
+        """Stop the broker. Its data stays."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -105,7 +105,7 @@ class Broker:
             self._process = None
 
     def wait(self) -> None:
-        """Wait until it ends by itself."""
+        """Wait until the broker ends."""
         if self._process is not None:
             self._process.wait()
 
@@ -120,7 +120,7 @@ class Broker:
 
     def _run(self, main: str, arguments: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
         command = [self._java, "-Xmx256m", "-XX:+UseSerialGC", "-cp", self._classpath, main, *arguments]
-        # A signal from the terminal is for whoever started it, who then stops it in order.
+        # In its own session: Ctrl-C goes to us only, and we stop it cleanly.
         return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
     def _answers(self) -> bool:
@@ -144,7 +144,7 @@ def _free_port() -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a broker until it is told to stop."""
+    """Run a broker until a signal."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder that keeps its data (a temporary one)")
     parser.add_argument("--port", type=int, default=9092)

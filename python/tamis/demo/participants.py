@@ -1,4 +1,4 @@
-"""Those who take part in the demo: subscribers that listen, and a feed that publishes."""
+"""The clients of the demo: subscribers that listen, a feed that publishes, an admin."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from tamis.client import AsyncClient, Delivery
 from tamis.demo.broker import Broker
 
 TICK_S = 0.25
-"""The feed publishes so often."""
+"""Seconds between two requests of the feed."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Arrival:
 
 
 class Participants:
-    """Everybody, each with a token of its own."""
+    """All clients, each with its own token."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -50,18 +50,18 @@ class Participants:
 
     @property
     def published(self) -> int:
-        """How many messages."""
+        """How many messages were published."""
         return len(self._published)
 
     def listen(self) -> None:
-        """Have all subscribers hold a stream of events open."""
+        """Open an event stream for each subscriber."""
         for name in self.subscribers:
             listening = asyncio.create_task(self._listen(name))
             self._listening.append(listening)
             self._stack.push_async_callback(_ended, listening)
 
     def check(self) -> None:
-        """Raise what made one stop listening, if one has."""
+        """Raise the error of a subscriber that stopped listening."""
         for listening in self._listening:
             if listening.done():
                 listening.result()
@@ -74,7 +74,7 @@ class Participants:
             await client.acknowledge([delivery.id])
 
     async def publish(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Messages with their ids."""
+        """Publish messages, each with its id."""
         for id, _ in messages:
             self._published[id] = time.monotonic()
         await self.feed.publish_many(messages)
@@ -82,7 +82,7 @@ class Participants:
     async def publish_until(
         self, enough: asyncio.Event, messages: Sequence[tuple[str, bytes]], at_a_time: int
     ) -> None:
-        """The same ones over and over, under new ids. It ends between two requests, so all are accepted."""
+        """Publish the same messages again and again, under new ids, until `enough` is set."""
         endless = _renamed(messages)
         while not enough.is_set():
             await self.publish([next(endless) for _ in range(at_a_time)])
