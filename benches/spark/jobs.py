@@ -17,7 +17,7 @@ from tamis.engine import Index, Messages
 from tamis.model.matching import Generation, Limits
 from tamis.spark import with_matches
 from tamis.spark.worker.generations import opened
-from tamis.spark.worker.task import Matching
+from tamis.spark.worker.task import MatchTask
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -116,9 +116,9 @@ class Identity:
 
 @dataclass(frozen=True)
 class Clocked:
-    """Matching, and the workers count."""
+    """Matches, and counts in the workers."""
 
-    step: Matching
+    step: MatchTask
     clocks: Clocks
 
     def run(self, batches: Batches) -> Batches:
@@ -156,7 +156,7 @@ class Memory:
     def run(self, batches: Batches) -> Batches:
         """The batches of one task: one row in place of them all."""
         before = _private_and_shared()[0]
-        step = Matching(self.place, 0, 0, tenant="", tenant_column=None, limits=_LIMITS, elements=0)
+        step = MatchTask(self.place, 0, 0, tenant="", tenant_column=None, limits=_LIMITS, elements=0)
         for _ in step.run_on(opened(self.place).index, batches):
             pass
         private, shared = _private_and_shared()
@@ -179,7 +179,7 @@ def identity(df: DataFrame, clocks: Clocks) -> DataFrame:
 
 def clocked(df: DataFrame, index: Index, clocks: Clocks) -> DataFrame:
     """As `with_matches`; `df` has `id` and `message`."""
-    step = Matching(index.saved, 1, 1, tenant="", tenant_column=None, limits=_LIMITS, elements=0)
+    step = MatchTask(index.saved, 1, 1, tenant="", tenant_column=None, limits=_LIMITS, elements=0)
     return df.mapInArrow(Clocked(step, clocks).run, with_matches(df, index).schema)
 
 

@@ -1,5 +1,6 @@
 """What a Python worker does with Arrow batches, without a Spark around it."""
 
+import doctest
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,17 @@ import pytest
 
 import tamis
 from tamis import Limits
-from tamis.spark.worker import generations
-from tamis.spark.worker.sizes import ranges
-from tamis.spark.worker.task import MOST, Matching
+from tamis.spark.worker import generations, offsets
+from tamis.spark.worker.offsets import split_rows
+from tamis.spark.worker.positions import expand_to_targets
+from tamis.spark.worker.task import MAX_VALUES, MatchTask
 
 
-def matching(index: tamis.Index, folder: Path, **options: Any) -> Matching:
+def matching(index: tamis.Index, folder: Path, **options: Any) -> MatchTask:
     """Matching the second column, with the first one kept."""
     index.snapshot(folder)
     defaults: dict[str, Any] = {"tenant": "", "tenant_column": None, "limits": Limits(), "elements": 0}
-    return Matching(generation=index.saved, message=1, kept=1, **(defaults | options))
+    return MatchTask(generation=index.saved, message=1, kept=1, **(defaults | options))
 
 
 def batch(messages: list[bytes | None], *more: Any, kind: Any = None) -> pa.RecordBatch:
@@ -32,7 +34,7 @@ def targets(made: pa.RecordBatch) -> int:
     return len(lists.flatten())
 
 
-def run(step: Matching, *batches: pa.RecordBatch) -> list[dict[str, Any]]:
+def run(step: MatchTask, *batches: pa.RecordBatch) -> list[dict[str, Any]]:
     return [row for out in step.run(iter(batches)) for row in out.to_pylist()]
 
 
@@ -70,7 +72,7 @@ def test_a_dense_result_is_cut(tmp_path: Path) -> None:
     made = list(matching(index, tmp_path).run(iter([given])))
     sizes = list(map(targets, made))
     assert sum(sizes) == 5_000_000
-    assert max(sizes) <= MOST
+    assert max(sizes) <= MAX_VALUES
     assert len(sizes) == 5
     rows = pa.Table.from_batches(made)
     assert rows.column("c0").to_pylist() == list(range(2_000))
@@ -86,7 +88,7 @@ def test_outputs_are_cut_by_their_bytes(tmp_path: Path, monkeypatch: pytest.Monk
     messages: list[bytes | None] = [b"<a n='%d'>%s</a>" % (n % 7, b"x" * 100) for n in range(40)]
     step = matching(index, tmp_path, transforms=True)
     whole = run(step, batch(messages))
-    monkeypatch.setattr("tamis.spark.worker.task.MOST_BYTES", 1_000)
+    monkeypatch.setattr("tamis.spark.worker.task.MAX_BYTES", 1_000)
     pieces = list(step.run(iter([batch(messages)])))
     assert len(pieces) > 4
     assert [row for piece in pieces for row in piece.to_pylist()] == whole
@@ -115,10 +117,18 @@ def test_many_queries_are_cut_too(tmp_path: Path) -> None:
     assert sum(map(targets, made)) == 600_000
 
 
+def test_the_examples_in_the_worker_s_modules() -> None:
+    assert doctest.testmod(offsets).failed == 0
+    targets = pa.array([[10, 20], [20, 30]])
+    rows = pa.record_batch([pa.array([5, 6])], ["message"])
+    row, position = expand_to_targets(targets, rows, pa.array([[20], [20, 30]]), first_message=5)
+    assert (row.tolist(), position.tolist()) == ([0, 1, 1], [1, 2, 3])
+
+
 def test_a_single_message_may_have_more_than_a_batch() -> None:
     ends = np.array([0, 5, 5, 50, 51, 55, 60])
-    assert list(ranges(ends, 10)) == [(0, 2), (2, 3), (3, 6)]
-    assert list(ranges(np.array([0]), 10)) == []
+    assert list(split_rows(ends, 10)) == [(0, 2), (2, 3), (3, 6)]
+    assert list(split_rows(np.array([0]), 10)) == []
 
 
 def test_each_message_is_matched_for_its_tenant(tmp_path: Path) -> None:

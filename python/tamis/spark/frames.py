@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 from tamis.engine import Schema
 from tamis.errors import FrameError
 from tamis.model.matching import Generation, Limits
-from tamis.spark.worker.task import Matching
+from tamis.spark.worker.task import MatchTask
 
 Run: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """A function from the Arrow batches of a task to Arrow batches, for `mapInArrow`."""
@@ -74,7 +74,7 @@ class WorkerStep:
     """The rows that are sent to the workers, and what the workers do with them."""
 
     rows: DataFrame
-    step: Matching
+    step: MatchTask
     kept: Sequence[StructField]
 
     def map_batches(self, run: Run, added: Sequence[StructField]) -> DataFrame:
@@ -105,7 +105,7 @@ def prepare(
         _require_type(df, tenant_column, (StringType, CharType, VarcharType))
     kept = columns_to_keep(df, message, keep)
     sent = list(dict.fromkeys([*kept, message, *([] if tenant_column is None else [tenant_column])]))
-    step = Matching(
+    step = MatchTask(
         generation=generation,
         message=sent.index(message),
         kept=len(kept),

@@ -16,8 +16,8 @@ from tamis.spark.envelope import ENVELOPE_TYPE
 from tamis.spark.frames import ERROR, OUTPUTS, RESULT
 from tamis.spark.subscriptions import RECIPIENT, with_recipients
 from tamis.spark.worker.generations import opened
-from tamis.spark.worker.sizes import list_ends, short_lists
-from tamis.spark.worker.task import Matching
+from tamis.spark.worker.offsets import lists_of, offsets_of
+from tamis.spark.worker.task import MatchTask
 
 KEPT = ("tenant", "source", "id", "offset", "received", "encoding", "xml", "code", "reason")
 """The columns of the envelope that deliveries and dead letters need."""
@@ -65,7 +65,7 @@ class MatchAndTransform:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of one task."""
-        matching = Matching(
+        matching = MatchTask(
             generation=self.generation,
             message=len(KEPT),
             kept=len(KEPT),
@@ -96,7 +96,7 @@ def _merge_results(batch: pa.RecordBatch) -> pa.RecordBatch:
     fields = [*recipients.flatten().flatten(), *made.flatten().flatten()]
     delivered = pa.StructArray.from_arrays(fields, RECIPIENT_RESULT.names)
     place = batch.schema.get_field_index("matched_subscriptions")
-    joined = batch.set_column(place, "matched_subscriptions", short_lists(list_ends(recipients), delivered))
+    joined = batch.set_column(place, "matched_subscriptions", lists_of(offsets_of(recipients), delivered))
     return joined.drop_columns(["made"])
 
 

@@ -12,8 +12,8 @@ from tamis.errors import FrameError
 from tamis.model.matching import Generation, Limits
 from tamis.spark.frames import ERROR, prepare, quoted
 from tamis.spark.worker.generations import opened
-from tamis.spark.worker.sizes import list_ends, short_lists
-from tamis.spark.worker.task import Matching
+from tamis.spark.worker.offsets import lists_of, offsets_of
+from tamis.spark.worker.task import MatchTask
 
 RECIPIENT = StructType(
     [
@@ -71,7 +71,7 @@ def match_subscriptions(
 class _MatchSubscriptions:
     """The step as it is pickled for the workers."""
 
-    step: Matching
+    step: MatchTask
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of one task."""
@@ -92,4 +92,4 @@ def with_recipients(generation: Generation, matched: Iterator[pa.RecordBatch]) -
         ]
         recipients = pa.StructArray.from_arrays(columns, RECIPIENT.names)
         place = batch.schema.get_field_index("targets")
-        yield batch.set_column(place, RECIPIENTS.name, short_lists(list_ends(targets), recipients))
+        yield batch.set_column(place, RECIPIENTS.name, lists_of(offsets_of(targets), recipients))

@@ -1,28 +1,28 @@
-"""The nodes that queries select, put beside the targets of these queries."""
+"""The nodes that queries select, as a list for each target of these queries."""
 
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.spark.worker.pairs import places_of
-from tamis.spark.worker.sizes import list_ends, short_lists
+from tamis.spark.worker.offsets import lists_of, offsets_from_lengths, offsets_of
+from tamis.spark.worker.positions import expand_to_targets
 
 FIELDS = ("node", "kind", "attribute", "span_start", "span_end")
 
 
-def nested(targets: Any, found: pa.RecordBatch, found_targets: Any, first: int) -> Any:
-    """For each message a list, for each of its targets in turn a list of nodes.
+def nodes_by_target(targets: Any, nodes: pa.RecordBatch, node_targets: Any, first_message: int) -> Any:
+    """For each message a list, with a list of nodes for each of its targets in turn.
 
-    `targets` has a list for each message, `found` a row for each node with its message, counted from `first`,
-    and `found_targets` the targets of that row's query.
+    `nodes` has a row for each node, with its message; `node_targets` the targets of that row's query. If the
+    query of targets 10 and 20 selects the nodes 3 and 4, a message with the targets 10, 15, 20 gets
+    [[3, 4], [], [3, 4]].
     """
-    ends = list_ends(targets)
-    row, place = places_of(targets, found, found_targets, first)
-    inner = np.zeros(int(ends[-1]) + 1, np.int64)
-    np.cumsum(np.bincount(place, minlength=int(ends[-1])), out=inner[1:])
-    taken = found.take(row[np.argsort(place, kind="stable")])
-    columns: list[Any] = [taken.column(name) for name in FIELDS]
+    offsets = offsets_of(targets)
+    row, position = expand_to_targets(targets, nodes, node_targets, first_message)
+    node_offsets = offsets_from_lengths(np.bincount(position, minlength=int(offsets[-1])))
+    in_order = nodes.take(row[np.argsort(position, kind="stable")])
+    columns: list[Any] = [in_order.column(name) for name in FIELDS]
     signed = [column.cast(pa.int32()) if pa.types.is_integer(column.type) else column for column in columns]
-    nodes = pa.StructArray.from_arrays(signed, list(FIELDS))
-    return short_lists(ends, short_lists(inner, nodes))
+    structs = pa.StructArray.from_arrays(signed, list(FIELDS))
+    return lists_of(offsets, lists_of(node_offsets, structs))

@@ -1,7 +1,8 @@
-"""What a Python worker does: Arrow batches of messages in, Arrow batches of their matches out.
+"""One task of a Python worker: matches or transforms batches; results are batches of bounded size.
 
-Nothing here loops over messages or matches: the kernel does, once a batch, and what surrounds it works on
-whole columns.
+A batch of 10,000 messages may match millions of targets. The kernel gives the matching queries of all
+messages at once. Before they are expanded to targets, the numbers of targets, nodes and bytes are added up,
+and each output batch gets as many messages as fit.
 """
 
 from collections.abc import Iterator
@@ -13,128 +14,136 @@ import pyarrow as pa
 
 from tamis.engine import Index, Schema
 from tamis.model.matching import Generation, Limits
-from tamis.spark.worker.elements import nested
+from tamis.spark.worker.elements import nodes_by_target
 from tamis.spark.worker.generations import opened
-from tamis.spark.worker.outputs import made_between, made_for, outputs_of, sizes
-from tamis.spark.worker.sizes import Ends, FanOut, list_ends, ranges, short_lists
-from tamis.spark.worker.tenants import Share, find_shares, match_shares, shares, transform_shares
+from tamis.spark.worker.offsets import FanOut, Offsets, lists_of, offsets_of, split_rows
+from tamis.spark.worker.outputs import (
+    byte_offsets,
+    made_rows,
+    output_references,
+    outputs_by_message,
+    rows_of_messages,
+)
+from tamis.spark.worker.tenants import (
+    TenantGroup,
+    group_by_tenant,
+    match_groups,
+    select_groups,
+    transform_groups,
+)
 
-MOST = 1 << 20
-"""So many targets and nodes an output batch holds, unless one message alone has more: 8 MiB of targets."""
+MAX_VALUES = 1 << 20
+"""Targets and nodes of an output batch, unless one message alone has more: 8 MiB of targets."""
 
-MOST_BYTES = 64 << 20
-"""So many bytes of outputs, likewise."""
+MAX_BYTES = 64 << 20
+"""Bytes of the outputs of an output batch, likewise."""
 
 ERROR = ("code", "reason", "offset", "line", "column", "value", "limit")
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
-    """A step of a job, as it travels to the workers."""
+class MatchTask:
+    """What workers are to do with messages, as it travels to them."""
 
     generation: Generation
     message: int
-    """The place of the message among the columns."""
+    """The number of the column with the messages."""
     kept: int
-    """So many columns, the first ones, are kept."""
+    """How many columns, the first ones, are copied to the result."""
     tenant: str
     tenant_column: int | None
+    """The number of the column with the tenants; None if all messages belong to `tenant`."""
     limits: Limits
     elements: int = 0
-    """At most so many nodes for one message and query come along."""
+    """At most so many selected nodes for each message and query; 0 for none."""
     transforms: bool = False
-    """Whether what transformations make of messages comes along."""
+    """Whether to transform messages too."""
     schema: Schema | None = None
     """What messages are expected to conform to."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches of one task."""
+        """Match the batches of one task."""
         return self.run_on(opened(self.generation).index, batches)
 
     def run_on(self, index: Index, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same with the generation's index in hand."""
+        """The same with an open index."""
         fan_out = FanOut(index)
         for batch in batches:
             if batch.num_rows > 0:
-                yield from self._matched(index, fan_out, batch)
+                yield from self._run_batch(index, fan_out, batch)
 
-    def _matched(self, index: Index, fan_out: FanOut, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """One batch: matched at once, handed over in pieces."""
-        given = self._shares(batch)
-        transformed = found = None
+    def _run_batch(self, index: Index, fan_out: FanOut, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Match one batch at once; the result in pieces."""
+        groups = self._groups(batch)
+        transformed = nodes = None
         if self.transforms:
-            transformed = transform_shares(index, given, self.limits, self.schema)
+            transformed = transform_groups(index, groups, self.limits, self.schema)
             matches = transformed.matches
         else:
-            matches = match_shares(index, given, self.limits)
+            matches = match_groups(index, groups, self.limits)
         if self.elements:
-            found = find_shares(index, given, self.limits, self.elements)
-        pieces = _pieces(matches, found, fan_out)
+            nodes = select_groups(index, groups, self.limits, self.elements)
+        pieces = _split_by_values(matches, nodes, fan_out)
         if transformed is not None and transformed.made.num_rows:
-            pieces = _no_larger(pieces, sizes(transformed))
-        for start, stop in pieces:
-            some = matches.slice(start, stop - start)
-            targets: Any = index.targets(some)
+            pieces = _split_by_bytes(pieces, byte_offsets(transformed))
+        for first, end in pieces:
+            piece = matches.slice(first, end - first)
+            targets: Any = index.targets(piece)
             columns = [
-                *(column.slice(start, stop - start) for column in batch.columns[: self.kept]),
-                short_lists(list_ends(targets), targets.flatten().view(pa.int64())),
-                some.column("candidates").cast(pa.int64()),
-                _errors(some),
+                *(column.slice(first, end - first) for column in batch.columns[: self.kept]),
+                lists_of(offsets_of(targets), targets.flatten().view(pa.int64())),
+                piece.column("candidates").cast(pa.int64()),
+                _errors(piece),
             ]
             names = [*batch.schema.names[: self.kept], "targets", "candidates", "error"]
-            if found is not None:
-                within = _between(found, start, stop)
-                columns.append(nested(targets, within, index.targets(within), start))
+            if nodes is not None:
+                some = rows_of_messages(nodes, first, end)
+                columns.append(nodes_by_target(targets, some, index.targets(some), first))
                 names.append("elements")
             if transformed is not None:
-                made = made_between(transformed, start, stop)
+                made = made_rows(transformed, first, end)
                 columns += [
-                    made_for(targets, made, index.targets(made), start),
-                    outputs_of(transformed, start, stop),
+                    output_references(targets, made, index.targets(made), first),
+                    outputs_by_message(transformed, first, end),
                 ]
                 names += ["made", "outputs"]
             yield pa.record_batch(columns, names)
 
-    def _shares(self, batch: pa.RecordBatch) -> list[Share]:
+    def _groups(self, batch: pa.RecordBatch) -> list[TenantGroup]:
         messages = batch.column(self.message)
         if self.tenant_column is None:
-            return [Share(self.tenant, messages, np.arange(len(messages)))]
-        return shares(messages, batch.column(self.tenant_column))
+            return [TenantGroup(self.tenant, messages, np.arange(len(messages)))]
+        return group_by_tenant(messages, batch.column(self.tenant_column))
 
 
-def _pieces(
-    matches: pa.RecordBatch, found: pa.RecordBatch | None, fan_out: FanOut
+def _split_by_values(
+    matches: pa.RecordBatch, nodes: pa.RecordBatch | None, fan_out: FanOut
 ) -> Iterator[tuple[int, int]]:
-    """The rows of each output batch."""
+    """The range of messages of each output batch, by the number of targets and nodes."""
     queries: Any = matches.column("queries")
-    # By queries first: to know how many targets there are takes time and memory for each query.
-    before = list_ends(queries)
-    for first, last in ranges(before, MOST):
-        if found is None and (before[last] - before[first]) * fan_out.most <= MOST:
-            yield first, last
+    query_offsets = offsets_of(queries)
+    # By queries first: to know the number of targets takes time and memory for each query.
+    for first, end in split_rows(query_offsets, MAX_VALUES):
+        most_targets = (query_offsets[end] - query_offsets[first]) * fan_out.maximum
+        if nodes is None and most_targets <= MAX_VALUES:
+            yield first, end
             continue
-        some = queries.slice(first, last - first)
-        ends = fan_out.ends(some.flatten(), matches.schema)[list_ends(some)]
-        if found is not None:
-            within = _between(found, first, last)
-            messages = within.column("message").to_numpy()
-            nodes = fan_out.ends(within.column("query"), found.schema)
-            ends = ends + nodes[np.searchsorted(messages, np.arange(first, last + 1))]
-        for start, stop in ranges(ends, MOST):
+        some = queries.slice(first, end - first)
+        value_offsets = fan_out.offsets(some.flatten(), matches.schema)[offsets_of(some)]
+        if nodes is not None:
+            some_nodes = rows_of_messages(nodes, first, end)
+            node_offsets = fan_out.offsets(some_nodes.column("query"), nodes.schema)
+            messages = some_nodes.column("message").to_numpy()
+            value_offsets = value_offsets + node_offsets[np.searchsorted(messages, np.arange(first, end + 1))]
+        for start, stop in split_rows(value_offsets, MAX_VALUES):
             yield first + start, first + stop
 
 
-def _no_larger(pieces: Iterator[tuple[int, int]], ends: Ends) -> Iterator[tuple[int, int]]:
-    """Pieces whose outputs have no more bytes than Arrow's batches should."""
-    for first, last in pieces:
-        for start, stop in ranges(ends[first : last + 1], MOST_BYTES):
+def _split_by_bytes(pieces: Iterator[tuple[int, int]], offsets: Offsets) -> Iterator[tuple[int, int]]:
+    """The same ranges, split further by the bytes of their outputs."""
+    for first, end in pieces:
+        for start, stop in split_rows(offsets[first : end + 1], MAX_BYTES):
             yield first + start, first + stop
-
-
-def _between(found: pa.RecordBatch, first: int, last: int) -> pa.RecordBatch:
-    """The nodes found in the messages of some rows."""
-    start, stop = np.searchsorted(found.column("message").to_numpy(), [first, last])
-    return found.slice(start, stop - start)
 
 
 def _errors(matches: pa.RecordBatch) -> Any:
