@@ -1,5 +1,6 @@
-# Every target does its own set-up: a Python 3.11+, a Rust toolchain and a JDK 17+ are all it asks for.
-# What is already done is remembered by stamp files in .venv, so a second run costs nothing.
+# Every target sets up what it needs: Python 3.11 or newer and a Rust toolchain have to be there. `make demo` needs
+# Java 17 or newer as well, tests and benchmarks a few more programs; Debian's packages are installed where it may.
+# Stamp files in .venv record each step that succeeded, so that a second run does nothing.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -8,7 +9,6 @@ SHELL := bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-UV := $(shell command -v uv 2>/dev/null)
 
 # Data to test and measure with is no part of the project; it is used where it lies beside it.
 ifneq ($(wildcard ../shared/data/README.md),)
@@ -17,16 +17,19 @@ endif
 
 KERNEL := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
-ifdef UV
-INSTALL := $(UV) pip install --quiet --python $(BIN)/python
-MAKE_VENV = $(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-DEVELOP := $(BIN)/maturin develop --uv
-else
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Dependency groups need pip 25.1.
-MAKE_VENV = $(PYTHON) -m venv $(VENV) && $(INSTALL) --upgrade 'pip>=25.1'
-DEVELOP := $(BIN)/maturin develop
+# uv installs in half the processor time of pip. pip's index and certificate, where set, are uv's as well.
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
 endif
+ifdef PIP_CERT
+export SSL_CERT_FILE ?= $(PIP_CERT)
+endif
+UV := PATH="$(abspath $(BIN)):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))" uv
+INSTALL := $(UV) pip install --quiet --requirements pyproject.toml
+DEVELOP := PATH="$(abspath $(BIN)):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))" maturin develop --release
+
+# Python's packages are installed while Rust compiles.
+SET_UP := +@$(MAKE) --silent --no-print-directory --jobs=3
 
 # Most of the time tests wait for servers to start: files side by side, in their order. What a file's
 # tests share is started once for each process.
@@ -34,10 +37,12 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-
 
 .PHONY: build demo test lint test-kernel test-python bench soak clean java programs
 
-build: $(VENV)/.built
+build:
+	$(SET_UP) $(VENV)/.built $(VENV)/.tools
 
-# Ends by itself; with KEEP=1, at Ctrl-C.
-demo: build java
+# Ends by itself; with KEEP=1, at Ctrl-C. Installs nothing that only tests and benchmarks use.
+demo:
+	$(SET_UP) $(VENV)/.built java
 	@$(BIN)/python -m tamis.demo
 
 test: lint test-kernel test-python
@@ -57,16 +62,16 @@ test-kernel:
 	@echo '── cargo test'
 	@cargo test --quiet
 
-test-python: build java programs
+test-python: build programs
 	@echo '── pytest'
 	@$(BIN)/python -m pytest $(PARALLEL)
 
-bench: build java
+bench: build programs
 	@$(BIN)/python -m benches suite
 	@$(BIN)/python -m benches.path_sharing
 
 # Any number of pairs, any seed and any number of kills for each source by hand: make soak PAIRS=1000000 SEED=7 KILLS=5
-soak: build java
+soak: build programs
 	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(or $(SEED),) \
 		$(BIN)/python -m pytest tests/kernel/test_random.py
 	@TAMIS_PAIRS=$(or $(PAIRS),1000000) TAMIS_SEED=$(or $(SEED),) \
@@ -77,37 +82,50 @@ soak: build java
 clean:
 	rm -rf $(VENV) target .cache
 
-# Spark runs on Java; Maven brings Kafka and Spark's connector to it.
+# $(call debian,PROGRAMS,PACKAGES): installs Debian's packages if one of the programs is missing.
+define debian
+	@PATH="$$PATH:$$(echo /usr/lib/postgresql/*/bin)"; missing=; \
+	for program in $(1); do command -v $$program >/dev/null 2>&1 || missing="$$missing $$program"; done; \
+	if [ -n "$$missing" ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+			echo '── $(2)'; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2) >/dev/null; \
+		else echo "missing:$$missing; on Debian: apt-get install $(2)" >&2; exit 1; fi; \
+	fi
+endef
+
+# Spark runs on Java 17 or newer.
 java:
-	@for tool in java mvn; do command -v $$tool >/dev/null 2>&1 || missing=1; done; \
-	if [ -n "$${missing:-}" ]; then \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
-			echo '── Java, Maven'; apt-get update -qq && apt-get install -y -qq default-jdk-headless maven >/dev/null; \
-		else echo 'Java 17 or newer and Maven are needed: apt-get install default-jdk-headless maven' >&2; exit 1; fi; \
-	fi
+	$(call debian,java,default-jre-headless)
 
-# The page is tested in a browser, webhooks with a certificate, the catalog in PostgreSQL too.
+# Maven fetches Kafka and Spark's connector to it. The page is tested in a browser, webhooks with a certificate, the
+# catalog in PostgreSQL too.
 programs:
-	@for tool in chromium openssl; do command -v $$tool >/dev/null 2>&1 || missing=1; done; \
-	command -v initdb /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing=1; \
-	if [ -n "$${missing:-}" ]; then \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
-			echo '── Chromium, OpenSSL, PostgreSQL'; apt-get update -qq && \
-			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium openssl postgresql >/dev/null; \
-		else echo 'Chromium, OpenSSL and PostgreSQL are needed: apt-get install chromium openssl postgresql' >&2; exit 1; fi; \
-	fi
+	$(call debian,java mvn chromium openssl initdb,default-jdk-headless maven chromium openssl postgresql)
 
-$(BIN)/python:
+$(VENV)/.created:
 	@echo '── $(VENV)'
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed (make PYTHON=…)" if sys.version_info < (3, 11) else 0)'
-	@$(MAKE_VENV)
-
-$(VENV)/.tools: pyproject.toml | $(BIN)/python
-	@echo '── tools to build, lint, test and measure with'
-	@$(INSTALL) --group dev
+	@if command -v uv >/dev/null; then uv venv --quiet --allow-existing --python $(PYTHON) $(VENV); \
+	else $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check uv; fi
+	@$(UV) pip install --quiet --group build
 	@touch $@
 
-$(VENV)/.built: $(KERNEL) $(VENV)/.tools
+$(VENV)/.packages: pyproject.toml | $(VENV)/.created
+	@echo '── packages to run with'
+	@$(INSTALL) --extra serve
+	@touch $@
+
+$(VENV)/.tools: pyproject.toml $(VENV)/.packages
+	@echo '── packages to lint, test and measure with'
+	@$(INSTALL) --extra serve --extra bench --extra postgres --group dev
+	@touch $@
+
+$(VENV)/.kernel: $(KERNEL) | $(VENV)/.created
 	@echo '── kernel, release build'
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(DEVELOP) --release --extras bench
+	@$(DEVELOP) --skip-install
+	@touch $@
+
+# Without `--group` maturin would install the group `dev`.
+$(VENV)/.built: $(VENV)/.kernel $(VENV)/.packages
+	@$(DEVELOP) --quiet --uv --group build
 	@touch $@
