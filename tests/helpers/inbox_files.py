@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +22,7 @@ def drop_lines(inbox: Path, name: str, messages: dict[str, str]) -> None:
     drop(inbox, name, "\n".join(lines).encode())
 
 
-def drop_table(inbox: Path, name: str, columns: dict[str, list[object]], rows_per_group: int = 100) -> None:
+def drop_table(inbox: Path, name: str, columns: dict[str, Any], rows_per_group: int = 100) -> None:
     inbox.mkdir(parents=True, exist_ok=True)
     entering = inbox / f".{name}.tmp"
     pq.write_table(pa.table(columns), entering, row_group_size=rows_per_group)

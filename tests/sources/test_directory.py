@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tamis import Limits
 from tamis.sources.directory import DirectorySource, Inbox, Offset, SourceError
 from tamis.sources.envelopes import read_envelopes
 from tamis.sources.ledger import FileIdentity, Ledger, LedgerError
+from tamis.sources.parquet import ParquetRows
 from tests.helpers.inbox_files import drop, drop_lines, drop_table, records
 
 
@@ -365,3 +367,70 @@ def test_names_that_are_no_text(source: DirectorySource) -> None:
 def test_settings_that_cannot_be(source: DirectorySource, wrong: dict[str, Any]) -> None:
     with pytest.raises(SourceError, match="source feed"):
         replace(source, **wrong)
+
+
+def test_one_line_does_not_stop_its_file(source: DirectorySource) -> None:
+    """Ids that cannot be stored become dead letters, and the messages around them are read."""
+    bad_ids = [r'"u\ud800"', r'"a\u0000b"', r'"a\nb"', '"%s"' % ("x" * 1001), "true", "1.5", "{}"]
+    lines = [f'{{"id": {given}, "xml": "<r/>"}}' for given in bad_ids]
+    lines = ['{"id": "first", "xml": "<r/>"}', *lines, '{"id": 7, "xml": "<r/>"}', r'{"xml": "\ud800"}']
+    drop(source.path, "a.jsonl", "\n".join(lines).encode())
+    given = rows(source)
+    assert [row["code"] for row in given.values()] == [None, *["bad-id"] * len(bad_ids), None, "bad-json"]
+    assert given["first"]["code"] is given["7"]["code"] is None
+    assert given["a.jsonl#2"]["xml"].rstrip() == lines[1].encode()
+
+
+def test_one_row_does_not_stop_its_table(source: DirectorySource) -> None:
+    ids = pa.array([b"a", b"\xff", b"c\x00"], pa.binary()).view(pa.string())
+    xml = pa.array([b"<r/>", b"<r/>", b"\xff"], pa.binary()).view(pa.string())
+    drop_table(source.path, "a.parquet", {"id": ids, "xml": xml})
+    drop_table(source.path, "b.parquet", {"id": ["b"], "xml": xml.slice(2)})
+    late = pa.array([1 << 62], pa.timestamp("ms"))
+    drop_table(source.path, "c.parquet", {"id": late, "xml": ["<r/>"]})
+    given = rows(source)
+    assert {name: row["code"] for name, row in given.items()} == {
+        "a": None,
+        "a.parquet#2": "bad-id",
+        "a.parquet#3": "bad-id",
+        # The XML reader refuses it.
+        "b": None,
+        "c.parquet#1": "bad-id",
+    }
+    assert given["b"]["xml"] == b"\xff"
+
+
+def test_a_name_that_is_not_utf8(source: DirectorySource) -> None:
+    for name in (b"\xff.xml", b"\xfe.what", b"\xfd.jsonl.gz", b"\xfc.parquet"):
+        source.path.mkdir(exist_ok=True)
+        Path(os.fsdecode(bytes(source.path) + b"/" + name)).write_bytes(b"<r/>")
+    given = rows(source)
+    assert {name: row["code"] for name, row in given.items()} == {
+        r"\xff.xml": None,
+        r"\xfe.what": "unknown-kind",
+        r"\xfd.jsonl.gz#1": "bad-gzip",
+        r"\xfc.parquet#1": "bad-parquet",
+    }
+    assert given[r"\xfe.what"]["reason"].startswith(r"\udcfe.what is none of")
+
+
+def test_a_defect_of_a_reader_is_a_dead_letter(
+    source: DirectorySource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a reader raises, on the driver or in a task: the files around it are read."""
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    drop_lines(source.path, "a.jsonl", {"a": "<r/>"})
+    drop_lines(source.path, "c.jsonl", {"c": "<r/>"})
+    drop_table(source.path, "b.parquet", {"id": ["b"], "xml": ["<r/>"]})
+    monkeypatch.setattr(ParquetRows, "messages", fail)
+    monkeypatch.setattr(ParquetRows, "sizes", lambda *_: (fail() for _ in range(1)))
+    given = rows(source)
+    assert {name: row["code"] for name, row in given.items()} == {
+        "a": None,
+        "b.parquet#1": "unreadable",
+        "c": None,
+    }
+    assert given["b.parquet#1"]["reason"] == "it cannot be read after message 0: ZeroDivisionError: oops"

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.demo.kafka_broker import Broker
 from tamis.model.envelope import ENVELOPE
 from tamis.sources import kafka_jars as jars
-from tamis.sources.kafka import KafkaError, KafkaSink, KafkaSource
-from tamis.spark.connectors.kafka import read_kafka, sink_options, to_kafka
+from tamis.sources.kafka import ID_HEADER, KafkaError, KafkaSink, KafkaSource
+from tamis.spark.connectors.kafka import from_kafka, read_kafka, sink_options, to_kafka
 from tamis.spark.envelope import ENVELOPE_TYPE
 
 
@@ -143,3 +144,23 @@ def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert shutil.which("mvn") is None
     with pytest.raises(jars.JarsError, match="apt-get install maven"):
         jars.connector_jars()
+
+
+def test_what_a_producer_may_send_does_not_stop_the_source(spark: SparkSession) -> None:
+    """Headers and times that cannot be stored, without a broker."""
+    ids = [b"good", b"a\x00b", b"a\nb", b"x" * 1001, b"\xff", b""]
+    columns = "topic string, partition int, offset bigint, value binary, micros bigint"
+    headers = "headers array<struct<key string, value binary>>"
+    rows = [("t", 0, n, b"<a/>", -n if n else 1 << 62, [(ID_HEADER, given)]) for n, given in enumerate(ids)]
+    frame = spark.createDataFrame(rows, f"{columns}, {headers}")
+    frame = frame.withColumn("timestamp", F.timestamp_micros("micros"))
+    given = from_kafka(frame, KafkaSource("feed", "acme", "", ("t",))).orderBy("offset").collect()
+    assert [(row["id"], row["code"]) for row in given] == [
+        ("good", None),
+        ("t-0-1", "bad-id"),
+        ("t-0-2", "bad-id"),
+        ("t-0-3", "bad-id"),
+        ("\ufffd", None),
+        ("t-0-5", None),
+    ]
+    assert [row["received"].year for row in given] == [9999, *[1970] * 5]

@@ -5,6 +5,7 @@ is the number of a file and a position in it; it covers everything before. The d
 where a batch ends; the workers read its messages.
 """
 
+import logging
 import os
 import re
 import sys
@@ -22,6 +23,8 @@ from tamis.sources.file_formats import Position, Reader, is_seekable, open_reade
 from tamis.sources.ledger import Entry, FileIdentity, Ledger
 from tamis.sources.raw_message import RawMessage
 from tamis.storage.files import fsync
+
+log = logging.getLogger(__name__)
 
 OPEN_COST = 4 << 10
 """What opening a file costs, in bytes: many empty files are work too."""
@@ -294,15 +297,24 @@ class _FileScan:
     def next_size(self) -> int | None:
         """The size of the next message; None at the end of the file."""
         size, self._next_size = self._next_size, None
-        return next(self._sizes, None) if size is None else size
+        return self._scan_next() if size is None else size
 
     def is_at_end(self) -> bool:
         """Whether there are no more messages."""
         if self._next_size is None:
             position = self.position
-            self._next_size = next(self._sizes, None)
+            self._next_size = self._scan_next()
             self._position = position
         return self._next_size is None
+
+    def _scan_next(self) -> int | None:
+        try:
+            return next(self._sizes, None)
+        except Exception:
+            # A defect of a reader: the file ends here, and the task that fails on it gives the reason.
+            log.exception("%s cannot be scanned", self.entry.id)
+            self._sizes = iter(())
+            return 0
 
     def close(self) -> None:
         self._stack.close()
@@ -321,16 +333,22 @@ def locate_file(source: DirectorySource, entry: Entry) -> Path:
 
 def read_slice(source: DirectorySource, slice_: FileSlice) -> Iterator[RawMessage]:
     """The messages of a slice. A file that cannot be read gives one region with the reason."""
+    number = slice_.start["number"] if slice_.start else 0
     try:
         path = locate_file(source, slice_.entry)
         with open_reader(path, source.record, source.limits, slice_.start) as reader:
             for message in reader.messages():
                 yield message
-                if message.number == slice_.until:
+                number = message.number
+                if number == slice_.until:
                     return
     except StreamError as error:
-        number = 1 + (slice_.start["number"] if slice_.start else 0)
-        yield RawMessage(number, 0, b"", error.code, error.reason)
+        yield RawMessage(number + 1, 0, b"", error.code, error.reason)
+    except Exception as error:
+        # A defect of a reader must not stop the source: the rest of the slice becomes one dead letter.
+        log.exception("%s cannot be read", slice_.entry.id)
+        reason = f"it cannot be read after message {number}: {type(error).__name__}: {error}"
+        yield RawMessage(number + 1, 0, b"", "unreadable", reason)
 
 
 def _list_files(path: Path) -> list[FileIdentity]:

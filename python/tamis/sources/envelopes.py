@@ -36,8 +36,13 @@ def _row(source: DirectorySource, slice_: FileSlice, message: RawMessage) -> tup
     offset = f"{default_id} at {message.offset}" if suffix else default_id
     return (
         VERSION, source.tenant, source.name, message.id or default_id, offset, None, 0, message.encoding,
-        source.schema, entry.received, message.xml, message.code, message.reason,
+        source.schema, entry.received, message.xml, message.code, _as_utf8(message.reason),
     )  # fmt: skip
+
+
+def _as_utf8(reason: str | None) -> str | None:
+    """A reason may quote a file name that is not UTF-8."""
+    return None if reason is None else reason.encode("utf-8", "backslashreplace").decode()
 
 
 def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tamis.model.matching import Limits
+from tamis.model.message_id import id_error
 from tamis.sources.bytestream import ByteStream, StreamError
 from tamis.sources.raw_message import RAW_BYTES, RawMessage
 
@@ -92,13 +93,15 @@ def _message(line: RawMessage) -> RawMessage:
     if not isinstance(xml, str):
         return _refused(line, "no-xml", 'the line is not an object with a string "xml"')
     given = value.get("id")
-    if given is not None and not isinstance(given, str | int):
-        return _refused(line, "bad-id", '"id" is neither a string nor a number')
+    if given is not None and (isinstance(given, bool) or not isinstance(given, str | int)):
+        return _refused(line, "bad-id", '"id" is neither a string nor an integer')
+    message_id = None if given is None else str(given)
+    if message_id is not None and (reason := id_error(message_id)):
+        return _refused(line, "bad-id", reason)
     try:
         utf8 = xml.encode()
     except UnicodeEncodeError as error:
         return _refused(line, "bad-json", f"the line has half of a surrogate pair: {error.reason}")
-    message_id = None if given is None else str(given)
     return RawMessage(line.number, line.offset, utf8, id=message_id, encoding="UTF-8")
 
 

@@ -1,13 +1,15 @@
 """Parquet files: one message a row, in a column `xml`; a column `id` is optional."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.sources.raw_message import RawMessage
+from tamis.model.message_id import id_error
+from tamis.sources.raw_message import RAW_BYTES, RawMessage
 
 _ROWS = 256
 """Rows that are decoded at a time: messages can be large."""
@@ -30,7 +32,8 @@ class ParquetRows:
             with pq.ParquetFile(self._path) as file:
                 groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
                 shares = [(group.num_rows, group.total_byte_size) for group in groups]
-        except (OSError, pa.ArrowException):
+        except Exception:
+            # Damaged metadata raises many types; `messages` gives the reason.
             shares = []
         if not sum(rows for rows, _ in shares):
             # `messages` gives one region that says what is wrong.
@@ -52,7 +55,8 @@ class ParquetRows:
                     yield self._error("no-record", "the table has no rows")
                 else:
                     yield from self._rows(file)
-        except (OSError, pa.ArrowException) as error:
+        except Exception as error:
+            # A damaged file raises many types, not only those of Arrow.
             yield self._error("bad-parquet", f"{self._path.name} cannot be read as Parquet: {error}")
 
     def _rows(self, file: pq.ParquetFile) -> Iterator[RawMessage]:
@@ -71,16 +75,24 @@ class ParquetRows:
             before += rows
 
     def _messages(self, batch: pa.RecordBatch, encoding: str | None) -> Iterator[RawMessage]:
-        ids = batch.column("id").to_pylist() if "id" in batch.schema.names else [None] * batch.num_rows
+        ids: Any = batch.column("id") if "id" in batch.schema.names else pa.nulls(batch.num_rows)
         for given, xml in zip(ids, batch.column("xml"), strict=True):
-            value = xml.as_py()
-            if value is None:
-                yield self._error("no-xml", "xml is null in this row")
-                continue
-            self._number += 1
-            data = value if isinstance(value, bytes) else value.encode()
-            name = None if given is None else str(given)
-            yield RawMessage(self._number, self._number - 1, data, id=name, encoding=encoding)
+            yield self._message(given, xml, encoding)
+
+    def _message(self, given: Any, xml: Any, encoding: str | None) -> RawMessage:
+        # Bytes, not text: a column of strings may hold invalid UTF-8, which the XML reader refuses.
+        data = None if not xml.is_valid else xml.as_buffer().to_pybytes()
+        if data is None:
+            return self._error("no-xml", "xml is null in this row")
+        try:
+            message_id = str(given.as_py()) if given.is_valid else None
+            reason = None if message_id is None else id_error(message_id)
+        except (ValueError, OverflowError) as error:
+            reason = f"the id cannot be read: {error}"
+        if reason:
+            return replace(self._error("bad-id", reason), xml=data[:RAW_BYTES])
+        self._number += 1
+        return RawMessage(self._number, self._number - 1, data, id=message_id, encoding=encoding)
 
     def _error(self, code: str, reason: str) -> RawMessage:
         self._number += 1

@@ -1,11 +1,13 @@
 """Kafka records → envelopes, and deliveries → Kafka records."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.model.envelope import VERSION
+from tamis.model.message_id import CONTROL, MAX_CHARACTERS
 from tamis.sources.kafka import DELIVERY_HEADERS, ID_HEADER, TIMEOUT_MS, KafkaSink, KafkaSource
 from tamis.spark.envelope import ENVELOPE_TYPE
 
@@ -14,6 +16,8 @@ _WRITER = {"max.block.ms": str(TIMEOUT_MS), "delivery.timeout.ms": str(TIMEOUT_M
     "request.timeout.ms": str(TIMEOUT_MS * 3 // 4)
 }
 """Defaults of the Kafka clients; the settings override them."""
+
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
 def read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
@@ -33,22 +37,26 @@ def from_kafka(rows: DataFrame, source: KafkaSource) -> DataFrame:
     offset = F.concat_ws("-", "topic", "partition", "offset")
     given = F.filter("headers", lambda header: header["key"] == ID_HEADER)
     # Of several headers with one name the last counts, as in Kafka's own clients.
-    text = F.make_valid_utf8(F.try_element_at(given, F.lit(-1))["value"].cast("string"))
+    text = F.nullif(F.make_valid_utf8(F.try_element_at(given, F.lit(-1))["value"].cast("string")), F.lit(""))
+    bad_id = (F.length(text) > MAX_CHARACTERS) | text.rlike(CONTROL)
     empty = F.col("value").isNull()
     columns: dict[str, Column] = {
         "version": F.lit(VERSION),
         "tenant": F.lit(source.tenant),
         "source": F.lit(source.name),
-        "id": F.coalesce(F.nullif(text, F.lit("")), offset),
+        "id": F.coalesce(F.when(~bad_id, text), offset),
         "offset": offset,
         "broker": F.lit(None),
         "hops": F.lit(0),
         "encoding": F.lit(None),
         "schema": F.lit(source.schema),
-        "received": F.col("timestamp"),
+        # A producer may set any time. Python has no dates after the year 9999.
+        "received": F.greatest(F.least("timestamp", F.lit(_LATEST)), F.lit(_EARLIEST)),
         "xml": F.col("value"),
-        "code": F.when(empty, "no-xml"),
-        "reason": F.when(empty, "the message has no value"),
+        "code": F.when(empty, "no-xml").when(bad_id, "bad-id"),
+        "reason": F.when(empty, "the message has no value").when(
+            bad_id, f"the id in {ID_HEADER} is too long or has a control character"
+        ),
     }
     types = {column.name: column.dataType for column in ENVELOPE_TYPE}
     return rows.select(*(column.cast(types[name]).alias(name) for name, column in columns.items()))
