@@ -1,6 +1,6 @@
 """The middle of the message flow: envelopes in, deliveries and dead letters out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ from tamis.model.matching import Generation, Limits
 from tamis.model.subscription import NewSubscription
 from tamis.pipeline.batch_log import Counts
 from tamis.spark import match_subscriptions
-from tamis.spark.deliveries import count, dead_letters, deliveries
+from tamis.spark.deliveries import count, dead_letters, deliveries, refuse_duplicates
 from tamis.spark.envelope import ENVELOPE_TYPE
 from tamis.spark.match_and_transform import match_and_transform
 
@@ -50,21 +50,25 @@ def generation(catalog: Catalog, tmp_path: Path) -> Generation:
         return Generation(str(tmp_path / "generations"), publisher.refresh())
 
 
-def envelopes(spark: SparkSession) -> DataFrame:
+def envelopes(
+    spark: SparkSession, messages: Sequence[tuple[str, str, bytes | None, str | None]] | None = None
+) -> DataFrame:
+    """Messages by id, offset, XML and code."""
+    given = messages or [(name, f"{name}.xml", xml, code) for name, xml, code in MESSAGES]
     rows: list[dict[str, Any]] = [
         {
             "version": VERSION,
             "tenant": "t",
             "source": "inbox",
             "id": name,
-            "offset": f"{name}.xml",
+            "offset": offset,
             "hops": 0,
             "received": datetime(2026, 1, 1, tzinfo=UTC),
             "xml": xml,
             "code": code,
             "reason": code and "it ends too early",
         }
-        for name, xml, code in MESSAGES
+        for name, offset, xml, code in given
     ]
     table = pa.Table.from_pylist(rows, ENVELOPE)
     return spark.createDataFrame(table.to_pandas(), ENVELOPE_TYPE)
@@ -74,7 +78,8 @@ def test_each_message_reaches_those_of_its_tenant_who_want_it(
     spark: SparkSession, generation: Generation
 ) -> None:
     matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits())
-    counts = count(matched)
+    counts, has_duplicates = count(matched)
+    assert not has_duplicates
     assert counts == Counts(read=5, matched=2, dead=2, deliveries=5, candidates=counts.candidates)
     assert counts.unmatched == 1
 
@@ -94,6 +99,39 @@ def test_each_message_reaches_those_of_its_tenant_who_want_it(
     assert len({row.id for row in rows}) == len(rows)
     again = deliveries(matched).collect()
     assert sorted(again) == sorted(rows)
+
+
+def test_an_id_twice_in_a_batch(spark: SparkSession, generation: Generation) -> None:
+    """The second message is refused, by its place in the file; an exact copy is delivered once."""
+    messages = [
+        ("x", "f.jsonl#10 at 99", b"<a>second</a>", None),
+        ("x", "f.jsonl#9 at 80", b"<a>first</a>", None),
+        ("x", "f.jsonl#8 at 70", b"", "bad-json"),
+        ("y", "f.jsonl#1 at 0", b"<a/>", None),
+        ("y", "f.jsonl#2 at 40", b"<a/>", None),
+    ]
+    matched = match_and_transform(envelopes(spark, messages), generation, TIME, "t", Limits())
+    counts, has_duplicates = count(matched)
+    assert has_duplicates
+    assert (counts.read, counts.matched, counts.dead) == (5, 4, 1)
+
+    matched = refuse_duplicates(matched)
+    counts, _ = count(matched)
+    assert (counts.read, counts.matched, counts.unmatched, counts.dead) == (5, 2, 1, 2)
+    rows = deliveries(matched).collect()
+    assert sorted((row.message, row.subscription) for row in rows) == [
+        ("x", "q1"),
+        ("x", "q2"),
+        ("y", "q1"),
+        ("y", "q2"),
+    ]
+    assert {bytes(row.payload) for row in rows if row.message == "x"} == {b"<a>first</a>"}
+    assert len({row.id for row in rows}) == len(rows)
+    letters = {row["code"]: row for row in dead_letters(matched).collect()}
+    assert set(letters) == {"bad-json", "duplicate-id"}
+    letter = letters["duplicate-id"]
+    assert (letter["offset"], bytes(letter["raw"])) == ("f.jsonl#10 at 99", b"<a>second</a>")
+    assert letter["reason"] == "the batch has another message with this id: f.jsonl#9 at 80"
 
 
 def test_spark_compiles_nothing_anew_for_another_batch(spark: SparkSession, generation: Generation) -> None:
@@ -135,7 +173,7 @@ def test_a_host_with_a_cache_copies_what_it_maps(
     spark: SparkSession, generation: Generation, tmp_path: Path
 ) -> None:
     cached = Generation(generation.directory, generation.number, stored=True, cache=str(tmp_path / "cache"))
-    assert count(match_and_transform(envelopes(spark), cached, TIME, "t", Limits())).deliveries == 5
+    assert count(match_and_transform(envelopes(spark), cached, TIME, "t", Limits()))[0].deliveries == 5
     cache = Store(generation.directory).cache_in(tmp_path / "cache")
     assert Store(cache).newest() == generation.number
 
@@ -155,7 +193,8 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
         generation = Generation(str(tmp_path / "generations"), publisher.refresh())
     schema = Schema(read_dtd(b"<!ELEMENT a (b?)> <!ELEMENT b EMPTY> <!ATTLIST b x CDATA #IMPLIED>"))
     matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits(output=80), schema)
-    counts = count(matched)
+    counts, has_duplicates = count(matched)
+    assert not has_duplicates
     assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 2)
 
     rows = deliveries(matched).collect()

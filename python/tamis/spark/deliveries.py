@@ -1,13 +1,14 @@
 """Matched messages → deliveries, dead letters and counts."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.pipeline.batch_log import Counts
+from tamis.spark.subscriptions import RECIPIENTS
 
 
-def count(matched: DataFrame) -> Counts:
-    """Count the messages and deliveries of a batch, in one Spark job."""
+def count(matched: DataFrame) -> tuple[Counts, bool]:
+    """The counts of a batch, and whether an id occurs twice in it, in one Spark job."""
     matching = F.size("matched_subscriptions")
     # In SQL: a Python lambda gets a new variable name in each batch, so Spark would generate code again.
     failed = F.expr("size(filter(matched_subscriptions, one -> one.code IS NOT NULL))")
@@ -18,9 +19,34 @@ def count(matched: DataFrame) -> Counts:
         F.coalesce(F.sum(matching - failed), F.lit(0)).alias("deliveries"),
         F.coalesce(F.sum(failed), F.lit(0)).alias("failed"),
         F.coalesce(F.sum("candidates"), F.lit(0)).alias("candidates"),
+        # A set of hashes needs no shuffle of its own, as a distinct count would.
+        F.size(F.collect_set(F.when(~_refused(), F.xxhash64("id")))).alias("ids"),
     ).first()
     assert row is not None
-    return Counts(**row.asDict())
+    values = row.asDict()
+    ids = values.pop("ids")
+    return Counts(**values), ids < row["read"] - row["dead"]
+
+
+def refuse_duplicates(matched: DataFrame) -> DataFrame:
+    """Of several messages with one id, only the first is delivered; one with other content is refused.
+
+    Delivery ids are made of message ids, so two messages with one id would be the same delivery.
+    """
+    # By length first: "a.jsonl#9 at 90" comes before "a.jsonl#10 at 99".
+    order = ("received", F.length("offset"), "offset")
+    same_id = Window.partitionBy("id", _refused()).orderBy(*order)
+    is_repeated = ~_refused() & (F.row_number().over(same_id) > 1)
+    differs = is_repeated & (F.col("xml") != F.first("xml").over(same_id))
+    reason = F.concat(F.lit("the batch has another message with this id: "), F.first("offset").over(same_id))
+    replaced = {
+        "code": F.when(differs, "duplicate-id").otherwise(F.col("code")),
+        "reason": F.when(differs, reason).otherwise(F.col("reason")),
+        RECIPIENTS.name: F.when(is_repeated, F.slice(RECIPIENTS.name, 1, 0)).otherwise(
+            F.col(RECIPIENTS.name)
+        ),
+    }
+    return matched.select(*(replaced.get(name, F.col(name)).alias(name) for name in matched.columns))
 
 
 def deliveries(matched: DataFrame) -> DataFrame:

@@ -7,6 +7,7 @@ batch that it has, or writes deliveries with stable ids for de-duplication.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pyspark import StorageLevel
@@ -17,7 +18,7 @@ from tamis.model.batch import Batch
 from tamis.model.matching import Generation
 from tamis.pipeline.batch_log import BatchLog, BatchRecord, Counts
 from tamis.settings import Source
-from tamis.spark.deliveries import count, dead_letters, deliveries
+from tamis.spark.deliveries import count, dead_letters, deliveries, refuse_duplicates
 from tamis.spark.match_and_transform import match_and_transform
 
 Write = Callable[[DataFrame, Batch], None]
@@ -65,16 +66,23 @@ class Pipeline:
         matched = match_and_transform(
             envelopes, generation, record.time, source.tenant, source.limits, self.schema
         )
-        # Computed once for all sinks.
-        matched = matched.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            counts = count(matched)
+        with ExitStack() as stack:
+            # Computed once for all sinks.
+            matched = _persisted(matched, stack)
+            counts, has_duplicates = count(matched)
+            if has_duplicates:
+                matched = _persisted(refuse_duplicates(matched), stack)
+                counts, _ = count(matched)
             if counts.dead or counts.failed:
                 self.write_dead_letters(dead_letters(matched), batch)
             if counts.deliveries:
                 for sink in self.sinks:
                     sink.write(sink.select(deliveries(matched)), batch)
-        finally:
-            matched.unpersist()
         batches.finish(number, counts)
         return record, counts
+
+
+def _persisted(rows: DataFrame, stack: ExitStack) -> DataFrame:
+    kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    stack.callback(kept.unpersist)
+    return kept
