@@ -1,7 +1,7 @@
 """An inbox without Spark: files of all kinds, the ledger, what a batch takes, and what becomes of files."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -419,14 +419,14 @@ def test_a_defect_of_a_reader_is_a_dead_letter(
 ) -> None:
     """Whatever a reader raises, on the driver or in a task: the files around it are read."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object) -> Iterator[int]:
         raise ZeroDivisionError("oops")
 
     drop_lines(source.path, "a.jsonl", {"a": "<r/>"})
     drop_lines(source.path, "c.jsonl", {"c": "<r/>"})
     drop_table(source.path, "b.parquet", {"id": ["b"], "xml": ["<r/>"]})
     monkeypatch.setattr(ParquetRows, "messages", fail)
-    monkeypatch.setattr(ParquetRows, "sizes", lambda *_: (fail() for _ in range(1)))
+    monkeypatch.setattr(ParquetRows, "sizes", lambda *_: map(fail, [0]))
     given = rows(source)
     assert {name: row["code"] for name, row in given.items()} == {
         "a": None,
@@ -434,3 +434,51 @@ def test_a_defect_of_a_reader_is_a_dead_letter(
         "c": None,
     }
     assert given["b.parquet#1"]["reason"] == "it cannot be read after message 0: ZeroDivisionError: oops"
+
+
+def test_links_folders_and_loops_are_skipped_and_reported(
+    source: DirectorySource, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    drop(source.path, "a.xml", b"<a/>")
+    (tmp_path / "outside.xml").write_bytes(b"<secret/>")
+    (source.path / "loop.xml").symlink_to("loop.xml")
+    (source.path / "link.xml").symlink_to(tmp_path / "outside.xml")
+    (source.path / "folder.xml").mkdir()
+    os.mkfifo(source.path / "pipe.xml")
+    inbox = Inbox(source, tasks=1)
+    end = inbox.list_files(inbox.first_offset())
+    assert end == inbox.list_files(end) == Offset(1)
+    reports = sorted(record.getMessage() for record in caplog.records)
+    assert reports == [
+        "source feed: skipped folder.xml: it is a folder; move its files into the inbox",
+        "source feed: skipped link.xml: it is a symbolic link; see the setting follow_links",
+        "source feed: skipped loop.xml: it is a symbolic link; see the setting follow_links",
+        "source feed: skipped pipe.xml: it is not a regular file",
+    ]
+
+    following = rows(replace(source, follow_links=True))
+    assert {name: row["xml"] for name, row in following.items()} == {
+        "a.xml": b"<a/>",
+        "link.xml": b"<secret/>",
+    }
+    assert "skipped loop.xml: Too many levels of symbolic links" in caplog.text
+
+
+def test_a_file_that_becomes_a_link_is_not_followed(source: DirectorySource, tmp_path: Path) -> None:
+    drop(source.path, "a.xml", b"<a/>")
+    inbox = Inbox(source, tasks=1)
+    start = inbox.first_offset()
+    end = inbox.advance(start, inbox.list_files(start))
+    (source.path / "a.xml").rename(tmp_path / "moved.xml")
+    (source.path / "a.xml").symlink_to(tmp_path / "moved.xml")
+    (task,) = inbox.slices(start, end)
+    assert [row["code"] for batch in read_envelopes(source, task) for row in batch.to_pylist()] == [
+        "vanished"
+    ]
+    inbox.commit(end)
+    assert (source.path / "a.xml").is_symlink()
+
+
+def test_follow_links_is_a_boolean(source: DirectorySource) -> None:
+    with pytest.raises(SourceError, match="follow_links is true or false"):
+        replace(source, follow_links="yes")  # type: ignore[arg-type]  # as a settings file may have it

@@ -11,13 +11,14 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from tamis.errors import TamisError
 from tamis.model.matching import Limits
+from tamis.model.printable import printable
 from tamis.sources.bytestream import StreamError
 from tamis.sources.file_formats import Position, Reader, is_seekable, open_reader
 from tamis.sources.ledger import Entry, FileIdentity, Ledger
@@ -28,6 +29,10 @@ log = logging.getLogger(__name__)
 
 OPEN_COST = 4 << 10
 """What opening a file costs, in bytes: many empty files are work too."""
+
+
+MAX_REPORTED = 1_000
+"""Skipped entries of an inbox that are reported; more would flood the log."""
 
 
 class SourceError(TamisError):
@@ -48,6 +53,8 @@ class DirectorySource:
     """The element to split XML files at: `item`, `p:item` as written, or `{uri}item`."""
     after: Literal["move", "delete", "keep"] = "move"
     """What happens to a file when the batch that finishes it is committed."""
+    follow_links: bool = False
+    """Whether symbolic links to files are read; otherwise they are skipped."""
     max_files: int = 10_000
     max_bytes: int = 128 << 20
     max_records: int = 100_000
@@ -60,6 +67,9 @@ class DirectorySource:
         if self.after not in ("move", "delete", "keep"):
             reason = f"after is move, delete or keep, not {self.after!r}"
             raise SourceError("bad-after", f"source {self.name}: {reason}")
+        if not isinstance(self.follow_links, bool):
+            reason = f"follow_links is true or false, not {self.follow_links!r}"
+            raise SourceError("bad-setting", f"source {self.name}: {reason}")
         for cap in ("max_files", "max_bytes", "max_records"):
             if getattr(self, cap) < 1:
                 raise SourceError("bad-cap", f"source {self.name}: {cap} must be at least 1")
@@ -132,6 +142,7 @@ class Inbox:
         source.path.mkdir(parents=True, exist_ok=True)
         self._ledger = Ledger(source.ledger)
         self._scan: _FileScan | None = None
+        self._skipped: set[str] = set()
         none = Offset(-1)
         self._planned: tuple[Offset, Offset, list[FileSlice]] = (none, none, [])
 
@@ -146,12 +157,46 @@ class Inbox:
         """
         self._ledger.require_count(start.files)
         try:
-            identities = _list_files(self._source.path)
+            identities = self._list_files()
         except OSError as error:
             reason = f"source {self._source.name}: the inbox {self._source.path} cannot be listed"
             raise SourceError("no-inbox", f"{reason}: {error.strerror}") from error
         self._ledger.add_files(identities, time.time_ns() // 1000)
         return self.latest_offset()
+
+    def _list_files(self) -> list[FileIdentity]:
+        """The files of the inbox, oldest first. Everything else is skipped, and reported once."""
+        identities = []
+        with os.scandir(self._source.path) as entries:
+            for entry in entries:
+                if not _is_incomplete(entry.name):
+                    try:
+                        reason = self._skip_reason(entry)
+                        if reason is None:
+                            status = entry.stat(follow_symlinks=self._source.follow_links)
+                            identities.append(FileIdentity.of(entry.name, status))
+                    except FileNotFoundError:
+                        continue
+                    except OSError as error:
+                        reason = str(error.strerror)
+                    if reason is not None:
+                        self._report_skipped(entry.name, reason)
+        return sorted(identities, key=lambda identity: (identity.mtime_ns, identity.name))
+
+    def _skip_reason(self, entry: "os.DirEntry[str]") -> str | None:
+        """Why an entry of the inbox is not read; None if it is."""
+        if entry.is_symlink() and not self._source.follow_links:
+            return "it is a symbolic link; see the setting follow_links"
+        if entry.is_file(follow_symlinks=self._source.follow_links):
+            return None
+        return (
+            "it is a folder; move its files into the inbox" if entry.is_dir() else "it is not a regular file"
+        )
+
+    def _report_skipped(self, name: str, reason: str) -> None:
+        if name not in self._skipped and len(self._skipped) < MAX_REPORTED:
+            self._skipped.add(name)
+            log.warning("source %s: skipped %s: %s", self._source.name, printable(name), reason)
 
     def latest_offset(self) -> Offset:
         """The offset after all numbered files."""
@@ -250,7 +295,7 @@ class Inbox:
         if source.after == "keep":
             return False
         try:
-            if FileIdentity.of(entry.identity.name, path.stat()) != entry.identity:
+            if FileIdentity.of(entry.identity.name, _stat(source, path)) != entry.identity:
                 # Another file has its name now.
                 return True
             if source.after == "move":
@@ -324,7 +369,7 @@ def locate_file(source: DirectorySource, entry: Entry) -> Path:
     """The path of a file, in the inbox or among the finished files; `StreamError` if it is in neither."""
     for path in (source.path / entry.identity.name, source.done / _done_name(entry)):
         try:
-            if FileIdentity.of(entry.identity.name, path.stat()) == entry.identity:
+            if FileIdentity.of(entry.identity.name, _stat(source, path)) == entry.identity:
                 return path
         except OSError:
             continue
@@ -351,15 +396,9 @@ def read_slice(source: DirectorySource, slice_: FileSlice) -> Iterator[RawMessag
         yield RawMessage(number + 1, 0, b"", "unreadable", reason)
 
 
-def _list_files(path: Path) -> list[FileIdentity]:
-    """The files of an inbox, oldest first."""
-    identities = []
-    with os.scandir(path) as files:
-        for file in files:
-            if not _is_incomplete(file.name) and file.is_file():
-                with suppress(FileNotFoundError):
-                    identities.append(FileIdentity.of(file.name, file.stat()))
-    return sorted(identities, key=lambda identity: (identity.mtime_ns, identity.name))
+def _stat(source: DirectorySource, path: Path) -> os.stat_result:
+    """A link is not the file that it leads to, unless the source follows links."""
+    return path.stat(follow_symlinks=source.follow_links)
 
 
 def _is_incomplete(name: str) -> bool:
