@@ -131,7 +131,7 @@ fn consumed() -> PyErr {
     PyValueError::new_err("the Arrow data has been consumed before")
 }
 
-/// A record batch: an array of structs. The values of a column are validated when it is picked.
+/// A record batch, which is an array of structs. `column` validates the values of a column.
 pub struct Columns(ArrayData);
 
 impl Columns {

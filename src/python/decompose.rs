@@ -1,4 +1,4 @@
-//! Queries taken apart, as tables.
+//! Decomposed queries → tables: steps, linear paths, alternatives and the boolean tree in postfix order.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::error::Refusals;
+use super::error::ErrorTable;
 use super::tables::{Column, record_batch};
 use crate::query::ast::{Axis, Literal, NameTest};
 use crate::query::decompose::{
@@ -17,10 +17,10 @@ use crate::query::{Namespaces, QueryId, parse};
 
 /// The tables of `tamis.Decomposition`, in its order.
 pub fn tables(queries: &[String], namespaces: &Namespaces) -> [RecordBatch; 6] {
-    let mut accepted = Accepted::default();
-    let (mut steps, mut lines) = (Steps::default(), Lines::default());
-    let (mut alternatives, mut tree) = (Alternatives::default(), Tree::default());
-    let mut errors = Refusals::new("query");
+    let mut accepted = QueryTable::default();
+    let (mut steps, mut lines) = (StepTable::default(), LinearPathTable::default());
+    let (mut alternatives, mut tree) = (AlternativeTable::default(), PostfixTable::default());
+    let mut errors = ErrorTable::new("query");
     for (at, text) in queries.iter().enumerate() {
         match parse(text, namespaces) {
             Err(error) => errors.push_query(at, &error),
@@ -39,13 +39,13 @@ pub fn tables(queries: &[String], namespaces: &Namespaces) -> [RecordBatch; 6] {
 }
 
 #[derive(Default)]
-struct Accepted {
+struct QueryTable {
     query: UInt32Builder,
     id: StringBuilder,
     canonical: LargeStringBuilder,
 }
 
-impl Accepted {
+impl QueryTable {
     fn push(&mut self, query: u32, canonical: &str) {
         self.query.append_value(query);
         self.id.append_value(QueryId::of(canonical).to_string());
@@ -61,14 +61,14 @@ impl Accepted {
     }
 }
 
-/// A name test as two columns: null is any.
+/// A name test as two columns; null stands for any.
 #[derive(Default)]
-struct Names {
+struct NameTestColumns {
     namespace: LargeStringBuilder,
     name: LargeStringBuilder,
 }
 
-impl Names {
+impl NameTestColumns {
     fn push(&mut self, test: Option<&NameTest>) {
         let (namespace, name) = match test {
             None | Some(NameTest::Any) => (None, None),
@@ -88,16 +88,16 @@ impl Names {
 }
 
 #[derive(Default)]
-struct Steps {
+struct StepTable {
     query: UInt32Builder,
     step: UInt32Builder,
     parent: UInt32Builder,
     axis: StringBuilder,
-    test: Names,
+    test: NameTestColumns,
     branches: UInt32Builder,
 }
 
-impl Steps {
+impl StepTable {
     fn push(&mut self, query: u32, parts: &Decomposition<'_>) {
         let mut branches = vec![0; parts.nodes.len()];
         let hanging =
@@ -131,18 +131,18 @@ impl Steps {
 }
 
 #[derive(Default)]
-struct Lines {
+struct LinearPathTable {
     query: UInt32Builder,
     line: UInt32Builder,
     step: UInt32Builder,
     subject: StringBuilder,
-    test: Names,
+    test: NameTestColumns,
     operator: StringBuilder,
     text: LargeStringBuilder,
     number: Float64Builder,
 }
 
-impl Lines {
+impl LinearPathTable {
     fn push(&mut self, query: u32, parts: &Decomposition<'_>) {
         for (number, line) in parts.lines.iter().enumerate() {
             self.query.append_value(query);
@@ -189,7 +189,7 @@ impl Lines {
 }
 
 #[derive(Default)]
-struct Alternatives {
+struct AlternativeTable {
     query: UInt32Builder,
     alternative: UInt32Builder,
     /// Positive, negative, anchors.
@@ -197,7 +197,7 @@ struct Alternatives {
     exact: BooleanBuilder,
 }
 
-impl Alternatives {
+impl AlternativeTable {
     fn push(&mut self, query: u32, number: usize, alternative: &Alternative) {
         self.query.append_value(query);
         self.alternative.append_value(number as u32);
@@ -223,14 +223,14 @@ impl Alternatives {
 }
 
 #[derive(Default)]
-struct Tree {
+struct PostfixTable {
     query: UInt32Builder,
     place: UInt32Builder,
     operator: StringBuilder,
     argument: UInt32Builder,
 }
 
-impl Tree {
+impl PostfixTable {
     fn push(&mut self, query: u32, place: usize, entry: Postfix) {
         let (operator, argument) = match entry {
             Postfix::Path(path) => ("path", path),

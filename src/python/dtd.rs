@@ -1,4 +1,4 @@
-//! DTDs that a user gives.
+//! DTDs: read by the kernel, external entities resolved by a Python function.
 
 use std::cell::RefCell;
 
@@ -14,16 +14,16 @@ pub fn read(
     limits: &Limits,
     resolve: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    // What `resolve` raises is what the caller sees, not that the entity is absent.
+    // An exception of `resolve` reaches the caller; otherwise it would look like an absent entity.
     let raised = RefCell::new(None);
-    let ask = |system_id: &str| {
+    let resolve_entity = |system_id: &str| {
         let answer = resolve?.call1((system_id,)).and_then(|answer| answer.extract::<Option<Vec<u8>>>());
         answer.unwrap_or_else(|error| {
             raised.borrow_mut().get_or_insert(error);
             None
         })
     };
-    let read = dtd::read_external(text, limits, &ask);
+    let read = dtd::read_external(text, limits, &resolve_entity);
     match raised.into_inner() {
         Some(error) => Err(error),
         None => Ok(read.map_err(|error| raise_read(py, &error))?.to_json()),

@@ -1,4 +1,4 @@
-//! Errors of the kernel, as exceptions of `tamis.errors` and as rows of a table.
+//! Errors of the kernel → exceptions of `tamis.errors`, or columns of a table.
 
 use std::sync::Arc;
 
@@ -44,17 +44,18 @@ fn raise<'py>(py: Python<'py>, class: &str, arguments: Bound<'py, PyTuple>) -> P
     Ok(PyErr::from_value(py.import("tamis.errors")?.getattr(class)?.call1(arguments)?))
 }
 
-/// Errors as columns: code, reason, place, and both numbers of a limit. All null where all went well.
+/// Columns of a result for its error: code, reason, position, and both numbers of a limit. All are null for a
+/// row that succeeded.
 #[derive(Default)]
-pub struct Outcomes {
+pub struct ErrorColumns {
     code: StringBuilder,
     reason: StringBuilder,
     numbers: [UInt64Builder; 5],
-    /// Rows without an error since the last one with an error. Nearly all are: they are written together.
+    /// Rows that succeeded since the last error. As nearly all rows do, their nulls are appended together.
     succeeded: usize,
 }
 
-impl Outcomes {
+impl ErrorColumns {
     pub fn succeed(&mut self, rows: usize) {
         self.succeeded += rows;
     }
@@ -63,15 +64,15 @@ impl Outcomes {
         self.push(error.code, &error.reason, Some(error.position), error.exceeded);
     }
 
-    /// Not every error has a place.
+    /// Errors of transformations have no position.
     pub fn push(&mut self, code: &str, reason: &str, position: Option<Position>, exceeded: Option<Exceeded>) {
         self.write_succeeded();
         self.code.append_value(code);
         self.reason.append_value(reason);
-        let place = [|p: Position| p.offset, |p: Position| p.line, |p: Position| p.column]
+        let numbers = [|p: Position| p.offset, |p: Position| p.line, |p: Position| p.column]
             .map(|of| position.map(|position| of(position) as u64));
         let limit = [exceeded.map(|e| e.value), exceeded.map(|e| e.limit)];
-        for (column, number) in self.numbers.iter_mut().zip(place.into_iter().chain(limit)) {
+        for (column, number) in self.numbers.iter_mut().zip(numbers.into_iter().chain(limit)) {
             column.append_option(number);
         }
     }
@@ -85,7 +86,7 @@ impl Outcomes {
 
     pub fn finish(mut self) -> Vec<Column> {
         let (code, reason, numbers): (ArrayRef, ArrayRef, [ArrayRef; 5]) = if self.code.is_empty() {
-            // Columns that are all null are one column.
+            // All columns of a type are the same nulls: share them.
             let text: ArrayRef = Arc::new(StringArray::new_null(self.succeeded));
             let number: ArrayRef = Arc::new(UInt64Array::new_null(self.succeeded));
             (text.clone(), text, std::array::from_fn(|_| number.clone()))
@@ -100,31 +101,31 @@ impl Outcomes {
     }
 }
 
-/// The refusals of a batch, one row each: which one it was, and all that an exception would tell.
-pub struct Refusals {
-    /// What the first column counts: `message` or `row`.
-    of: &'static str,
-    which: UInt32Builder,
-    errors: Outcomes,
+/// The errors of a batch, one row each: the position in the batch, then the fields of the exception.
+pub struct ErrorTable {
+    /// The name of the first column: `message`, `query` or `row`.
+    position_name: &'static str,
+    position: UInt32Builder,
+    errors: ErrorColumns,
 }
 
-impl Refusals {
-    pub fn new(of: &'static str) -> Refusals {
-        Refusals { of, which: UInt32Builder::new(), errors: Outcomes::default() }
+impl ErrorTable {
+    pub fn new(position_name: &'static str) -> ErrorTable {
+        ErrorTable { position_name, position: UInt32Builder::new(), errors: ErrorColumns::default() }
     }
 
-    pub fn push_read(&mut self, which: usize, error: &ReadError) {
-        self.which.append_value(which as u32);
+    pub fn push_read(&mut self, position: usize, error: &ReadError) {
+        self.position.append_value(position as u32);
         self.errors.fail(error);
     }
 
-    pub fn push_query(&mut self, which: usize, error: &QueryError) {
-        self.which.append_value(which as u32);
+    pub fn push_query(&mut self, position: usize, error: &QueryError) {
+        self.position.append_value(position as u32);
         self.errors.push(error.code, &error.reason, Some(error.position), error.exceeded);
     }
 
     pub fn finish(mut self) -> RecordBatch {
-        let which: Column = (self.of, Arc::new(self.which.finish()), false);
-        record_batch(std::iter::once(which).chain(self.errors.finish()), [])
+        let position: Column = (self.position_name, Arc::new(self.position.finish()), false);
+        record_batch(std::iter::once(position).chain(self.errors.finish()), [])
     }
 }

@@ -1,17 +1,17 @@
-//! Explanations, as plain tuples for `tamis.explanation`.
+//! An explanation → tuples for `tamis.Explanation`.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::engine::explain::{Explanation, LineReport, Place};
 
-/// Node number, and the bytes it stands at.
-type GivenPlace = (u32, u32, u32);
-type GivenLine = (String, bool, usize, Option<(String, Option<GivenPlace>)>);
+/// Node number, start and end in bytes.
+type PlaceTuple = (u32, u32, u32);
+type LineTuple = (String, bool, usize, Option<(String, Option<PlaceTuple>)>);
 
-pub fn plain(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, PyTuple>> {
-    let nodes: Vec<GivenPlace> = explanation.nodes.iter().map(place).collect();
-    let lines: Vec<GivenLine> = explanation.lines.into_iter().map(line).collect();
+pub fn to_tuple(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, PyTuple>> {
+    let nodes: Vec<PlaceTuple> = explanation.nodes.iter().map(place).collect();
+    let lines: Vec<LineTuple> = explanation.lines.into_iter().map(line).collect();
     let alternatives: Vec<_> = explanation
         .alternatives
         .into_iter()
@@ -29,11 +29,11 @@ pub fn plain(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, PyT
     (canonical, matches, reason, nodes, lines, alternatives, operators).into_pyobject(py)
 }
 
-fn line(report: LineReport) -> GivenLine {
+fn line(report: LineReport) -> LineTuple {
     let failure = report.failure.map(|failure| (failure.part, failure.at.as_ref().map(place)));
     (report.text, report.holds, report.nodes, failure)
 }
 
-fn place(place: &Place) -> GivenPlace {
+fn place(place: &Place) -> PlaceTuple {
     (place.node.0, place.span.start, place.span.end)
 }

@@ -1,9 +1,8 @@
-//! The index, for Python.
+//! The class `Index`.
 //!
-//! Long work happens with the interpreter released and with no lock held: the index is taken out
-//! of its place and put back, the matcher likewise. So a process that forks in the middle of it
-//! (Spark forks its Python workers) leaves no lock behind that nobody will open; the child matches
-//! against the last generation.
+//! Long work runs with the interpreter released and without a lock: a thread takes the index (or a matcher)
+//! out of its mutex and puts it back afterwards. So a process may fork at any time (Spark forks its Python
+//! workers): the child inherits no locked mutex, and matches against the last generation.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -16,14 +15,14 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyTuple;
 
+use super::arguments::{LimitsArg, NamespacesArg};
 use super::arrow::{Exported, import_array};
-use super::convert::{GivenLimits, GivenNamespaces};
-use super::error::{Refusals, raise_index, raise_query, raise_read};
-use super::matches::{Rows, expand};
+use super::error::{ErrorTable, raise_index, raise_query, raise_read};
+use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
 use super::selection;
 use super::subscriptions::Subscriptions;
-use super::transform::{Made, Schema};
+use super::transform::{OutputRows, Schema};
 use crate::engine::explain::explain;
 use crate::engine::generation::{Generation, Part};
 use crate::engine::matcher::{CacheStats, Matcher, Matches, Walked};
@@ -35,8 +34,8 @@ use crate::query::parse;
 use crate::transform::Outputs;
 use crate::tuning::Tuning;
 
-/// So many generations back the numbers of a match can still be turned into targets.
-const REMEMBERED: usize = 8;
+/// Generations that are kept for `targets`: query numbers are valid in one generation.
+const KEPT_GENERATIONS: usize = 8;
 
 /// In the order of `tamis.Stats`.
 type Stats = (u64, usize, usize, usize, usize, usize, usize, usize, u64, usize);
@@ -44,17 +43,17 @@ type Stats = (u64, usize, usize, usize, usize, usize, usize, usize, u64, usize);
 #[pyclass(frozen, module = "tamis._kernel")]
 pub struct Index {
     state: Mutex<State>,
-    /// Matchers at rest, one for each thread that has matched.
+    /// Idle matchers, at most one for each thread that has matched.
     matchers: Mutex<Vec<Matcher>>,
     tuning: Tuning,
 }
 
 struct State {
-    /// None while a thread changes it.
+    /// None while a thread is changing it.
     index: Option<crate::engine::index::Index>,
     /// The newest last; never empty.
     generations: VecDeque<Arc<Generation>>,
-    /// Whether the index has changes that the newest generation does not show.
+    /// Whether the index has changes that are not in the newest generation.
     changed: bool,
 }
 
@@ -62,13 +61,13 @@ struct State {
 impl Index {
     #[new]
     fn new(cache_bytes: usize) -> Index {
-        Index::around(crate::engine::index::Index::new(), Tuning::new(cache_bytes))
+        Index::with_engine(crate::engine::index::Index::new(), Tuning::new(cache_bytes))
     }
 
     /// An empty index that always takes the methods for large inputs, whatever their size. For tests.
     #[staticmethod]
     fn for_large_inputs(cache_bytes: usize) -> Index {
-        Index::around(crate::engine::index::Index::new(), Tuning::for_large_inputs(cache_bytes))
+        Index::with_engine(crate::engine::index::Index::new(), Tuning::for_large_inputs(cache_bytes))
     }
 
     /// Registers a target; the id of its query.
@@ -78,7 +77,7 @@ impl Index {
         target: u64,
         query: &str,
         tenant: &str,
-        namespaces: GivenNamespaces,
+        namespaces: NamespacesArg,
     ) -> PyResult<String> {
         let mut state = self.state();
         let inserted = state.index(py)?.insert(target, tenant, query, &namespaces.0);
@@ -100,11 +99,11 @@ impl Index {
         &self,
         py: Python<'_>,
         subscriptions: Subscriptions,
-        namespaces: GivenNamespaces,
+        namespaces: NamespacesArg,
     ) -> PyResult<Exported> {
         let loaded = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
         let refused = loaded.map_err(|error| raise_index(py, &error))?;
-        let mut refusals = Refusals::new("row");
+        let mut refusals = ErrorTable::new("row");
         refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
         Ok(refusals.finish().into())
     }
@@ -120,12 +119,12 @@ impl Index {
         self.change(py, |index| index.commit().map(drop))?.map_err(|error| raise_index(py, &error))
     }
 
-    /// Makes one segment of all.
+    /// Merges all segments into one.
     fn merge(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, |index| index.merge().map(drop))?.map_err(|error| raise_index(py, &error))
     }
 
-    /// In a child process: changes that another thread was making stayed with the parent.
+    /// In a child process: changes that another thread was making remain in the parent.
     fn after_fork(&self) {
         let mut state = self.state();
         state.changed &= state.index.is_some();
@@ -143,7 +142,7 @@ impl Index {
         py: Python<'_>,
         message: PyBackedBytes,
         tenant: &str,
-        limits: GivenLimits,
+        limits: LimitsArg,
     ) -> PyResult<Vec<u64>> {
         let generation = self.state().newest();
         let matched = py.detach(|| {
@@ -156,30 +155,30 @@ impl Index {
             targets
         });
         let targets = matched.map_err(|error| raise_read(py, &error))?;
-        self.offer(tenant, std::iter::once(&*message));
+        self.offer_to_sample(tenant, std::iter::once(&*message));
         Ok(targets)
     }
 
     /// One row per message: the numbers of the matching queries in this generation, how many
     /// candidates there were, or the error.
-    fn match_batch(&self, py: Python<'_>, messages: Messages, tenant: &str, limits: GivenLimits) -> Exported {
+    fn match_batch(&self, py: Python<'_>, messages: Messages, tenant: &str, limits: LimitsArg) -> Exported {
         let generation = self.state().newest();
         let mut good = Vec::with_capacity(messages.len());
         let batch = py.detach(|| {
-            let mut rows = Rows::new(messages.len());
+            let mut rows = MatchRows::new(messages.len());
             self.with_matcher(|matcher| {
                 matcher.match_batch(&generation, tenant, messages.or_empty(), &limits.0, |outcome| {
                     good.push(outcome.is_ok());
                     match outcome {
                         Ok(matches) => rows.push(&matches.queries, matches.work.candidates),
-                        Err(error) => rows.fail(&messages.explain(rows.len(), error)),
+                        Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
                     }
                 });
             });
             rows.finish(generation.number)
         });
         let offered = messages.or_empty().zip(good).filter_map(|(message, good)| good.then_some(message));
-        self.offer(tenant, offered);
+        self.offer_to_sample(tenant, offered);
         batch.into()
     }
 
@@ -189,73 +188,72 @@ impl Index {
         py: Python<'_>,
         messages: Messages,
         tenant: &str,
-        limits: GivenLimits,
+        limits: LimitsArg,
         limit: usize,
     ) -> (Exported, Exported) {
-        let mut nodes = selection::Nodes::default();
+        let mut nodes = selection::NodeRows::default();
         let walk = |verifier: &mut Verifier<'_>, twig| verifier.nodes(twig);
         let push = |number, walked: &Walked<'_, _>| nodes.push(number, walked, limit);
         let (generation, errors) = self.walk(py, &messages, tenant, &limits.0, walk, push);
         (nodes.finish(generation).into(), errors)
     }
 
-    /// The ways to those nodes, one node per step, up to `limit` for each message and query; and errors.
+    /// The bindings of those nodes, one node per step, up to `limit` for each message and query; and errors.
     fn match_bindings(
         &self,
         py: Python<'_>,
         messages: Messages,
         tenant: &str,
-        limits: GivenLimits,
+        limits: LimitsArg,
         limit: usize,
     ) -> (Exported, Exported) {
-        let mut bindings = selection::Bindings::default();
+        let mut bindings = selection::BindingRows::default();
         let walk = |verifier: &mut Verifier<'_>, twig| verifier.tuples(twig, limit);
         let push = |number, walked: &Walked<'_, _>| bindings.push(number, walked);
         let (generation, errors) = self.walk(py, &messages, tenant, &limits.0, walk, push);
         (bindings.finish(generation).into(), errors)
     }
 
-    /// As `match_batch`; and what matching transformations make of the messages: rows, and the outputs
-    /// they name.
+    /// As `match_batch`; then rows for the outputs of matching transformations, and the outputs.
     fn transform_batch(
         &self,
         py: Python<'_>,
         messages: Messages,
         tenant: &str,
-        limits: GivenLimits,
+        limits: LimitsArg,
         schema: Option<Bound<'_, Schema>>,
     ) -> (Exported, Exported, Exported) {
         let generation = self.state().newest();
         let schema = schema.map(|schema| schema.get().0.clone());
-        let (matches, made, outputs) = py.detach(|| {
-            let (mut rows, mut made) = (Rows::new(messages.len()), Made::new());
+        let (matches, output_rows, outputs) = py.detach(|| {
+            let (mut rows, mut output_rows) = (MatchRows::new(messages.len()), OutputRows::new());
             self.with_matcher(|matcher| {
                 let sink = |outcome: Result<(&Matches, &Outputs), ReadError>| match outcome {
                     Ok((matches, outputs)) => {
-                        made.push(rows.len(), outputs);
+                        output_rows.push(rows.len(), outputs);
                         rows.push(&matches.queries, matches.work.candidates);
                     }
-                    Err(error) => rows.fail(&messages.explain(rows.len(), error)),
+                    Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
                 };
                 let (given, schema) = (messages.or_empty(), schema.as_ref());
                 matcher.transform_batch(&generation, tenant, given, &limits.0, schema, sink);
             });
-            let (made, outputs) = made.finish(generation.number);
-            (rows.finish(generation.number), made, outputs)
+            let (output_rows, outputs) = output_rows.finish(generation.number);
+            (rows.finish(generation.number), output_rows, outputs)
         });
-        (matches.into(), made.into(), outputs.into())
+        (matches.into(), output_rows.into(), outputs.into())
     }
 
     #[allow(clippy::too_many_arguments)]
-    /// Why a query matches a message, or why not: plain values for `tamis.Explanation`.
+    /// Why a query matches a message, or why not: the fields of `tamis.Explanation`.
     fn explain<'py>(
         &self,
         py: Python<'py>,
         message: PyBackedBytes,
         query: &str,
         tenant: &str,
-        namespaces: GivenNamespaces,
-        limits: GivenLimits,
+        namespaces: NamespacesArg,
+        limits: LimitsArg,
         schema: Option<Bound<'py, Schema>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let generation = self.state().newest();
@@ -263,7 +261,7 @@ impl Index {
         let schema = schema.map(|schema| schema.get().0.clone());
         let explained =
             py.detach(|| explain(&query, &message, &limits.0, &generation, tenant, schema.as_ref()));
-        super::explain::plain(py, explained.map_err(|error| raise_read(py, &error))?)
+        super::explain::to_tuple(py, explained.map_err(|error| raise_read(py, &error))?)
     }
 
     /// Writes the newest generation to a directory; its number there, and here.
@@ -283,7 +281,7 @@ impl Index {
     ) -> PyResult<Index> {
         let opened = py.detach(|| snapshot::open(&directory, generation, &[]));
         let generation = opened.map_err(|error| raise_index(py, &error))?;
-        Ok(Index::around(crate::engine::index::Index::of(generation), Tuning::new(cache_bytes)))
+        Ok(Index::with_engine(crate::engine::index::Index::of(generation), Tuning::new(cache_bytes)))
     }
 
     /// Goes over to another generation of a directory, with the segments and caches that both have.
@@ -296,7 +294,7 @@ impl Index {
         advanced.map_err(|error: IndexError| raise_index(py, &error))
     }
 
-    /// What the index and the caches at rest amount to: plain values for `tamis.Stats`.
+    /// Sizes of the index and of the idle matchers' caches: the fields of `tamis.Stats`.
     fn stats(&self) -> Stats {
         let state = self.state();
         let generation = state.newest();
@@ -323,12 +321,12 @@ impl Index {
         )
     }
 
-    /// For each list of query numbers of a generation, the targets they lead to, ascending.
+    /// For each list of query numbers of a generation, the targets of these queries, ascending.
     fn targets(&self, py: Python<'_>, queries: Bound<'_, PyAny>, generation: u64) -> PyResult<Exported> {
         let found = self.state().generations.iter().find(|one| one.number == generation).cloned();
         let Some(generation) = found else {
             let reason = format!(
-                "generation {generation} is no longer known; expand matches before {REMEMBERED} more changes"
+                "generation {generation} is no longer kept; call `targets` before {KEPT_GENERATIONS} more changes"
             );
             return Err(raise_index(py, &IndexError::new("old-generation", reason)));
         };
@@ -340,18 +338,18 @@ impl Index {
             }
         })?;
         let lists = LargeListArray::from(lists);
-        Ok(py.detach(|| expand(&generation, &lists)).into())
+        Ok(py.detach(|| expand_targets(&generation, &lists)).into())
     }
 }
 
 impl Index {
-    fn around(index: crate::engine::index::Index, tuning: Tuning) -> Index {
+    fn with_engine(index: crate::engine::index::Index, tuning: Tuning) -> Index {
         let generations = VecDeque::from([index.generation().clone()]);
         let state = State { index: Some(index), generations, changed: false };
         Index { state: Mutex::new(state), matchers: Mutex::default(), tuning }
     }
 
-    /// Held for moments only, and never with the interpreter released.
+    /// Lock it briefly, and never with the interpreter released.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -372,7 +370,7 @@ impl Index {
             && index.generation().number != state.newest().number
         {
             state.generations.push_back(index.generation().clone());
-            while state.generations.len() > REMEMBERED {
+            while state.generations.len() > KEPT_GENERATIONS {
                 state.generations.pop_front();
             }
         }
@@ -381,8 +379,8 @@ impl Index {
         done.ok_or_else(|| busy(py))
     }
 
-    /// Walks the matching queries of messages, and hands over what was found for each message that
-    /// can be read. The number of the generation, and errors.
+    /// Walks the matching queries of messages and passes the results of each message to `push`. Returns the
+    /// number of the generation, and the errors of messages that cannot be read.
     fn walk<T>(
         &self,
         py: Python<'_>,
@@ -394,13 +392,13 @@ impl Index {
     ) -> (u64, Exported) {
         let generation = self.state().newest();
         let errors = py.detach(|| {
-            let mut errors = Refusals::new("message");
+            let mut errors = ErrorTable::new("message");
             let mut number = 0;
             self.with_matcher(|matcher| {
                 matcher.walk_batch(&generation, tenant, messages.or_empty(), limits, walk, |outcome| {
                     match outcome {
                         Ok(walked) => push(number, &walked),
-                        Err(error) => errors.push_read(number, &messages.explain(number, error)),
+                        Err(error) => errors.push_read(number, &messages.error_at(number, error)),
                     }
                     number += 1;
                 });
@@ -410,19 +408,18 @@ impl Index {
         (generation.number, errors.into())
     }
 
-    /// Works with a matcher that nobody else has. A lock that is held is not waited for: a new
-    /// matcher does as well.
+    /// Lends an idle matcher, or a new one: it does not wait for the lock, as a fork may have left it locked.
     fn with_matcher(&self, work: impl FnOnce(&mut Matcher)) {
-        let resting = self.matchers.try_lock().ok().and_then(|mut matchers| matchers.pop());
-        let mut matcher = resting.unwrap_or_else(|| Matcher::new(self.tuning));
+        let idle = self.matchers.try_lock().ok().and_then(|mut matchers| matchers.pop());
+        let mut matcher = idle.unwrap_or_else(|| Matcher::new(self.tuning));
         work(&mut matcher);
         if let Ok(mut matchers) = self.matchers.try_lock() {
             matchers.push(matcher);
         }
     }
 
-    /// Offers messages to the sample, unless somebody is changing the index.
-    fn offer<'m>(&self, tenant: &str, messages: impl Iterator<Item = &'m [u8]>) {
+    /// Offers messages to the sample, unless a thread is changing the index.
+    fn offer_to_sample<'m>(&self, tenant: &str, messages: impl Iterator<Item = &'m [u8]>) {
         if let Some(index) = &mut self.state().index {
             messages.for_each(|message| index.sample.offer(tenant, message));
         }
@@ -431,7 +428,7 @@ impl Index {
 
 impl State {
     fn newest(&self) -> Arc<Generation> {
-        self.generations.back().expect("there is always a generation").clone()
+        self.generations.back().expect("there is at least one generation").clone()
     }
 
     fn index(&mut self, py: Python<'_>) -> PyResult<&mut crate::engine::index::Index> {
@@ -440,6 +437,6 @@ impl State {
 }
 
 fn busy(py: Python<'_>) -> PyErr {
-    let reason = "another thread changes the index, or did so when this process was forked";
+    let reason = "another thread is changing the index, or was when this process was forked";
     raise_index(py, &IndexError::new("busy", reason.to_string()))
 }

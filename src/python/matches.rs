@@ -1,4 +1,4 @@
-//! Matches as a table, and the way from query numbers to targets.
+//! Matches → a table; query numbers of matches → targets.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, UInt32Array, UIn
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
 
-use super::error::Outcomes;
+use super::error::ErrorColumns;
 use super::tables::record_batch;
 use crate::engine::generation::Generation;
 use crate::error::ReadError;
 
-/// For each list of query numbers, the targets they lead to, ascending.
-pub fn expand(generation: &Generation, lists: &LargeListArray) -> ArrayRef {
+/// For each list of query numbers, the targets of these queries, ascending.
+pub fn expand_targets(generation: &Generation, lists: &LargeListArray) -> ArrayRef {
     let mut offsets = vec![0];
     let mut targets = Vec::new();
     for row in 0..lists.len() {
@@ -30,23 +30,23 @@ pub fn expand(generation: &Generation, lists: &LargeListArray) -> ArrayRef {
     Arc::new(LargeListArray::new(item, offsets, Arc::new(UInt64Array::from(targets)), None))
 }
 
-/// The outcome of a batch, row by row.
-pub struct Rows {
+/// One row per message: query numbers, number of candidates, or the error.
+pub struct MatchRows {
     offsets: Vec<i64>,
     queries: Vec<u32>,
     candidates: Vec<u32>,
-    errors: Outcomes,
+    errors: ErrorColumns,
 }
 
-impl Rows {
-    pub fn new(messages: usize) -> Rows {
+impl MatchRows {
+    pub fn new(messages: usize) -> MatchRows {
         let mut offsets = Vec::with_capacity(messages + 1);
         offsets.push(0);
-        Rows {
+        MatchRows {
             offsets,
             queries: Vec::new(),
             candidates: Vec::with_capacity(messages),
-            errors: Outcomes::default(),
+            errors: ErrorColumns::default(),
         }
     }
 

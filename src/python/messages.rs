@@ -1,4 +1,4 @@
-//! Messages as Python hands them over: an Arrow array, or a stream of them, of bytes or strings.
+//! A batch of messages: an Arrow array, or a stream of arrays, of bytes or strings.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, make_array};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::arrow::import;
 use crate::error::{Position, ReadError};
 
-/// Some messages, in Arrow's memory.
+/// Borrows the messages from Arrow's buffers.
 pub struct Messages {
     chunks: Vec<ArrayRef>,
 }
@@ -27,7 +27,7 @@ impl Messages {
         self.chunks.iter().map(|chunk| chunk.len()).sum()
     }
 
-    /// The messages in order; a null is an error like any other.
+    /// The messages in order; an error for a null.
     pub fn iter(&self) -> impl Iterator<Item = Result<&[u8], ReadError>> {
         self.rows().map(|(chunk, row)| if chunk.is_null(row) { Err(null()) } else { Ok(bytes(chunk, row)) })
     }
@@ -37,8 +37,8 @@ impl Messages {
         self.rows().map(|(chunk, row)| if chunk.is_null(row) { &[] } else { bytes(chunk, row) })
     }
 
-    /// The error of a message that came from `or_empty`.
-    pub fn explain(&self, mut row: usize, error: ReadError) -> ReadError {
+    /// The error to report for the row of a message from `or_empty`: another one if the message is null.
+    pub fn error_at(&self, mut row: usize, error: ReadError) -> ReadError {
         for chunk in &self.chunks {
             if row < chunk.len() {
                 return if chunk.is_null(row) { null() } else { error };

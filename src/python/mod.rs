@@ -1,10 +1,23 @@
-//! The Python face: the only folder that names PyO3. Batches cross it as Arrow, one crossing per
-//! batch, with the interpreter released; ASTs do not cross it.
+//! The extension module `tamis._kernel`: the only folder that names PyO3 and Arrow.
 //!
-//! What crosses is plain (strings, numbers, Arrow); `tamis.engine` makes the public types of it.
+//! Only `tamis.engine` calls it. Plain values cross the border (numbers, strings, tuples, Arrow tables), and the
+//! engine turns them into the public types. Batches of messages and their results cross as Arrow, in a few calls
+//! per batch and none per message, with the interpreter released: `match_batch`, then `targets` for its matches.
+//! ASTs stay on this side.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `arrow` | imports and exports Arrow arrays by the C data interface |
+//! | `arguments`, `messages`, `subscriptions` | Python's arguments → values of the kernel, validated |
+//! | `index` | the class `Index`: a pool of matchers, and the last generations |
+//! | `matches`, `selection`, `transform` | results of matching and transforming → tables |
+//! | `nodes`, `decompose` | documents and queries → tables |
+//! | `error` | errors → exceptions and columns |
+//! | `explain`, `dtd`, `naive` | results as tuples, JSON and lists |
+//! | `tables` | columns → a record batch |
 
+mod arguments;
 mod arrow;
-mod convert;
 mod decompose;
 mod dtd;
 mod error;
@@ -25,8 +38,8 @@ use pyo3::pymodule;
 mod _kernel {
     use pyo3::prelude::*;
 
+    use super::arguments::{LimitsArg, NamespacesArg};
     use super::arrow::Exported;
-    use super::convert::{GivenLimits, GivenNamespaces};
     use super::error::raise_query;
     #[pymodule_export]
     use super::index::Index;
@@ -38,7 +51,7 @@ mod _kernel {
 
     /// The id and the canonical text of a query.
     #[pyfunction]
-    fn check(py: Python<'_>, text: &str, namespaces: GivenNamespaces) -> PyResult<(String, String)> {
+    fn check(py: Python<'_>, text: &str, namespaces: NamespacesArg) -> PyResult<(String, String)> {
         let query = query::parse(text, &namespaces.0).map_err(|error| raise_query(py, &error))?;
         Ok((query.id().to_string(), query.canonical()))
     }
@@ -48,57 +61,56 @@ mod _kernel {
     fn read_batch(
         py: Python<'_>,
         messages: Messages,
-        limits: GivenLimits,
+        limits: LimitsArg,
     ) -> PyResult<(Exported, Exported, Exported, Exported)> {
         let tables = py.detach(|| nodes::read_batch(&messages, &limits.0));
         Ok((tables.nodes.into(), tables.attributes.into(), tables.tag_paths.into(), tables.errors.into()))
     }
 
-    /// Reads a batch and forgets it: how many elements there were. To measure reading alone.
+    /// Reads a batch and returns only the number of its elements. For measuring how long reading takes.
     #[pyfunction]
-    fn read_all(py: Python<'_>, messages: Messages, limits: GivenLimits) -> u64 {
+    fn read_all(py: Python<'_>, messages: Messages, limits: LimitsArg) -> u64 {
         py.detach(|| nodes::read_all(&messages, &limits.0))
     }
 
-    /// Queries taken apart: the tables of `tamis.Decomposition`.
+    /// Decomposes queries: the tables of `tamis.Decomposition`.
     #[pyfunction(name = "decompose")]
-    fn decompose_queries(py: Python<'_>, queries: Vec<String>, namespaces: GivenNamespaces) -> Vec<Exported> {
+    fn decompose_queries(py: Python<'_>, queries: Vec<String>, namespaces: NamespacesArg) -> Vec<Exported> {
         let tables = py.detach(|| decompose::tables(&queries, &namespaces.0));
         tables.into_iter().map(Exported::from).collect()
     }
 
-    /// For each message, the places of the queries that the slow evaluator finds true.
+    /// For each message, the positions of the queries that match it by the naive evaluator.
     #[pyfunction]
     fn naive_batch(
         py: Python<'_>,
         queries: Vec<String>,
         messages: Messages,
-        namespaces: GivenNamespaces,
-        limits: GivenLimits,
+        namespaces: NamespacesArg,
+        limits: LimitsArg,
     ) -> PyResult<Vec<Vec<usize>>> {
         naive::match_batch(py, &queries, &messages, &namespaces.0, &limits.0)
     }
 
-    /// For each message and each query, what the slow evaluator makes of it: an output, or the code of
-    /// why there is none.
+    /// For each message and each query, the output by the naive evaluator, or the code of the error.
     #[pyfunction]
     fn naive_transform(
         py: Python<'_>,
         queries: Vec<String>,
         messages: Messages,
-        namespaces: GivenNamespaces,
-        limits: GivenLimits,
+        namespaces: NamespacesArg,
+        limits: LimitsArg,
         output_limit: usize,
     ) -> PyResult<Vec<Vec<naive::Transformed>>> {
         naive::transform_batch(py, &queries, &messages, &namespaces.0, &limits.0, output_limit)
     }
 
-    /// A DTD as JSON. `resolve` is asked for the text of external parameter entities.
+    /// Reads a DTD into JSON. `resolve` returns the text of an external parameter entity by its system identifier.
     #[pyfunction]
     fn read_dtd(
         py: Python<'_>,
         text: &[u8],
-        limits: GivenLimits,
+        limits: LimitsArg,
         resolve: Option<Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         dtd::read(py, text, &limits.0, resolve.as_ref())

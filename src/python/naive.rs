@@ -1,4 +1,4 @@
-//! The slow evaluator, for tests to compare with.
+//! The naive evaluator (`crate::naive`): the oracle that tests compare with.
 
 use pyo3::prelude::*;
 
@@ -15,7 +15,7 @@ pub fn match_batch(
     namespaces: &Namespaces,
     limits: &Limits,
 ) -> PyResult<Vec<Vec<usize>>> {
-    let queries = parsed(py, queries, namespaces)?;
+    let queries = parse_all(py, queries, namespaces)?;
     let answers = py.detach(|| {
         let (mut reader, mut document) = (Reader::new(), Document::default());
         messages
@@ -30,7 +30,7 @@ pub fn match_batch(
     answers.map_err(|error| raise_read(py, &error))
 }
 
-/// An output, or the code of why there is none; neither where a message does not concern the query.
+/// An output or the code of the error; neither if the query does not match.
 pub type Transformed = (Option<Vec<u8>>, Option<&'static str>);
 
 pub fn transform_batch(
@@ -41,7 +41,7 @@ pub fn transform_batch(
     limits: &Limits,
     output_limit: usize,
 ) -> PyResult<Vec<Vec<Transformed>>> {
-    let queries = parsed(py, queries, namespaces)?;
+    let queries = parse_all(py, queries, namespaces)?;
     let outputs = py.detach(|| {
         let (mut reader, mut document) = (Reader::new(), Document::default());
         messages
@@ -64,7 +64,7 @@ pub fn transform_batch(
     outputs.map_err(|error| raise_read(py, &error))
 }
 
-fn parsed(py: Python<'_>, queries: &[String], namespaces: &Namespaces) -> PyResult<Vec<Query>> {
+fn parse_all(py: Python<'_>, queries: &[String], namespaces: &Namespaces) -> PyResult<Vec<Query>> {
     let parsed = queries.iter().map(|text| query::parse(text, namespaces));
     parsed.collect::<Result<Vec<_>, _>>().map_err(|error| raise_query(py, &error))
 }

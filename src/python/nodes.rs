@@ -1,4 +1,4 @@
-//! Messages as tables: nodes, attributes, tag paths, errors.
+//! Documents → tables of nodes, attributes, tag paths and errors: one pass over each document, in pre-order.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
 use rustc_hash::FxHashMap;
 
-use super::error::Refusals;
+use super::error::ErrorTable;
 use super::messages::Messages;
 use super::tables::{Column, record_batch};
 use crate::document::{Document, OtherKind, Reader, Span, Vocabulary};
 use crate::ids::{ElementId, NameId, TagPathId};
 use crate::limits::Limits;
 
-/// The node table of a batch of messages and what belongs to it.
+/// The tables of `tamis.Batch`.
 pub struct Tables {
     pub nodes: RecordBatch,
     pub attributes: RecordBatch,
@@ -25,14 +25,14 @@ pub struct Tables {
 pub fn read_batch(messages: &Messages, limits: &Limits) -> Tables {
     let mut reader = Reader::new();
     let mut document = Document::default();
-    let mut nodes = Nodes::default();
-    let mut attributes = Attributes::default();
-    let mut names = Names::default();
-    let mut errors = Refusals::new("message");
+    let mut nodes = NodeTable::default();
+    let mut attributes = AttributeTable::default();
+    let mut names = BatchNames::default();
+    let mut errors = ErrorTable::new("message");
     for (number, message) in messages.iter().enumerate() {
         match message.and_then(|message| reader.read(message, limits, &mut document)) {
             Ok(()) => {
-                names.follow(reader.vocabulary());
+                names.set_epoch(reader.vocabulary());
                 nodes.push(number as u32, &document, reader.vocabulary(), &mut names);
                 attributes.push(number as u32, &document, reader.vocabulary(), &mut names);
             }
@@ -59,16 +59,16 @@ pub fn read_all(messages: &Messages, limits: &Limits) -> u64 {
     elements
 }
 
-/// Strings of a batch, each once.
+/// The dictionary of a batch for columns of strings.
 #[derive(Default)]
-struct Strings {
+struct StringDictionary {
     texts: Vec<Box<str>>,
     keys: FxHashMap<Box<str>, i32>,
 }
 
-impl Strings {
+impl StringDictionary {
     fn key(&mut self, bytes: &[u8]) -> i32 {
-        // What the reader accepted is UTF-8.
+        // The reader accepts only UTF-8.
         let text = str::from_utf8(bytes).unwrap_or_default();
         if let Some(&key) = self.keys.get(text) {
             return key;
@@ -81,22 +81,24 @@ impl Strings {
 
     fn column(&self, mut keys: Int32Builder) -> ArrayRef {
         let texts = Arc::new(StringArray::from_iter_values(&self.texts));
-        Arc::new(DictionaryArray::<Int32Type>::try_new(keys.finish(), texts).expect("keys come from `key`"))
+        Arc::new(
+            DictionaryArray::<Int32Type>::try_new(keys.finish(), texts).expect("`key` returns valid keys"),
+        )
     }
 }
 
-/// A name as keys of `Names::strings`.
+/// A name as keys of the string dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct NameKeys {
     uri: i32,
     local: i32,
 }
 
-/// Names and tag paths of a batch. A vocabulary may start anew in the middle of one, so its ids
-/// are translated to numbers of the batch; the translation is remembered for an epoch.
+/// Names and tag paths of a batch. The reader's vocabulary may be cleared in the middle of a batch (a new epoch),
+/// so its ids are translated to numbers of the batch, and the translation is cached for an epoch.
 #[derive(Default)]
-struct Names {
-    strings: Strings,
+struct BatchNames {
+    strings: StringDictionary,
     epoch: Option<u64>,
     names: FxHashMap<NameId, NameKeys>,
     paths: FxHashMap<TagPathId, u32>,
@@ -104,8 +106,8 @@ struct Names {
     path_list: Vec<(Option<u32>, NameKeys)>,
 }
 
-impl Names {
-    fn follow(&mut self, vocabulary: &Vocabulary) {
+impl BatchNames {
+    fn set_epoch(&mut self, vocabulary: &Vocabulary) {
         if self.epoch != Some(vocabulary.epoch()) {
             self.epoch = Some(vocabulary.epoch());
             self.names.clear();
@@ -124,7 +126,7 @@ impl Names {
         keys
     }
 
-    /// Parents come before their children in a document, so a path's parent is always known.
+    /// In pre-order a parent precedes its children, so the parent of a path has a number already.
     fn tag_path(&mut self, id: TagPathId, vocabulary: &Vocabulary) -> u32 {
         if let Some(&number) = self.paths.get(&id) {
             return number;
@@ -144,9 +146,9 @@ impl Names {
     fn finish_tag_paths(&self) -> RecordBatch {
         let (mut number, mut parent) = (UInt32Builder::new(), UInt32Builder::new());
         let (mut namespace, mut name) = (Int32Builder::new(), Int32Builder::new());
-        for (at, (above, keys)) in self.path_list.iter().enumerate() {
+        for (at, (parent_number, keys)) in self.path_list.iter().enumerate() {
             number.append_value(at as u32);
-            parent.append_option(*above);
+            parent.append_option(*parent_number);
             namespace.append_value(keys.uri);
             name.append_value(keys.local);
         }
@@ -167,7 +169,7 @@ const COMMENT: i8 = 2;
 const INSTRUCTION: i8 = 3;
 
 #[derive(Default)]
-struct Nodes {
+struct NodeTable {
     message: UInt32Builder,
     node: UInt32Builder,
     kind: Int8Builder,
@@ -175,19 +177,19 @@ struct Nodes {
     name: Int32Builder,
     parent: UInt32Builder,
     depth: UInt32Builder,
-    /// Filled in when the sub-tree ends, hence not a builder.
+    /// A vector, not a builder: a value is set when the sub-tree ends.
     end: Vec<u32>,
     tag_path: UInt32Builder,
     value: LargeStringBuilder,
     start: UInt32Builder,
     stop: UInt32Builder,
-    /// Rows whose sub-tree is not at its end, with their depths.
+    /// Stack of the rows whose sub-tree has not ended, with their depths.
     open: Vec<(usize, u32)>,
 }
 
-impl Nodes {
-    /// Appends all nodes of a document but the document node, whose number is 0.
-    fn push(&mut self, message: u32, document: &Document, vocabulary: &Vocabulary, names: &mut Names) {
+impl NodeTable {
+    /// Appends all nodes of a document except the document node, whose number is 0.
+    fn push(&mut self, message: u32, document: &Document, vocabulary: &Vocabulary, names: &mut BatchNames) {
         let mut elements = document.elements.iter().peekable();
         let mut texts = document.texts.iter().peekable();
         let mut others = document.others.iter().peekable();
@@ -196,14 +198,14 @@ impl Nodes {
             if let Some(element) = elements.next_if(|element| element.node.0 == node) {
                 let keys = names.name(element.name, vocabulary);
                 let path = names.tag_path(element.tag_path, vocabulary);
-                self.row(message, node, ELEMENT, document, element.parent, element.span);
+                self.push_common(message, node, ELEMENT, document, element.parent, element.span);
                 self.namespace.append_value(keys.uri);
                 self.name.append_value(keys.local);
                 self.tag_path.append_value(path);
                 self.value.append_null();
             } else if let Some(text) = texts.next_if(|text| text.node.0 == node) {
-                self.row(message, node, TEXT, document, text.parent, text.span);
-                self.leaf(None, text.content.of(&document.text));
+                self.push_common(message, node, TEXT, document, text.parent, text.span);
+                self.push_leaf(None, text.content.of(&document.text));
             } else if let Some(other) = others.next_if(|other| other.node.0 == node) {
                 let (kind, target) = match other.kind {
                     OtherKind::Comment => (COMMENT, None),
@@ -211,23 +213,31 @@ impl Nodes {
                         (INSTRUCTION, Some(names.strings.key(target.of(&document.values))))
                     }
                 };
-                self.row(message, node, kind, document, other.parent, other.span);
-                self.leaf(target, other.content.of(&document.values));
+                self.push_common(message, node, kind, document, other.parent, other.span);
+                self.push_leaf(target, other.content.of(&document.values));
             } else {
                 break;
             }
             node += 1;
         }
-        self.close(0, node);
+        self.close_subtrees(0, node);
     }
 
-    /// The columns that nodes of all kinds have.
-    fn row(&mut self, message: u32, node: u32, kind: i8, document: &Document, parent: ElementId, span: Span) {
+    /// Appends to the columns that nodes of all kinds have.
+    fn push_common(
+        &mut self,
+        message: u32,
+        node: u32,
+        kind: i8,
+        document: &Document,
+        parent: ElementId,
+        span: Span,
+    ) {
         let (parent, depth) = match parent.is_some() {
             true => (document.element(parent).node.0, document.element(parent).depth + 1),
             false => (0, 1),
         };
-        self.close(depth, node);
+        self.close_subtrees(depth, node);
         self.open.push((self.end.len(), depth));
         self.end.push(0);
         self.message.append_value(message);
@@ -239,21 +249,21 @@ impl Nodes {
         self.stop.append_value(span.end);
     }
 
-    fn leaf(&mut self, name: Option<i32>, content: &[u8]) {
+    fn push_leaf(&mut self, name: Option<i32>, content: &[u8]) {
         self.namespace.append_null();
         self.name.append_option(name);
         self.tag_path.append_null();
         self.value.append_value(str::from_utf8(content).unwrap_or_default());
     }
 
-    /// Ends the sub-trees that a node at `depth` is not part of.
-    fn close(&mut self, depth: u32, node: u32) {
+    /// Pops the rows whose sub-tree ends before a node at `depth`, and sets their `end`.
+    fn close_subtrees(&mut self, depth: u32, node: u32) {
         while let Some((row, _)) = self.open.pop_if(|(_, open)| *open >= depth) {
             self.end[row] = node;
         }
     }
 
-    fn finish(mut self, names: &Names) -> RecordBatch {
+    fn finish(mut self, names: &BatchNames) -> RecordBatch {
         let kinds = Arc::new(StringArray::from_iter_values(KINDS));
         let kind = DictionaryArray::<Int8Type>::try_new(self.kind.finish(), kinds).expect("four kinds");
         let columns: [Column; 12] = [
@@ -275,7 +285,7 @@ impl Nodes {
 }
 
 #[derive(Default)]
-struct Attributes {
+struct AttributeTable {
     message: UInt32Builder,
     node: UInt32Builder,
     namespace: Int32Builder,
@@ -283,8 +293,8 @@ struct Attributes {
     value: LargeStringBuilder,
 }
 
-impl Attributes {
-    fn push(&mut self, message: u32, document: &Document, vocabulary: &Vocabulary, names: &mut Names) {
+impl AttributeTable {
+    fn push(&mut self, message: u32, document: &Document, vocabulary: &Vocabulary, names: &mut BatchNames) {
         for (at, element) in document.elements.iter().enumerate() {
             for attribute in document.attributes_of(ElementId::from(at)) {
                 let keys = names.name(attribute.name, vocabulary);
@@ -297,7 +307,7 @@ impl Attributes {
         }
     }
 
-    fn finish(mut self, names: &Names) -> RecordBatch {
+    fn finish(mut self, names: &BatchNames) -> RecordBatch {
         let columns: [Column; 5] = [
             ("message", Arc::new(self.message.finish()), false),
             ("node", Arc::new(self.node.finish()), false),

@@ -1,4 +1,4 @@
-//! The further degrees of a match: the nodes that queries select, and the ways to them.
+//! What matching queries select → tables: nodes, or bindings (the node that each step of a path is bound to).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::engine::matcher::Walked;
 
 /// Rows (message, query, node).
 #[derive(Default)]
-pub struct Nodes {
+pub struct NodeRows {
     message: UInt32Builder,
     query: UInt32Builder,
     node: UInt32Builder,
@@ -21,7 +21,7 @@ pub struct Nodes {
     end: UInt32Builder,
 }
 
-impl Nodes {
+impl NodeRows {
     pub fn push(&mut self, message: usize, walked: &Walked<'_, Vec<NodeRef>>, limit: usize) {
         let document = walked.document;
         for (query, nodes) in &walked.found {
@@ -62,13 +62,13 @@ impl Nodes {
 
 /// Rows (message, query, one node per step).
 #[derive(Default)]
-pub struct Bindings {
+pub struct BindingRows {
     message: UInt32Builder,
     query: UInt32Builder,
     nodes: ListBuilder<UInt32Builder>,
 }
 
-impl Bindings {
+impl BindingRows {
     pub fn push(&mut self, message: usize, walked: &Walked<'_, Vec<Vec<NodeRef>>>) {
         let number = |document: &Document, node: &NodeRef| Some(document.node_id(*node).0);
         for (query, tuples) in &walked.found {

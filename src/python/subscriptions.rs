@@ -1,4 +1,4 @@
-//! Subscriptions as Python hands them over: an Arrow table of targets, query texts and tenants.
+//! Subscriptions to load: an Arrow table with the columns `target`, `query` and, optionally, `tenant`.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::arrow::Columns;
 
-/// Rows (target, tenant, query text), in Arrow's memory.
+/// Borrows rows (target, tenant, query text) from Arrow's buffers.
 pub struct Subscriptions {
     batches: Vec<Batch>,
 }
@@ -47,17 +47,17 @@ fn checked(columns: &Columns) -> PyResult<Batch> {
     let query = columns.column("query")?.ok_or_else(|| missing("query"))?;
     let tenant = columns.column("tenant")?;
     if *target.data_type() != DataType::UInt64 || target.null_count() > 0 {
-        return Err(PyTypeError::new_err("targets are uint64 without nulls"));
+        return Err(PyTypeError::new_err("the column `target` must be uint64 without nulls"));
     }
     for strings in [Some(&query), tenant.as_ref()].into_iter().flatten() {
         if !matches!(strings.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
-            return Err(PyTypeError::new_err("queries and tenants are strings"));
+            return Err(PyTypeError::new_err("the columns `query` and `tenant` must be strings"));
         }
     }
     Ok(Batch { target, query, tenant })
 }
 
-/// A string; a null is an empty one, which no query is.
+/// A string; an empty one for a null. As a query, an empty string is refused.
 fn text(strings: &ArrayRef, row: usize) -> &str {
     if strings.is_null(row) {
         return "";

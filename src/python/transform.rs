@@ -1,4 +1,4 @@
-//! What transformations make of messages, as a table; and the schema that plans may rely on.
+//! Outputs of transformations → tables; the class `Schema`.
 
 use std::sync::Arc;
 
@@ -6,43 +6,43 @@ use arrow_array::{ArrayRef, LargeBinaryArray, RecordBatch, UInt32Array};
 use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use pyo3::prelude::*;
 
-use super::error::Outcomes;
+use super::error::ErrorColumns;
 use super::tables::record_batch;
 use crate::transform::Outputs;
 
-/// The element graph of a DTD.
+/// The element graph of a DTD. Plans rely on it for messages that conform.
 #[pyclass(frozen, module = "tamis._kernel")]
 pub struct Schema(pub Arc<crate::transform::Schema>);
 
 #[pymethods]
 impl Schema {
-    /// From elements with what they may contain, and those where messages may begin.
+    /// Elements with their permitted children, and the permitted root elements.
     #[new]
     fn new(elements: Vec<(String, Vec<String>)>, roots: Vec<String>) -> Schema {
         Schema(Arc::new(crate::transform::Schema::new(elements, &roots)))
     }
 }
 
-/// Rows (message, query, output or error), and the outputs.
-pub struct Made {
+/// Rows (message, query, output or error), and the outputs in one buffer.
+pub struct OutputRows {
     message: Vec<u32>,
     query: Vec<u32>,
     output: Vec<u32>,
-    made: NullBufferBuilder,
-    errors: Outcomes,
-    /// The outputs one after the other, and where each begins and the last ends.
+    has_output: NullBufferBuilder,
+    errors: ErrorColumns,
+    /// The outputs one after the other; output `n` ends at `offsets[n + 1]`.
     outputs: Vec<u8>,
     offsets: Vec<i64>,
 }
 
-impl Made {
-    pub fn new() -> Made {
-        Made {
+impl OutputRows {
+    pub fn new() -> OutputRows {
+        OutputRows {
             message: Vec::new(),
             query: Vec::new(),
             output: Vec::new(),
-            made: NullBufferBuilder::new(0),
-            errors: Outcomes::default(),
+            has_output: NullBufferBuilder::new(0),
+            errors: ErrorColumns::default(),
             outputs: Vec::new(),
             offsets: vec![0],
         }
@@ -53,7 +53,7 @@ impl Made {
         self.message.extend(std::iter::repeat_n(message as u32, outputs.outcomes.len()));
         self.query.extend(outputs.outcomes.iter().map(|(query, _)| query));
         for (_, outcome) in &outputs.outcomes {
-            self.made.append(outcome.is_ok());
+            self.has_output.append(outcome.is_ok());
             self.output.push(outcome.as_ref().map_or(0, |number| first + number));
             match outcome {
                 Ok(_) => self.errors.succeed(1),
@@ -65,9 +65,9 @@ impl Made {
         self.offsets.extend(outputs.ends().iter().map(|end| (start + end) as i64));
     }
 
-    /// The rows, and the outputs they name by place.
+    /// The rows, and the outputs: column `output` of the rows is a position among them.
     pub fn finish(mut self, generation: u64) -> (RecordBatch, RecordBatch) {
-        let output = UInt32Array::new(self.output.into(), self.made.finish());
+        let output = UInt32Array::new(self.output.into(), self.has_output.finish());
         let mut columns = vec![
             ("message", Arc::new(UInt32Array::from(self.message)) as ArrayRef, false),
             ("query", Arc::new(UInt32Array::from(self.query)), false),

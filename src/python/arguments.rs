@@ -1,4 +1,4 @@
-//! What Python gives, as the kernel's own values.
+//! Python arguments → values of the kernel.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,29 @@ use crate::limits::Limits;
 use crate::query::Namespaces;
 
 /// A `dict` of prefixes, or `None`.
-pub struct GivenNamespaces(pub Namespaces);
+pub struct NamespacesArg(pub Namespaces);
 
-impl<'py> FromPyObject<'_, 'py> for GivenNamespaces {
+impl<'py> FromPyObject<'_, 'py> for NamespacesArg {
     type Error = PyErr;
 
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<GivenNamespaces> {
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<NamespacesArg> {
         let mut namespaces = Namespaces::new();
         for (prefix, uri) in given.extract::<Option<BTreeMap<String, String>>>()?.unwrap_or_default() {
             namespaces.bind(&prefix, &uri).map_err(|error| raise_query(given.py(), &error))?;
         }
-        Ok(GivenNamespaces(namespaces))
+        Ok(NamespacesArg(namespaces))
     }
 }
 
 /// A `tamis.Limits`, by its attributes.
-pub struct GivenLimits(pub Limits);
+pub struct LimitsArg(pub Limits);
 
-impl<'py> FromPyObject<'_, 'py> for GivenLimits {
+impl<'py> FromPyObject<'_, 'py> for LimitsArg {
     type Error = PyErr;
 
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<GivenLimits> {
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<LimitsArg> {
         let number = |field: &str| given.getattr(field)?.extract::<usize>();
-        Ok(GivenLimits(Limits {
+        Ok(LimitsArg(Limits {
             document: number("document")?,
             depth: number("depth")?,
             attributes: number("attributes")?,
