@@ -81,6 +81,8 @@ pub struct Collector<'a, J: Judge> {
     pub unsettled: &'a mut Vec<Unsettled>,
     /// Queries to verify that were put off, and the same by what they have in common.
     pub unverified: &'a mut Vec<u32>,
+    /// Queries with several alternatives that were verified, or wait for it, and are not in `matches`.
+    pub unmatched: &'a mut Vec<u32>,
     pub alike: &'a mut Alike,
     /// So many queries are verified at once; the others wait for those that are alike.
     pub few: u64,
@@ -136,6 +138,7 @@ impl<J: Judge> Collector<'_, J> {
                 self.met.forget(query);
             }
         }
+        self.unmatched.drain(..).for_each(|query| self.met.forget(query));
         *self.opened = opened;
         self.opened.clear();
         self.bury(first);
@@ -284,21 +287,15 @@ impl<J: Judge> Collector<'_, J> {
             return;
         }
         let view = self.view;
-        let first_single = view.first_single() as u32;
         self.alike
             .sort(view.twig, self.unverified.drain(..).map(|query| (query, view.query_twig[query as usize])));
-        let (judge, work, met) = (&mut self.judge, &mut *self.work, &mut *self.met);
+        let (judge, work) = (&mut self.judge, &mut *self.work);
         let (matches, base) = (&mut *self.matches, self.base);
         let verify = |query| {
             work.verified += 1;
             judge.verify(query)
         };
-        self.alike.matching(verify, |query| {
-            // Others are in one group only.
-            if query >= first_single || met.is_new(query) {
-                matches.push(base + query);
-            }
-        });
+        self.alike.matching(verify, |query| matches.push(base + query));
     }
 
     /// Drops removed queries from the matches since `first`.
@@ -368,12 +365,16 @@ impl<J: Judge> Collector<'_, J> {
     #[inline]
     fn survivor(&mut self, group: &Group<'_>, row: usize) {
         let query = group.query(row);
-        let is_sure = group.flags & VERIFY == 0 && group.anchors_unique(row, &self.findings.twice);
-        if !is_sure && !self.verify(query) {
+        let is_multi = group.flags & MULTI != 0;
+        // A query is decided once, by the first of its alternatives that gets here.
+        if is_multi && !self.met.is_new(query) {
             return;
         }
-        if group.flags & MULTI == 0 || self.met.is_new(query) {
+        let is_sure = group.flags & VERIFY == 0 && group.anchors_unique(row, &self.findings.twice);
+        if is_sure || self.verify(query) {
             self.matches.push(self.base + query);
+        } else if is_multi {
+            self.unmatched.push(query);
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct Alternatives {
     parts: Vec<Part>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Part {
     /// A condition, and how its line lies to the anchors.
     Positive(u32, Under),
@@ -62,6 +62,20 @@ impl Alternatives {
     /// Leaves something of the alternative that was begun last to verification.
     pub fn weaken(&mut self) {
         *self.exact.last_mut().expect("begun") = false;
+    }
+
+    /// Drops the alternative that was begun last if it equals the one before it. `contains(., 'a') or contains(., 'b')`
+    /// has two such: both need the same path, and the rest is left to verification.
+    pub fn drop_repeated(&mut self, first: u32) {
+        let last = self.count() - 1;
+        let same = |one: u32, other: u32| {
+            self.is_exact(one) == self.is_exact(other) && self.parts(one) == self.parts(other)
+        };
+        if last > first && same(last - 1, last) {
+            self.parts.truncate(self.starts[last as usize] as usize);
+            self.starts.pop();
+            self.exact.pop();
+        }
     }
 
     pub fn parts(&self, alternative: u32) -> &[Part] {

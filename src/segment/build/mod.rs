@@ -190,6 +190,7 @@ impl Builder {
         let mut exact = true;
         for alternative in &parts.alternatives {
             self.alternative(&parts, alternative);
+            self.alternatives.drop_repeated(first);
             exact &= self.alternatives.is_sure(self.alternatives.count() - 1);
         }
         let twig =
