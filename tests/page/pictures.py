@@ -107,7 +107,7 @@ def desktop(browser: Browser, url: str, secret: str) -> None:
         take(page, "new-subscription")
         page.keyboard.press("Escape")
         menu.get_by_text("Playground").click()
-        page.get_by_label("Queries to start from").select_option(index=2)
+        page.get_by_label("Sample queries").select_option(index=2)
         expect(page.locator(".result .code")).to_be_visible()
         expect(page.locator(".others details").first).to_be_attached()
         take(page, "playground")

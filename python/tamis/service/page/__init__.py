@@ -1,4 +1,10 @@
-"""The page at `/`: plain files beside this one, the same for everybody; what it shows it asks the API for."""
+"""The page at `/`: static files, the same for everybody; it gets all data from the API.
+
+    index.html   js/main.js is the entry point, js/views.js lists the views, each is a file in js/views/
+    css/         tokens (colours, sizes), base elements, shell, shared parts, views
+
+The files are public, so the browser gets strict rules: no other origin, no inline code.
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -18,7 +24,7 @@ _TYPES: Mapping[str, str] = {
 }
 
 _HEADERS: Mapping[str, str] = {
-    # Nothing but our own files, no code in attributes or made of text, and no other site around us.
+    # Only our own files, no inline code, no code from strings, no frames of other sites.
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; "
         "require-trusted-types-for 'script'"
@@ -28,7 +34,7 @@ _HEADERS: Mapping[str, str] = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # Asked for again each time, and sent only if it has changed: an upgrade shows at once.
+    # Revalidated each time by ETag: an upgrade shows at once.
     "Cache-Control": "no-cache",
 }
 
@@ -41,7 +47,7 @@ class _File:
 
 
 def _read() -> dict[str, _File]:
-    """The files by their paths, read once: a request names one of them, and no path of the disk."""
+    """All files by URL path, read once: no request can name another path of the disk."""
     read = {}
     for path, file in _below(files(__package__), "/page"):
         kind = _TYPES.get(path.rpartition(".")[2])
@@ -64,7 +70,7 @@ def _below(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
 _FILES = _read()
 
 PATHS = frozenset(_FILES)
-"""What is served: it tells nothing about anybody, so that no token is asked for."""
+"""The paths of the page. They are public: the files hold no data."""
 
 
 async def _file(request: Request) -> Response:

@@ -1,4 +1,4 @@
-// The address after `#` names a view, and what it is about: `#/deliveries?subscriber=ann`.
+// The URL fragment names a view and its parameters: `#/deliveries?subscriber=ann`.
 
 /** The view's name and its parameters. */
 export function address() {
@@ -6,17 +6,17 @@ export function address() {
   return { name, params: new URLSearchParams(query) };
 }
 
-/** Go to a view. */
+/** Navigate to a view. */
 export function go(name, params = {}) {
-  location.hash = written(name, params);
+  location.hash = toFragment(name, params);
 }
 
-/** Have the address be this one, without going anywhere. */
-export function noted(name, params) {
-  history.replaceState(null, "", written(name, params));
+/** Change the URL without navigating. */
+export function replace(name, params) {
+  history.replaceState(null, "", toFragment(name, params));
 }
 
-function written(name, params) {
+function toFragment(name, params) {
   const query = String(new URLSearchParams(params));
   return `#/${name}${query && `?${query}`}`;
 }

@@ -1,11 +1,11 @@
-// Lines over time, drawn as SVG. The newest is on the right, and the axis grows with what is on it.
+// Line charts over time, as SVG. The newest sample is on the right; the axis fits the values.
 
 import { h, svg } from "./dom.js";
 
 const HEIGHT = 180;
 const EDGE = { top: 12, right: 12, bottom: 24, left: 48 };
 
-/** `series`: `name` (of a sample's figure), `label`, `kind` (its colour). `format`: a figure for people. */
+/** `series`: `name` (the field of a sample), `label`, `kind` (the colour). `format`: value → text. */
 export function chart({ label, series, seconds, format }) {
   const drawing = svg("svg", { class: "chart", role: "img", height: HEIGHT, "aria-label": label });
   const values = series.map(() => h("b", {}, "–"));
@@ -41,14 +41,14 @@ export function chart({ label, series, seconds, format }) {
         const line = seen.map((one) => `${x(one).toFixed(1)},${y(one[name]).toFixed(1)}`).join(" ");
         const area = `${x(seen[0])},${y(0)} ${line} ${x(seen.at(-1))},${y(0)}`;
         const drawn = svg("polyline", { class: `line ${kind}`, points: line });
-        // Only below the first: areas above each other hide what they show.
+        // Only below the first line: overlapping areas would hide each other.
         return place ? [drawn] : [svg("polygon", { class: `area ${kind}`, points: area }), drawn];
       }),
       ...(at ? [svg("line", { class: "cursor", x1: x(at), x2: x(at), y1: EDGE.top, y2: y(0) })] : []),
     );
-    const told = at ?? seen.at(-1);
+    const sample = at ?? seen.at(-1);
     series.forEach(({ name }, place) => {
-      values[place].textContent = told ? format(told[name]) : "–";
+      values[place].textContent = sample ? format(sample[name]) : "–";
     });
   }
 
@@ -88,7 +88,7 @@ export function sparkline(kind) {
 
 const nearest = (all, far) => all.reduce((best, one) => (best === null || far(one) < far(best) ? one : best), null);
 
-/** The next figure that reads well: 1, 2 or 5 with zeros. */
+/** Round up to 1, 2 or 5 times a power of ten. */
 function nice(value) {
   if (value <= 0) return 1;
   const unit = 10 ** Math.floor(Math.log10(value));

@@ -1,8 +1,8 @@
-// Questions above the page. The browser keeps the focus inside, and Escape closes them.
+// Modal dialogs. The browser keeps the focus inside, and Escape closes them.
 
 import { h, newId } from "./dom.js";
 
-/** A dialog with a form: `actions` are its buttons. Gone when it is closed. */
+/** A dialog with a form; `actions`: its buttons. It is removed when it closes. */
 export function dialog(title, content, actions, onsubmit) {
   const id = newId("dialog");
   const form = h(
@@ -25,7 +25,7 @@ export function dialog(title, content, actions, onsubmit) {
   return node;
 }
 
-/** Ask before something is done that cannot be undone; true if it is to be. */
+/** Ask for confirmation; resolves to true or false. */
 export function confirmed(title, text, verb) {
   return new Promise((answer) => {
     const cancel = h("button", { type: "button", class: "plain", onclick: () => node.close() }, "Cancel");

@@ -1,4 +1,4 @@
-// What is being written, as long as the page is open: the playground and the publish view share a message.
+// Unsaved input, kept while the page is open. The playground and the publish view share the message.
 
 import { SAMPLES } from "./samples.js";
 

@@ -1,10 +1,10 @@
-// A field for text with colours and marks: a text area whose letters are highlighted by what lies below it.
-// Both lie in one cell of a grid, which grows with the text, so that they never scroll apart.
+// A text area with syntax colours and marks: a transparent text area above a highlighted copy of its text.
+// Both are in one cell of a grid, which grows with the text, so that they never scroll apart.
 
 import { h, newId } from "./dom.js";
 import { highlighted } from "./highlight.js";
 
-/** `parts` colours the text; `oninput()` is told of every change, `onsubmit()` of Ctrl+Enter. */
+/** `parts`: text → coloured parts. `oninput()`: after every change. `onsubmit()`: on Ctrl+Enter. */
 export function editor({ label, parts, value = "", rows = 3, hint, oninput = () => {}, onsubmit = () => {} }) {
   const id = newId("editor");
   const below = h("code");
@@ -17,9 +17,9 @@ export function editor({ label, parts, value = "", rows = 3, hint, oninput = () 
     autocomplete: "off",
     "aria-describedby": hint && `${id}-hint`,
     oninput: () => {
-      // Marks speak of the text as it was; they come again with the next answer.
+      // The marks belong to the old text; the next response sets new ones.
       marks = [];
-      paint();
+      render();
       oninput();
     },
     onkeydown: (event) => {
@@ -30,8 +30,8 @@ export function editor({ label, parts, value = "", rows = 3, hint, oninput = () 
     },
   });
 
-  // A last line that is empty has a height only if something is on it.
-  const paint = () => below.replaceChildren(...highlighted(area.value, parts, marks), "\n\u200b");
+  // An empty last line needs a character to have a height.
+  const render = () => below.replaceChildren(...highlighted(area.value, parts, marks), "\n\u200b");
 
   const node = h(
     "div",
@@ -49,14 +49,14 @@ export function editor({ label, parts, value = "", rows = 3, hint, oninput = () 
     set value(text) {
       area.value = text;
       marks = [];
-      paint();
+      render();
     },
-    /** Show these spots: `start`, `end`, `kind`. */
+    /** Set the marks: `start`, `end`, `kind`. */
     mark(given) {
       marks = given;
-      paint();
+      render();
     },
-    /** Whether what is in it is refused. */
+    /** Whether the text is refused. */
     invalid(isSo) {
       area.setAttribute("aria-invalid", isSo);
     },
@@ -65,7 +65,7 @@ export function editor({ label, parts, value = "", rows = 3, hint, oninput = () 
   return made;
 }
 
-/** The spot that an error speaks of, as a mark: the character there, or the end of the text. */
+/** The position of an error as a mark: the character there, or the end of the text. */
 export function spot(text, at) {
   const start = Math.min(at, text.length);
   const end = Math.min(text.length, start + (text.codePointAt(start) > 0xffff ? 2 : 1));

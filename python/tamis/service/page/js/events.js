@@ -1,25 +1,25 @@
-// Server-sent events through fetch(): an EventSource sends no token.
+// Server-sent events with fetch(): an EventSource cannot send a token.
 
-import { ApiError, ask } from "./api.js";
+import { ApiError, request } from "./api.js";
 
-const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 10_000;
+const FIRST_DELAY = 500;
+const MAX_DELAY = 10_000;
 
-/** The service says every 15 seconds that it is there; after so many it is not. */
-const SILENCE = 40_000;
+/** The service sends a heartbeat every 15 seconds; after this many milliseconds the connection is dead. */
+const HEARTBEAT_TIMEOUT = 40_000;
 
 /**
- * Deliveries of a mailbox as they come, until the signal; after a break it goes on where it was.
- * `on.delivery(delivery)`, `on.open()`, `on.broken()`, and at the end, if so, `on.refused(error)`.
+ * Deliveries of a mailbox, until the signal; reconnects with backoff and resumes after the last event.
+ * Calls `on.delivery(delivery)`, `on.open()`, `on.broken()`, and `on.refused(error)` when it gives up.
  */
 export async function follow(subscriber, signal, on) {
   let last = null;
-  let pause = FIRST_PAUSE;
+  let delay = FIRST_DELAY;
   while (!signal.aborted) {
     try {
-      await once(subscriber, last, signal, {
+      await connect(subscriber, last, signal, {
         open: () => {
-          pause = FIRST_PAUSE;
+          delay = FIRST_DELAY;
           on.open();
         },
         event: (id, data) => {
@@ -36,40 +36,40 @@ export async function follow(subscriber, signal, on) {
     }
     if (signal.aborted) return;
     on.broken();
-    await waited(pause, signal);
-    pause = Math.min(pause * 2, LONGEST_PAUSE);
+    await sleep(delay, signal);
+    delay = Math.min(delay * 2, MAX_DELAY);
   }
 }
 
-async function once(subscriber, last, signal, on) {
-  const silent = new AbortController();
-  const stop = () => silent.abort();
+async function connect(subscriber, last, signal, on) {
+  const dead = new AbortController();
+  const stop = () => dead.abort();
   signal.addEventListener("abort", stop);
-  let watch;
-  const heard = () => {
-    clearTimeout(watch);
-    watch = setTimeout(stop, SILENCE);
+  let timer;
+  const restartTimer = () => {
+    clearTimeout(timer);
+    timer = setTimeout(stop, HEARTBEAT_TIMEOUT);
   };
   try {
-    heard();
+    restartTimer();
     const headers = last === null ? {} : { "Last-Event-ID": last };
-    const answer = await ask("GET", "/v1/deliveries/events", { params: { subscriber }, headers, signal: silent.signal });
+    const answer = await request("GET", "/v1/deliveries/events", { params: { subscriber }, headers, signal: dead.signal });
     on.open();
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     const take = eventsOf(on.event);
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      heard();
+      restartTimer();
       take(value);
     }
   } finally {
-    clearTimeout(watch);
+    clearTimeout(timer);
     signal.removeEventListener("abort", stop);
   }
 }
 
-/** Text in whatever pieces → events, each with its id and its data. */
+/** Chunks of text → events, each with its id and its data. */
 export function eventsOf(event) {
   let rest = "";
   let id = null;
@@ -89,7 +89,7 @@ export function eventsOf(event) {
   };
 }
 
-function waited(milliseconds, signal) {
+function sleep(milliseconds, signal) {
   return new Promise((done) => {
     const timer = setTimeout(done, milliseconds);
     signal.addEventListener("abort", () => {

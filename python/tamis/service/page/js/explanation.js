@@ -1,11 +1,11 @@
-// Why a query matches a message or does not: its paths, one by one.
+// Why a query matches a message, or why not: its linear paths, one by one.
 
 import { h } from "./dom.js";
 import { plural } from "./format.js";
 import { icon } from "./icons.js";
 
-/** `explanation` as the API tells it. */
-export function explained({ reason, matches, lines, operators }) {
+/** `explanation`: from the API. */
+export function explanationList({ reason, matches, lines, operators }) {
   const paths = lines.map((line) =>
     h(
       "li",
@@ -19,8 +19,8 @@ export function explained({ reason, matches, lines, operators }) {
     "div",
     { class: "explanation" },
     !matches && h("p", {}, sentence(reason)),
-    paths.length ? h("ul", { class: "paths" }, paths) : h("p", {}, "Nothing has to be there for it to match."),
-    operators.length > 0 && h("details", {}, h("summary", {}, `How it is made: ${plural(operators.length, "operator")}`), plan(operators)),
+    paths.length ? h("ul", { class: "paths" }, paths) : matches && h("p", {}, "No path is necessary for it to match."),
+    operators.length > 0 && h("details", {}, h("summary", {}, `How it runs: ${plural(operators.length, "operator")}`), plan(operators)),
   );
 }
 
@@ -32,6 +32,6 @@ function plan(operators) {
   const rows = operators.map((one) =>
     h("tr", {}, h("td", {}, one.kind), h("td", {}, h("code", {}, one.text)), h("td", { class: "figure" }, one.results), h("td", {}, one.note)),
   );
-  const head = ["Operator", "Over", "Gave", "How"].map((text) => h("th", { scope: "col" }, text));
+  const head = ["Operator", "Input", "Results", "Note"].map((text) => h("th", { scope: "col" }, text));
   return h("div", { class: "wide" }, h("table", { class: "small" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)));
 }

@@ -1,8 +1,8 @@
-// Fields of forms, each with its label.
+// Form controls with labels.
 
 import { h, newId } from "./dom.js";
 
-/** An element under its label. */
+/** A control with its label. */
 export function labelled(label, element, hint) {
   element.id ||= newId("field");
   const below = hint && h("p", { class: "hint", id: `${element.id}-hint` }, hint);
@@ -10,12 +10,12 @@ export function labelled(label, element, hint) {
   return h("div", { class: "field" }, h("label", { for: element.id }, label), element, below);
 }
 
-/** A field of choices: `[value, text]`. */
+/** A select; options: `[value, text]`. */
 export function choice(options, attributes = {}) {
   return h("select", attributes, options.map(([value, text]) => h("option", { value }, text)));
 }
 
-/** A button; with an icon before its text. */
+/** A button, with an icon before its text. */
 export function button(text, attributes = {}, ...before) {
   return h("button", { type: "button", ...attributes }, ...before, h("span", {}, text));
 }

@@ -1,13 +1,13 @@
-// Bytes as they are: sixteen a line, with the place that something is about.
+// A hex dump, sixteen bytes a line, with one byte marked.
 
 import { h } from "./dom.js";
 
 const WIDTH = 16;
 
-/** Lines before and after the place that are shown. */
+/** Lines shown before and after the marked byte. */
 const AROUND = 16;
 
-/** `at`: the byte to mark; null for none. */
+/** `at`: the offset of the marked byte; null for none. */
 export function dump(bytes, at) {
   const first = at === null ? 0 : Math.max(0, Math.floor(at / WIDTH) - AROUND);
   const last = Math.min(Math.ceil(bytes.length / WIDTH), first + 2 * AROUND + 1);
@@ -26,4 +26,4 @@ export function dump(bytes, at) {
 
 const hex = (value, width) => value.toString(16).padStart(width, "0");
 
-const marked = (isSo, text) => (isSo ? h("mark", { class: "wrong" }, text) : text);
+const marked = (isMarked, text) => (isMarked ? h("mark", { class: "wrong" }, text) : text);

@@ -1,16 +1,16 @@
-// Text with colours for its parts and marks upon it, as elements.
+// Text → elements with colours for its parts, and marks.
 
 import { h } from "./dom.js";
 
-/** Beyond so many characters only marks are shown: colours would cost more than they tell. */
-const LONGEST = 200_000;
+/** Longer texts get marks only: colouring them would be slow. */
+const MAX_LENGTH = 200_000;
 
 /**
- * `parts`: text → `start`, `end`, `kind`, ascending and apart. `marks`: likewise, but they may nest;
- * where they do, the one that begins last is seen.
+ * `parts`: text → `start`, `end`, `kind`, ascending and disjoint. `marks`: likewise, but they may nest;
+ * then the innermost is shown.
  */
 export function highlighted(text, parts, marks = []) {
-  const pieces = text.length > LONGEST ? [] : parts(text);
+  const pieces = text.length > MAX_LENGTH ? [] : parts(text);
   const edges = new Set([0, text.length]);
   for (const { start, end } of [...pieces, ...marks]) edges.add(start).add(end);
   const cuts = [...edges].filter((at) => at <= text.length).sort((a, b) => a - b);
@@ -33,7 +33,7 @@ export function highlighted(text, parts, marks = []) {
   return nodes;
 }
 
-/** Code to look at. */
+/** A block of highlighted code. */
 export function code(text, parts, marks) {
   return h("pre", { class: "code", tabindex: "0" }, h("code", {}, highlighted(text, parts, marks)));
 }

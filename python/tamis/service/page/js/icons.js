@@ -1,4 +1,4 @@
-// The few drawings there are, all in the same hand: 24 units, lines of the text's colour.
+// The icons: 24 units, stroked in the colour of the text.
 
 import { svg } from "./dom.js";
 
@@ -23,13 +23,13 @@ const LINES = {
   alert: "M12 4l9 16H3zM12 10v4M12 17v.5",
 };
 
-/** A drawing; what it means is said beside it, or by the label of its button. */
+/** A decorative icon: its meaning is in the text beside it, or in the label of its button. */
 export function icon(name) {
   const shape = svg("path", { d: LINES[name] });
   return svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true", focusable: "false" }, shape);
 }
 
-/** The mark of the house: a sieve, and what falls through it. */
+/** The logo: a sieve, and what falls through it. */
 export function mark() {
   return svg(
     "svg",

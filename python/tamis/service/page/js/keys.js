@@ -1,10 +1,10 @@
-// The keyboard: a few keys that do something wherever nothing is being typed.
+// Keyboard shortcuts, active outside of inputs.
 
 import { go } from "./address.js";
 import { dialog } from "./dialog.js";
 import { h } from "./dom.js";
 
-/** Keys of views go by their place in the menu; an element with `data-key` is for a key of its own. */
+/** Digits select views in the order of the menu; an element with `data-key` has its own key. */
 export function listenToKeys(views) {
   const pressed = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
@@ -26,7 +26,7 @@ function help(views) {
     ...views.map((view, place) => [place + 1, view.title]),
     ["/", "search"],
     ["n", "a new subscription"],
-    ["Ctrl Enter", "in a text: subscribe, publish"],
+    ["Ctrl Enter", "in a text: subscribe or publish"],
     ["?", "this list"],
   ];
   const rows = keys.flatMap(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)]);

@@ -1,4 +1,4 @@
-// Where it begins: somebody logs in, and from then on the page is theirs until they log out.
+// The entry point: log in, show the shell, log out.
 
 import { refused, whoAmI } from "./api.js";
 import { forget, keep, secret } from "./session.js";
@@ -15,7 +15,7 @@ async function begin(token) {
   leave = shell(app, who, () => end());
 }
 
-/** Somebody logs in: what had the focus is gone. */
+/** Log in from the form, and move the focus, which was in the form. */
 async function enter(token) {
   await begin(token);
   document.getElementById("main").focus({ preventScroll: true });
@@ -27,7 +27,7 @@ function end(reason) {
   leave = logIn(app, enter, reason);
 }
 
-// It leads into the view that is there; as an address it would lead to another one.
+// As a link it would change the view: move the focus instead.
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   document.getElementById("main").focus();

@@ -1,8 +1,8 @@
-// Existing subscriptions beside a message: which match, and for each of them why, or why not.
+// Existing subscriptions and a message: which match, and for each one why, or why not.
 
 import * as api from "./api.js";
 import { h, hold } from "./dom.js";
-import { explained } from "./explanation.js";
+import { explanationList } from "./explanation.js";
 import { cut, plural } from "./format.js";
 import { icon } from "./icons.js";
 import { problem } from "./problem.js";
@@ -11,10 +11,10 @@ const SHOWN = 20;
 
 export function matchingList() {
   const title = h("h2", {}, "Who gets this message");
-  const told = h("p", { class: "hint" });
+  const summary = h("p", { class: "hint" });
   const list = h("div", { class: "rows" });
-  const node = h("section", { class: "card others" }, title, told, list);
-  /** Some that are there, whether they match or not; asked for once. */
+  const node = h("section", { class: "card others" }, title, summary, list);
+  /** Some subscriptions, whether they match or not; fetched once. */
   let known = null;
 
   async function show({ generation, subscriptions, more }, xml) {
@@ -26,11 +26,11 @@ export function matchingList() {
     }
     const matching = new Set(subscriptions.map((one) => one.id));
     const rest = known.filter((one) => !matching.has(one.id));
-    told.textContent =
+    summary.textContent =
       generation === null
-        ? "The job has made no generation of subscriptions yet: it does with its first batch."
+        ? "The job has not published its first generation yet."
         : `${plural(subscriptions.length, "subscription")}${more ? " and more" : ""} of generation ${generation} would get it.`;
-    // What was open stays open while somebody types.
+    // Keep open what was open.
     const open = new Set([...list.querySelectorAll("details[open]")].map((one) => one.dataset.id));
     const rows = [
       ...subscriptions.slice(0, SHOWN).map((one) => row(one, true, xml, open)),
@@ -40,7 +40,7 @@ export function matchingList() {
   }
 
   function hide() {
-    told.textContent = "The message cannot be read, so nobody gets it.";
+    summary.textContent = "The message cannot be read, so nobody gets it.";
     hold(list);
   }
 
@@ -70,7 +70,7 @@ function row(one, matches, xml, open) {
   return node;
 }
 
-/** The subscription's own query, tried on the message. */
+/** Try the query of a subscription on the message. */
 async function explain(id, matches, xml, why) {
   try {
     const kept = await api.subscription(id);
@@ -78,9 +78,9 @@ async function explain(id, matches, xml, why) {
     hold(
       why,
       h("pre", { class: "query" }, kept.query),
-      kept.state === "paused" && h("p", {}, "It is paused."),
-      !matches && tried.query.matches && kept.state !== "paused" && h("p", {}, "Its query matches: it takes effect with the next generation."),
-      explained(tried.query.explanation),
+      kept.state === "paused" && h("p", {}, "The subscription is paused."),
+      !matches && tried.query.matches && kept.state !== "paused" && h("p", {}, "Its query matches; it takes effect with the next generation."),
+      explanationList(tried.query.explanation),
     );
   } catch (error) {
     hold(why, problem(error));

@@ -1,4 +1,4 @@
-// A field for a message, and samples to begin with.
+// An input for a message, with samples.
 
 import { h } from "./dom.js";
 import { editor } from "./editor.js";
@@ -6,7 +6,7 @@ import { choice, labelled } from "./fields.js";
 import { SAMPLES } from "./samples.js";
 import { xmlParts } from "./xml.js";
 
-/** `onsample(sample)` is told when one is chosen; `oninput()` of every change. */
+/** `onsample(sample)`: a sample was chosen. `oninput()`: after every change. */
 export function messageField({ value, rows = 16, oninput, onsample = () => {}, onsubmit }) {
   const field = editor({ label: "Message", parts: xmlParts, value, rows, oninput, onsubmit });
   const samples = choice([["", "Choose …"], ...SAMPLES.map((sample, place) => [place, sample.name])], {

@@ -1,7 +1,7 @@
-// Prefixes as people type them: `prefix = name` a line, or one word, the name of a map that the tenant shares.
+// Namespaces as text: a line `prefix = URI` each, or one word, the name of a shared prefix map.
 
-/** As the API takes them. */
-export function read(text) {
+/** Text → the field `namespaces` of the API. */
+export function parseNamespaces(text) {
   const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
   if (lines.length === 1 && !lines[0].includes("=")) return lines[0];
   return Object.fromEntries(
@@ -12,8 +12,8 @@ export function read(text) {
   );
 }
 
-/** As people type them. */
-export function written(given) {
+/** The field `namespaces` of the API → text. */
+export function formatNamespaces(given) {
   if (typeof given === "string") return given;
-  return Object.entries(given).map(([prefix, name]) => `${prefix} = ${name}`).join("\n");
+  return Object.entries(given).map(([prefix, uri]) => `${prefix} = ${uri}`).join("\n");
 }

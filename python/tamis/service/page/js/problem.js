@@ -1,4 +1,4 @@
-// An error, told plainly: what is wrong, where, and the line with a pointer below the spot.
+// Errors: the reason, and for a position the line with a pointer below it.
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -6,7 +6,7 @@ import { indexOf } from "./utf8.js";
 
 const WIDTH = 64;
 
-/** An error that has no place in a text. */
+/** An error without a position. */
 export function problem(error) {
   const headline = error.status === 403 ? "Not allowed" : error.status === 0 ? "Unreachable" : "Refused";
   return h(
@@ -17,7 +17,7 @@ export function problem(error) {
   );
 }
 
-/** An error in a text, with its line and the spot. */
+/** An error with a position in a text. */
 export function located(error, text) {
   const { line, column, offset } = error.position;
   const at = indexOf(text, offset);
@@ -29,11 +29,11 @@ export function located(error, text) {
   );
 }
 
-/** The line of a spot, or what is around it, and below it the pointer. */
+/** The line of a position, or a part of it, and a pointer below. */
 export function pointed(text, at) {
   const begin = text.lastIndexOf("\n", at - 1) + 1;
   const end = text.indexOf("\n", at) === -1 ? text.length : text.indexOf("\n", at);
-  // By characters, as a pointer is set below one of them.
+  // By characters: the pointer is below one of them.
   const before = [...text.slice(begin, at)];
   const after = [...text.slice(at, end)];
   const cut = Math.max(0, before.length - WIDTH / 2);

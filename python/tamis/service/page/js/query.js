@@ -1,4 +1,4 @@
-// The parts of a query that have a colour. The service says what a query is; this only paints it.
+// Syntax colours of queries. The service decides what a query is; this is only for display.
 
 const PARTS =
   /(?<string>"[^"]*"?|'[^']*'?)|(?<variable>\$[\w.-]+)|(?<keyword>\b(?:for|in|where|return|and|or|not|contains|starts-with|count|string|text)\b(?![\w:-]))|(?<number>\b\d+(?:\.\d+)?\b)|(?<name>@[\w:.*-]+)|(?<mark>[/[\](){}|<>=!]+)/g;

@@ -1,21 +1,21 @@
-// A query, checked as it is typed: what is wrong with it is marked in the text and told below it.
+// An input for a query, checked while typing: an error is marked in the text and shown below it.
 
 import { check } from "./api.js";
 import { debounced, h, hold } from "./dom.js";
 import { editor, spot } from "./editor.js";
-import { read } from "./namespaces.js";
+import { parseNamespaces } from "./namespaces.js";
 import { located, problem } from "./problem.js";
 import { queryParts } from "./query.js";
 import { indexOf } from "./utf8.js";
 
-const PAUSE = 150;
+const DEBOUNCE_MS = 150;
 
 /**
- * A field for a query. `namespaces()` gives the text of its prefixes. `onchecked(found)` is told what came of
- * each check: the query, or null if it is none.
+ * An input for a query. `namespaces()`: the text of its prefixes. `onchecked(found)` gets the result of each
+ * check: the query, or null if there is an error.
  */
 export function queryField({ value, namespaces, onchecked = () => {}, onsubmit, rows = 4 }) {
-  const told = h("div", { class: "told", "aria-live": "polite" });
+  const message = h("div", { class: "feedback", "aria-live": "polite" });
   const field = editor({ label: "Query", parts: queryParts, value, rows, oninput: () => later(), onsubmit });
   let asking = new AbortController();
 
@@ -27,15 +27,15 @@ export function queryField({ value, namespaces, onchecked = () => {}, onsubmit, 
     const text = field.value;
     if (!text.trim()) {
       field.invalid(false);
-      hold(told, h("p", { class: "hint" }, "An XPath filter, or a transformation: for … where … return …"));
+      hold(message, h("p", { class: "hint" }, "An XPath filter, or a transformation: for … where … return …"));
       return onchecked(null);
     }
     try {
-      const found = await check({ query: text, namespaces: read(namespaces()) }, signal);
+      const found = await check({ query: text, namespaces: parseNamespaces(namespaces()) }, signal);
       if (found.error) return refuse(found.error, text);
       field.invalid(false);
       field.mark([]);
-      hold(told, h("p", { class: "fine" }, "A query: ", h("code", {}, found.canonical)));
+      hold(message, h("p", { class: "fine" }, "Valid: ", h("code", {}, found.canonical)));
       onchecked(found);
     } catch (error) {
       if (!signal.aborted) refuse(error, text);
@@ -45,10 +45,10 @@ export function queryField({ value, namespaces, onchecked = () => {}, onsubmit, 
   function refuse(error, text) {
     field.invalid(true);
     if (error.position) field.mark(spot(text, indexOf(text, error.position.offset)));
-    hold(told, error.position ? located(error, text) : problem(error));
+    hold(message, error.position ? located(error, text) : problem(error));
     onchecked(null);
   }
 
-  const later = debounced(PAUSE, checkNow);
-  return { node: h("div", { class: "checked" }, field.node, told), field, check: checkNow, later, refuse };
+  const later = debounced(DEBOUNCE_MS, checkNow);
+  return { node: h("div", { class: "checked" }, field.node, message), field, check: checkNow, later, refuse };
 }

@@ -1,11 +1,11 @@
-// One view at a time: the one that the address names.
+// Shows the view that the URL fragment names.
 
 import { address } from "./address.js";
 import { call } from "./api.js";
 import { h, hold } from "./dom.js";
 import { problem } from "./problem.js";
 
-/** Shows the view of the address in `main`, and the next one when it changes. */
+/** Show the current view in `main`, and follow changes of the fragment. */
 export function router(views, main, links, context) {
   let leave = () => {};
   let turn = 0;
@@ -25,7 +25,7 @@ export function router(views, main, links, context) {
     hold(main, h("h1", {}, view.title));
     scrollTo(0, 0);
     if (!view.roles.includes(context.who.role)) {
-      // The menu does not have it; who comes by its address hears from the service itself.
+      // Not in the menu of this role. Show the error that the service answers with.
       try {
         await call("GET", view.asks);
       } catch (error) {

@@ -1,4 +1,4 @@
-// Messages to start from, each with queries that say something about it.
+// Sample messages, each with sample queries.
 
 export const SAMPLES = [
   {

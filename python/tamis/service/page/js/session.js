@@ -1,8 +1,8 @@
-// Who is logged in: a token, kept as long as the tab is open and no longer.
+// The token of the session, kept until the tab is closed.
 
 const KEY = "tamis.token";
 
-/** The secret; null if nobody is logged in. */
+/** The secret of the token; null if nobody is logged in. */
 export const secret = () => sessionStorage.getItem(KEY);
 
 export const keep = (given) => sessionStorage.setItem(KEY, given);

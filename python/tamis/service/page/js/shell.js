@@ -1,4 +1,4 @@
-// What is around every view: the names of the views, who is logged in, how the job goes; and the keys.
+// The frame around every view: menu, user, state of the job, keyboard shortcuts.
 
 import { h, hold } from "./dom.js";
 import { button } from "./fields.js";
@@ -10,13 +10,13 @@ import { VIEWS } from "./views.js";
 
 const STATES = {
   starting: ["The job is starting", "busy"],
-  running: ["The job runs", "good"],
+  running: ["The job is running", "good"],
   stopping: ["The job is stopping", "busy"],
   stopped: ["The job is stopped", "bad"],
   died: ["The job died", "bad"],
 };
 
-/** The page for who is logged in; gives what takes it away. */
+/** Show the page of a logged-in user; returns a function that removes it. */
 export function shell(app, who, logOut) {
   const feed = statusFeed();
   const offered = VIEWS.filter((view) => view.roles.includes(who.role));
@@ -42,7 +42,7 @@ export function shell(app, who, logOut) {
   hold(app, h("div", { class: "shell" }, top, main));
   feed.on(({ latest, error }) => {
     const [text, kind] = error ? [error.status === 403 ? "" : "The service does not answer", "bad"] : jobOf(latest);
-    // Once for each change, or a screen reader would say it every second.
+    // Only on a change: a screen reader would announce it every second.
     if (job.textContent !== text) hold(job, h("i", { class: `dot ${kind}` }), text);
   });
   const leaveRoutes = router(VIEWS, main, links, { who, feed });
@@ -56,6 +56,6 @@ export function shell(app, who, logOut) {
 
 function jobOf({ job }) {
   if (!job) return ["No job has run yet", "busy"];
-  if (job.failure) return [`The job runs, but: ${job.failure.reason}`, "bad"];
+  if (job.failure) return [`The job is failing: ${job.failure.reason}`, "bad"];
   return STATES[job.state];
 }

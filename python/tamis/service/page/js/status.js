@@ -1,16 +1,16 @@
-// The status, asked for each second while the page is seen, and the figures made of it.
+// Polls the status each second while the page is visible, and computes rates.
 
 import { status } from "./api.js";
 
-const EVERY = 1000;
+const INTERVAL_MS = 1000;
 
-/** Seconds that rates are taken over: batches come in lumps. */
+/** Seconds that rates are averaged over: counts grow once per batch. */
 const WINDOW = 10;
 
-/** So many seconds are remembered. */
+/** Seconds of samples that are kept. */
 export const MEMORY = 180;
 
-/** A feed for who is logged in: `on(listener)` gets each state, until `stop()`. */
+/** `on(listener)` is called with each status, until `stop()`. */
 export function statusFeed() {
   const listeners = new Set();
   const stopped = new AbortController();
@@ -29,7 +29,7 @@ export function statusFeed() {
       }
       for (const listener of listeners) listener(feed);
     }
-    if (!stopped.signal.aborted && feed.error?.status !== 401) timer = setTimeout(turn, EVERY);
+    if (!stopped.signal.aborted && feed.error?.status !== 401) timer = setTimeout(turn, INTERVAL_MS);
   }
 
   function on(listener) {
@@ -48,19 +48,19 @@ export function statusFeed() {
   return feed;
 }
 
-/** What one status adds up to over its sources. */
+/** Totals over all sources. */
 export function totalsOf({ job }) {
   const totals = { read: 0, matched: 0, deliveries: 0, dead: 0, failed: 0 };
   for (const source of job?.sources ?? []) for (const name of Object.keys(totals)) totals[name] += source.totals[name];
   return totals;
 }
 
-/** Messages of a source that are still to be read; null if nobody knows. */
+/** Messages of a source that are not yet read; null if unknown. */
 export function lagOf(source, { waiting_messages: waiting }) {
   return waiting[source.name] ?? source.last?.lag?.messages ?? null;
 }
 
-/** Messages of all sources that are still to be read. */
+/** Messages of all sources that are not yet read. */
 export function wholeLag(status) {
   if (!status.job) return sum(Object.values(status.waiting_messages));
   return sum(status.job.sources.map((source) => lagOf(source, status) ?? 0));

@@ -1,43 +1,43 @@
-// A subscription, new or changed, in a dialog; its query is checked as it is typed.
+// The dialog to create or change a subscription.
 
 import { change, subscribe } from "./api.js";
 import { queryField } from "./query_field.js";
 import { dialog } from "./dialog.js";
 import { h, hold } from "./dom.js";
 import { button, labelled } from "./fields.js";
-import { read, written } from "./namespaces.js";
+import { formatNamespaces, parseNamespaces } from "./namespaces.js";
 import { problem } from "./problem.js";
 import { toast } from "./toast.js";
 
-/** `kept`: the one that is to change. `draft`: what a new one begins with. */
+/** `kept`: the subscription to change. `draft`: initial values of a new one. */
 export function subscriptionForm({ who, kept, draft = {}, ondone }) {
   const given = kept ?? draft;
   const text = { spellcheck: "false", autocapitalize: "off", autocomplete: "off" };
   const names = h("textarea", { ...text, rows: 2, oninput: () => query.later() });
-  names.value = written(given.namespaces ?? {});
+  names.value = formatNamespaces(given.namespaces ?? {});
   const subscriber = h("input", { ...text, value: given.subscriber ?? "", required: true });
   const id = h("input", { ...text, value: given.id ?? "", disabled: Boolean(kept) });
   const target = h("input", { ...text, value: given.delivery_target ?? "outbox" });
-  const told = h("div", { class: "told-form" });
+  const message = h("div", { class: "form-feedback" });
   const query = queryField({ value: given.query ?? "", namespaces: () => names.value, onsubmit: save });
   const submit = h("button", { type: "submit" }, kept ? "Save" : "Subscribe");
 
   async function save() {
-    const asked = { query: query.field.value, namespaces: read(names.value), delivery_target: target.value.trim() || "outbox" };
-    if (!who.subscriber) asked.subscriber = subscriber.value.trim() || undefined;
-    if (!kept && id.value.trim()) asked.id = id.value.trim();
+    const body = { query: query.field.value, namespaces: parseNamespaces(names.value), delivery_target: target.value.trim() || "outbox" };
+    if (!who.subscriber) body.subscriber = subscriber.value.trim() || undefined;
+    if (!kept && id.value.trim()) body.id = id.value.trim();
     submit.disabled = true;
     try {
-      const done = kept ? await change(kept.id, asked) : await subscribe(asked);
+      const done = kept ? await change(kept.id, body) : await subscribe(body);
       node.close();
       toast(kept ? `Saved as revision ${done.revision}` : `Subscribed: ${done.id}`);
       ondone(done);
     } catch (error) {
       submit.disabled = false;
       if (error.position) {
-        query.refuse(error, asked.query);
+        query.refuse(error, body.query);
         query.field.area.focus();
-      } else hold(told, problem(error));
+      } else hold(message, problem(error));
     }
   }
 
@@ -48,16 +48,16 @@ export function subscriptionForm({ who, kept, draft = {}, ondone }) {
       h(
         "div",
         { class: "pair" },
-        !who.subscriber && labelled("Subscriber", subscriber, "Whose mailbox it is for."),
-        labelled("Id", id, kept ? "Stays as it is." : "Made for you if you leave it empty."),
+        !who.subscriber && labelled("Subscriber", subscriber, "Who gets the deliveries."),
+        labelled("Id", id, kept ? "Cannot be changed." : "Generated if empty."),
       ),
       h(
         "div",
         { class: "pair" },
-        labelled("Namespaces", names, "prefix = name, a line each; or the name of a shared map."),
-        labelled("Delivery target", target, "outbox: to the mailbox."),
+        labelled("Namespaces", names, "prefix = URI, one per line; or the name of a shared prefix map."),
+        labelled("Delivery target", target, "outbox: the mailbox. webhook:NAME: a webhook."),
       ),
-      told,
+      message,
     ],
     [button("Cancel", { class: "plain", onclick: () => node.close() }), submit],
     save,

@@ -1,4 +1,4 @@
-// A word at the edge of the window, gone after a moment; screen readers are told.
+// Short notices at the edge of the window, which disappear; screen readers announce them.
 
 import { h } from "./dom.js";
 
@@ -10,5 +10,5 @@ export function toast(text, kind = "done") {
   setTimeout(() => node.remove(), MILLISECONDS);
 }
 
-/** Say what went wrong. */
+/** Show an error. */
 export const failed = (error) => toast(error.reason ?? String(error), "failed");

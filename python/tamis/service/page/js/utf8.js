@@ -1,6 +1,6 @@
-// The service counts bytes of UTF-8; text here is counted in UTF-16 units.
+// The service counts UTF-8 bytes; JavaScript counts UTF-16 units.
 
-/** Where each byte offset (ascending) is in a text. */
+/** Byte offsets (ascending) → indices of a text. */
 export function indices(text, offsets) {
   const found = [];
   let byte = 0;
@@ -16,17 +16,17 @@ export function indices(text, offsets) {
   return found;
 }
 
-/** Where one byte offset is. */
+/** A byte offset → an index of a text. */
 export const indexOf = (text, offset) => indices(text, [offset])[0];
 
-/** Spans in bytes → spans in the text; spans may nest, and come in the order of their starts. */
+/** Spans in bytes → spans in the text. */
 export function spans(text, nodes) {
   const offsets = [...new Set(nodes.flatMap((node) => [node.start, node.end]))].sort((a, b) => a - b);
   const at = new Map(indices(text, offsets).map((index, place) => [offsets[place], index]));
   return nodes.map((node) => ({ start: at.get(node.start), end: at.get(node.end) }));
 }
 
-/** Bytes as text: UTF-16 by its mark, else UTF-8; null if they are neither. */
+/** Bytes → text: UTF-16 if there is a byte order mark, else UTF-8; null if they are neither. */
 export function decode(bytes) {
   const mark = (bytes[0] << 8) | bytes[1];
   const encoding = mark === 0xfeff ? "utf-16be" : mark === 0xfffe ? "utf-16le" : "utf-8";
@@ -37,5 +37,5 @@ export function decode(bytes) {
   }
 }
 
-/** The bytes that base64 stands for. */
+/** base64 → bytes. */
 export const bytesOf = (base64) => Uint8Array.from(atob(base64), (unit) => unit.charCodeAt(0));

@@ -1,4 +1,4 @@
-// The views, in the order of the menu; each with the roles it is offered to, and what it asks for first.
+// The views in the order of the menu, each with the roles that see it and the resource it needs.
 
 import { deliveries } from "./views/deliveries.js";
 import { letters } from "./views/letters.js";

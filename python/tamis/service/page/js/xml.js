@@ -1,11 +1,11 @@
-// XML as text: its parts, to colour them, and an indented form. Lenient: it also sees what is not well-formed.
+// XML as text: syntax colours, and an indented form. Lenient: the text may be malformed.
 
 const PARTS =
   /(?<comment><!--[^]*?(?:-->|$))|(?<cdata><!\[CDATA\[[^]*?(?:\]\]>|$))|(?<meta><[?!][^>]*>?)|(?<tag><\/?[^\s<>/="']+(?:"[^"]*"|'[^']*'|[^<>"'])*>?)|(?<entity>&[^;\s<]*;?)|(?<text>[^<&]+|<)/g;
 
 const INNER = /(?<string>"[^"]*"?|'[^']*'?)|(?<name>[^\s"'=<>/]+)(?=\s*=)|(?<mark>[<>/=]+)|(?<element>[^\s"'=<>/]+)/g;
 
-/** The parts of a message that have a colour: `start`, `end`, `kind`. */
+/** The coloured parts: `start`, `end`, `kind`. */
 export function xmlParts(text) {
   const found = [];
   for (const match of text.matchAll(PARTS)) {
@@ -23,13 +23,13 @@ export function xmlParts(text) {
   return found;
 }
 
-/** Indented, where no text would change that means something; as it is, if it is not well-formed. */
+/** Indented where white space has no meaning; unchanged if it is malformed. */
 export function pretty(text) {
   const forest = treesOf(text);
   return forest === null ? text : indentedAll(forest, "").join("\n");
 }
 
-/** Elements as trees of their tags; whatever else there is stands for itself. Null if tags do not match. */
+/** The trees of elements; null if tags do not match. */
 function treesOf(text) {
   const root = { children: [] };
   const open = [root];

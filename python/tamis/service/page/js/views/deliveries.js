@@ -1,6 +1,6 @@
-// Deliveries as they happen, from a subscriber's mailbox, and acknowledged.
+// The deliveries of a mailbox, live, and acknowledging them.
 
-import { noted } from "../address.js";
+import { replace } from "../address.js";
 import * as api from "../api.js";
 import { h, hold } from "../dom.js";
 import { follow } from "../events.js";
@@ -13,10 +13,10 @@ import { failed, toast } from "../toast.js";
 import { bytesOf, decode } from "../utf8.js";
 import { pretty, xmlParts } from "../xml.js";
 
-/** So many are shown, the newest; all of them wait in the mailbox. */
+/** How many of the newest deliveries are shown. */
 const SHOWN = 200;
 
-const LIVE = "Live: deliveries appear as they happen.";
+const LIVE = "Live: new deliveries appear here.";
 
 export function deliveries(main, { who, params }) {
   const subscriber = h("input", { type: "search", placeholder: "Whose mailbox?", spellcheck: "false", autocomplete: "off", list: "subscribers", "data-key": "/" });
@@ -27,49 +27,49 @@ export function deliveries(main, { who, params }) {
   let following = new AbortController();
   let whose = who.subscriber ?? params.get("subscriber") ?? "";
   let newest = null;
-  /** Arrived and not yet drawn: a full mailbox comes at once, and what somebody reads must not move away. */
-  let arrived = [];
-  let due = false;
+  /** Received and not yet rendered: rendering waits while a delivery is open, so that it does not move. */
+  let received = [];
+  let scheduled = false;
 
   function open() {
     following.abort();
     following = new AbortController();
     newest = null;
     all.disabled = true;
-    arrived = [];
+    received = [];
     hold(list, empty());
     if (!whose) {
-      say("busy", "Say whose mailbox to open.");
+      say("busy", "Choose a subscriber.");
       return;
     }
     say("busy", "Opening …");
     follow(who.subscriber ? null : whose, following.signal, {
       open: () => say("good", LIVE),
-      broken: () => say("bad", "The connection broke; it is tried again."),
+      broken: () => say("bad", "The connection broke; reconnecting."),
       refused: (error) => {
         say("bad", "");
         hold(list, problem(error));
       },
       delivery: (one) => {
-        arrived.push(one);
-        if (!due) requestAnimationFrame(drawUnlessRead);
-        due = true;
+        received.push(one);
+        if (!scheduled) requestAnimationFrame(renderUnlessOpen);
+        scheduled = true;
       },
     });
   }
 
-  function drawUnlessRead() {
-    due = false;
-    if (!arrived.length) return;
-    if (!list.querySelector("details[open]")) draw();
-    else say("good", "Live, but one is being read.", button(`Show ${plural(arrived.length, "new one")}`, { class: "plain small", onclick: draw }));
+  function renderUnlessOpen() {
+    scheduled = false;
+    if (!received.length) return;
+    if (!list.querySelector("details[open]")) render();
+    else say("good", "Live. New deliveries wait while one is open.", button(`Show ${plural(received.length, "new one")}`, { class: "plain small", onclick: render }));
   }
 
-  function draw() {
+  function render() {
     say("good", LIVE);
-    newest = arrived.at(-1).cursor;
-    const cards = arrived.slice(-SHOWN).reverse().map(card);
-    arrived = [];
+    newest = received.at(-1).cursor;
+    const cards = received.slice(-SHOWN).reverse().map(card);
+    received = [];
     list.querySelector(".empty")?.remove();
     list.prepend(...cards);
     while (list.children.length > SHOWN) list.lastElementChild.remove();
@@ -97,13 +97,13 @@ export function deliveries(main, { who, params }) {
       body,
     );
     node.addEventListener("toggle", () => {
-      if (node.open && !body.childElementCount) hold(body, whole(one, text, node));
-      drawUnlessRead();
+      if (node.open && !body.childElementCount) hold(body, details(one, text, node));
+      renderUnlessOpen();
     });
     return node;
   }
 
-  function whole(one, text, node) {
+  function details(one, text, node) {
     const facts = {
       Subscription: `${one.subscription}, revision ${one.revision}`,
       Source: one.source,
@@ -113,7 +113,7 @@ export function deliveries(main, { who, params }) {
     };
     return [
       h("dl", { class: "facts" }, Object.entries(facts).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
-      text === null ? h("p", { class: "hint" }, "The payload is no UTF-8; the API has its bytes.") : code(pretty(text), xmlParts),
+      text === null ? h("p", { class: "hint" }, "The payload is not UTF-8. Get its bytes from the API.") : code(pretty(text), xmlParts),
       h("div", { class: "actions" }, button("Acknowledge", { onclick: () => acknowledge(one, node) }, icon("check"))),
     ];
   }
@@ -126,7 +126,7 @@ export function deliveries(main, { who, params }) {
       const next = node.nextElementSibling ?? node.previousElementSibling;
       node.remove();
       (next?.querySelector("summary") ?? main).focus();
-      drawUnlessRead();
+      renderUnlessOpen();
       if (!list.childElementCount) hold(list, empty());
     } catch (error) {
       failed(error);
@@ -145,20 +145,20 @@ export function deliveries(main, { who, params }) {
   }
 
   const empty = () =>
-    h("div", { class: "empty" }, icon("deliveries"), h("h2", {}, "Nothing waits"), h("p", {}, "What is delivered from now on appears here."));
+    h("div", { class: "empty" }, icon("deliveries"), h("h2", {}, "No deliveries"), h("p", {}, "New deliveries appear here."));
 
   async function suggest() {
     try {
       const { subscriptions } = await api.subscriptions({ limit: 1000 });
       hold(known, [...new Set(subscriptions.map((one) => one.subscriber))].sort().map((name) => h("option", { value: name })));
     } catch {
-      // It is a help and nothing more: a name can be typed.
+      // Only suggestions: a name can be typed.
     }
   }
 
   const choose = () => {
     whose = subscriber.value.trim();
-    noted("deliveries", whose ? { subscriber: whose } : {});
+    replace("deliveries", whose ? { subscriber: whose } : {});
     open();
   };
 

@@ -1,4 +1,4 @@
-// Dead letters: what was refused, where and why; and once more.
+// Dead letters: what failed, where and why; replay.
 
 import * as api from "../api.js";
 import { go } from "../address.js";
@@ -32,7 +32,7 @@ export function letters(main, { feed }) {
       const open = new Set([...list.querySelectorAll("details[open]")].map((one) => one.dataset.id));
       shown = found.letters;
       hold(list, shown.length ? shown.map((one) => card(one, open.has(one.letter))) : empty());
-      more.textContent = found.more ? "There are older ones: narrow them down." : "";
+      more.textContent = found.more ? "There are older ones: set a filter." : "";
       all.disabled = !shown.some((one) => !one.replayed);
     } catch (error) {
       hold(list, problem(error));
@@ -55,8 +55,8 @@ export function letters(main, { feed }) {
 
   async function replayAll() {
     const keys = shown.filter((one) => !one.replayed).map((one) => one.letter);
-    const text = `${plural(keys.length, "message")} go back into the inbox. What is still wrong with them makes new dead letters.`;
-    if (await confirmed("Replay all that are listed?", text, "Replay")) await replay(keys, false);
+    const text = `${plural(keys.length, "message")} go back into the inbox. Those that fail again become new dead letters.`;
+    if (await confirmed("Replay all listed letters?", text, "Replay")) await replay(keys, false);
   }
 
   function card(one, isOpen) {
@@ -104,7 +104,7 @@ export function letters(main, { feed }) {
           { class: "actions" },
           text !== null &&
             button(
-              "Mend and publish",
+              "Correct and publish",
               {
                 class: "plain",
                 onclick: () => {
@@ -117,7 +117,7 @@ export function letters(main, { feed }) {
           button(one.replayed ? "Replay again" : "Replay", { onclick: () => replay([one.letter], true) }, icon("replay")),
         ),
       );
-      // The spot may be far below.
+      // Scroll to the marked position.
       const place = body.querySelector(".wrong, .wrong-after");
       if (place) place.closest("pre").scrollTop = place.offsetTop - place.closest("pre").clientHeight / 2;
     } catch (error) {
@@ -126,10 +126,10 @@ export function letters(main, { feed }) {
   }
 
   const empty = () =>
-    h("div", { class: "empty" }, icon("letters"), h("h2", {}, "No dead letters"), h("p", {}, "Every message could be read, and every transformation made."));
+    h("div", { class: "empty" }, icon("letters"), h("h2", {}, "No dead letters"), h("p", {}, "All messages and deliveries succeeded."));
 
   main.append(h("div", { class: "toolbar" }, labelled("Source", source), labelled("Code", reason), all), list, more);
-  // Listed anew when there are more of them.
+  // Reload when the counts change.
   const stop = feed.on(({ latest }) => {
     const count = latest ? totalsOf(latest) : null;
     const sum = count && count.dead + count.failed;

@@ -1,14 +1,14 @@
-// Logging in: with a token, which is tried at once.
+// The log-in form.
 
 import { h, hold } from "../dom.js";
 import { labelled } from "../fields.js";
 import { mark } from "../icons.js";
 import { problem } from "../problem.js";
 
-/** `begin(token)` tries it; `reason`: why somebody has to log in again. */
+/** `begin(token)`: log in. `reason`: why the last session ended. */
 export function logIn(app, begin, reason) {
   const token = h("input", { type: "password", name: "token", autocomplete: "off", spellcheck: "false", required: true });
-  const told = h("div", { class: "told" }, reason && problem({ reason, status: 401 }));
+  const message = h("div", { class: "feedback" }, reason && problem({ reason, status: 401 }));
   const submit = h("button", { type: "submit" }, "Log in");
 
   async function go(event) {
@@ -19,7 +19,7 @@ export function logIn(app, begin, reason) {
     try {
       await begin(given);
     } catch (error) {
-      hold(told, problem(error));
+      hold(message, problem(error));
       submit.disabled = false;
       token.select();
     }
@@ -37,11 +37,11 @@ export function logIn(app, begin, reason) {
         { class: "card", onsubmit: go, novalidate: true },
         h("div", { class: "brand" }, mark(), h("h1", {}, "tamis")),
         h("p", { class: "lead" }, "Subscribe to XML messages by query, publish them, receive what matches."),
-        labelled("Token", token, "It is kept until this tab is closed."),
+        labelled("Token", token, "Kept until this tab is closed."),
         submit,
-        told,
+        message,
       ),
-      h("p", { class: "hint" }, "No token yet? ", h("code", {}, "tamis tokens create --role admin"), " makes one. ", h("a", { href: "/docs" }, "The API")),
+      h("p", { class: "hint" }, "No token yet? ", h("code", {}, "tamis tokens create --role admin"), " creates one. ", h("a", { href: "/docs" }, "The API")),
     ),
   );
   token.focus();

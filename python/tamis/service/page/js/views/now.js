@@ -1,4 +1,4 @@
-// Now: what comes in, what goes out, what waits, what went wrong.
+// Now: rates, lag, errors and sources.
 
 import { chart, sparkline } from "../chart.js";
 import { h, hold } from "../dom.js";
@@ -10,9 +10,9 @@ const SECONDS = 120;
 
 export function now(main, { feed }) {
   const tiles = {
-    messages: tile("Messages", "a second", "one"),
-    matched: tile("Matched", "messages a second", "three"),
-    deliveries: tile("Deliveries", "a second", "two"),
+    messages: tile("Messages", "per second", "one"),
+    matched: tile("Matched", "messages per second", "three"),
+    deliveries: tile("Deliveries", "per second", "two"),
     lag: tile("Lag", "messages to read", "four"),
     batch: tile("Batch time", "of the last batch", "five"),
     generation: tile("Generation", "of subscriptions"),
@@ -20,7 +20,7 @@ export function now(main, { feed }) {
     errors: tile("Errors", "since the job started"),
   };
   const flow = chart({
-    label: "Messages and deliveries a second",
+    label: "Messages and deliveries per second",
     seconds: SECONDS,
     format: rate,
     series: [
@@ -64,9 +64,9 @@ export function now(main, { feed }) {
     const last = samples.at(-1);
     const totals = totalsOf(latest);
     const line = (name) => samples.slice(-60).map((one) => one[name]);
-    tiles.messages.show(rate(last.messages), `${count(totals.read)} in all`, line("messages"));
+    tiles.messages.show(rate(last.messages), `${count(totals.read)} in total`, line("messages"));
     tiles.matched.show(rate(last.matched), `${share(totals.matched, totals.read)} of messages`, line("matched"));
-    tiles.deliveries.show(rate(last.deliveries), `${count(totals.deliveries)} in all`, line("deliveries"));
+    tiles.deliveries.show(rate(last.deliveries), `${count(totals.deliveries)} in total`, line("deliveries"));
     tiles.lag.show(count(wholeLag(latest)), "messages to read", line("lag"));
     const batch = lastBatch(latest);
     tiles.batch.show(seconds(batch?.seconds), batch ? `${plural(batch.read, "message")}, ${time(batch.started)}` : "no batch yet", line("batch"));
@@ -117,13 +117,13 @@ function row(source, latest) {
   );
 }
 
-const nothing = () => h("tr", {}, h("td", { colspan: 8, class: "hint" }, "The job has not said anything yet."));
+const nothing = () => h("tr", {}, h("td", { colspan: 8, class: "hint" }, "The job has not reported yet."));
 
-/** What goes wrong at the moment. */
+/** Current failures. */
 function failuresOf({ job }) {
   const failing = (job?.sources ?? []).filter((source) => source.state === "retrying" && source.failure);
-  const told = failing.map(({ name, failure }) => ({ reason: `${name}: ${failure.reason}` }));
-  if (job?.failure) told.unshift({ reason: job.failure.reason });
-  if (job?.state === "died") told.unshift({ reason: "the job died; the service starts it again" });
-  return told;
+  const failures = failing.map(({ name, failure }) => ({ reason: `${name}: ${failure.reason}` }));
+  if (job?.failure) failures.unshift({ reason: job.failure.reason });
+  if (job?.state === "died") failures.unshift({ reason: "the job died; the service restarts it" });
+  return failures;
 }

@@ -1,4 +1,4 @@
-// The playground: a message and a query; whether it matches, where, what it makes, and who else gets the message.
+// The playground: try a query on a message: the result, the output, why, and who gets the message.
 
 import { go } from "../address.js";
 import * as api from "../api.js";
@@ -6,13 +6,13 @@ import { queryField } from "../query_field.js";
 import { debounced, h, hold } from "../dom.js";
 import { drafts } from "../drafts.js";
 import { spot } from "../editor.js";
-import { explained } from "../explanation.js";
+import { explanationList } from "../explanation.js";
 import { button, choice, labelled } from "../fields.js";
 import { plural } from "../format.js";
 import { icon } from "../icons.js";
 import { matchingList } from "../matching_list.js";
 import { messageField } from "../message_field.js";
-import { read } from "../namespaces.js";
+import { parseNamespaces } from "../namespaces.js";
 import { code } from "../highlight.js";
 import { located, problem } from "../problem.js";
 import { SAMPLES } from "../samples.js";
@@ -20,12 +20,12 @@ import { subscriptionForm } from "../subscription_form.js";
 import { indexOf, spans } from "../utf8.js";
 import { pretty, xmlParts } from "../xml.js";
 
-const PAUSE = 150;
+const DEBOUNCE_MS = 150;
 
 export function playground(main, { who }) {
   const verdict = h("div", { class: "verdict", role: "status" });
   const result = h("div", { class: "result" });
-  const wrong = h("div", { class: "told" });
+  const wrong = h("div", { class: "feedback" });
   const others = matchingList();
   const message = messageField({
     value: drafts.message,
@@ -59,7 +59,7 @@ export function playground(main, { who }) {
       query.check();
     },
   });
-  /** The query, if it is one. */
+  /** The checked query; null if it has an error. */
   let checked = null;
   let asking = new AbortController();
 
@@ -69,7 +69,7 @@ export function playground(main, { who }) {
     asking = new AbortController();
     const { signal } = asking;
     const xml = message.field.value;
-    const asked = checked ? { query: query.field.value, namespaces: read(names.value), explain: true } : {};
+    const asked = checked ? { query: query.field.value, namespaces: parseNamespaces(names.value), explain: true } : {};
     try {
       const tried = await api.match({ xml, ...asked }, signal);
       hold(wrong);
@@ -82,25 +82,25 @@ export function playground(main, { who }) {
     }
   }
 
-  const later = debounced(PAUSE, tryNow);
+  const later = debounced(DEBOUNCE_MS, tryNow);
 
   function show(tried, xml) {
     if (!tried) {
       message.field.mark([]);
-      say("idle", "alert", query.field.value.trim() ? "Not a query yet" : "No query", "What is wrong is told below it.");
+      say("idle", "alert", query.field.value.trim() ? "Invalid query" : "No query", query.field.value.trim() ? "See the error above." : "");
       hold(result);
       return;
     }
     const hits = spans(xml, tried.nodes).map((one, place) => ({ ...one, kind: `hit-${place % 2}` }));
     const missed = tried.matches ? [] : tried.explanation.lines.filter((line) => line.fails_at).map((line) => line.fails_at);
     message.field.mark([...hits, ...spans(xml, missed).map((one) => ({ ...one, kind: "missed" }))]);
-    if (tried.matches) say("yes", "check", "Matches", tried.nodes.length ? `${plural(tried.nodes.length, "node")} selected, marked in the message` : "by what is not there");
+    if (tried.matches) say("yes", "check", "Matches", tried.nodes.length ? `${plural(tried.nodes.length, "node")} selected, marked in the message` : "because of what the message does not have");
     else say("no", "cross", "Does not match", tried.reason);
     hold(
       result,
       tried.failure && problem({ reason: tried.failure }),
       tried.output !== null && h("section", {}, h("h2", {}, "Output"), code(pretty(tried.output), xmlParts)),
-      h("section", {}, h("h2", {}, "Why"), explained(tried.explanation)),
+      h("section", {}, h("h2", {}, "Why"), explanationList(tried.explanation)),
     );
   }
 
@@ -108,13 +108,13 @@ export function playground(main, { who }) {
     hold(result);
     others.hide();
     if (!error.position) {
-      say("no", "alert", error.status === 403 ? "Not allowed" : "Not tried", error.reason);
+      say("no", "alert", error.status === 403 ? "Not allowed" : "Failed", error.reason);
       return;
     }
     message.field.invalid(true);
     message.field.mark(spot(xml, indexOf(xml, error.position.offset)));
     hold(wrong, located(error, xml));
-    say("no", "alert", "Not well-formed", "Published like this, the message becomes a dead letter.");
+    say("no", "alert", "Not well-formed", "If it is published, this message becomes a dead letter.");
   }
 
   function say(kind, drawing, headline, text) {
@@ -129,7 +129,7 @@ export function playground(main, { who }) {
   function subscribe() {
     subscriptionForm({
       who,
-      draft: { query: query.field.value, namespaces: read(names.value), subscriber: "" },
+      draft: { query: query.field.value, namespaces: parseNamespaces(names.value), subscriber: "" },
       ondone: (made) => go("subscriptions", { text: made.query.split("\n")[0] }),
     });
   }
@@ -144,16 +144,16 @@ export function playground(main, { who }) {
       h(
         "section",
         { class: "card", "aria-label": "Query" },
-        labelled("Queries to start from", ready),
+        labelled("Sample queries", ready),
         query.node,
-        h("details", { open: names.value !== "" }, h("summary", {}, "Namespaces"), labelled("Prefixes", names, "prefix = name, a line each; or the name of a shared map.")),
+        h("details", { open: names.value !== "" }, h("summary", {}, "Namespaces"), labelled("Prefixes", names, "prefix = URI, one per line; or the name of a shared prefix map.")),
         verdict,
         result,
         h(
           "div",
           { class: "actions" },
           who.role === "admin" && button("Publish the message", { class: "plain", onclick: () => go("publish") }, icon("publish")),
-          button("Subscribe with it", { onclick: subscribe }, icon("plus")),
+          button("Subscribe", { onclick: subscribe }, icon("plus")),
         ),
       ),
     ),

@@ -1,4 +1,4 @@
-// Subscriptions: found, made, changed, paused, removed.
+// Subscriptions: search, create, change, pause, remove.
 
 import { go } from "../address.js";
 import * as api from "../api.js";
@@ -8,7 +8,7 @@ import { drafts } from "../drafts.js";
 import { button, choice, labelled } from "../fields.js";
 import { cut, time } from "../format.js";
 import { icon } from "../icons.js";
-import { written } from "../namespaces.js";
+import { formatNamespaces } from "../namespaces.js";
 import { highlighted } from "../highlight.js";
 import { problem } from "../problem.js";
 import { queryParts } from "../query.js";
@@ -26,7 +26,7 @@ export function subscriptions(main, { who, params }) {
   const earlier = button("Previous", { class: "plain", disabled: true, onclick: () => turn(-1) });
   const later = button("Next", { class: "plain", disabled: true, onclick: () => turn(1) });
   const place = h("span", { class: "hint", role: "status" });
-  // Where each page begins: the API gives the next one only.
+  // The cursor of each page: the API gives only the next one.
   let starts = [null];
   let page = 0;
   let asking = new AbortController();
@@ -71,7 +71,7 @@ export function subscriptions(main, { who, params }) {
       { class: "empty" },
       icon("subscriptions"),
       h("h2", {}, searching ? "Nothing found" : "No subscriptions yet"),
-      h("p", {}, searching ? "No subscription is like that." : "Subscribe with a query, or try one first in the playground."),
+      h("p", {}, searching ? "No subscription matches the filter." : "Create one, or try a query in the playground first."),
       !searching && button("New subscription", { onclick: () => create() }, icon("plus")),
     );
   }
@@ -117,7 +117,7 @@ export function subscriptions(main, { who, params }) {
         "div",
         { class: "acts" },
         act("Try", "try", () => {
-          Object.assign(drafts, { query: kept.query, namespaces: written(kept.namespaces) });
+          Object.assign(drafts, { query: kept.query, namespaces: formatNamespaces(kept.namespaces) });
           go("playground");
         }),
         act("Edit", "edit", () => subscriptionForm({ who, kept, ondone: load })),
