@@ -61,6 +61,6 @@ def application(service: Service) -> FastAPI:
     ):
         app.include_router(module.router)
     # The middleware added last is the outermost.
-    app.add_middleware(AccessControl, tokens=service.catalog.tokens, settings=service.settings.serve)
+    app.add_middleware(AccessControl, service=service)
     app.add_middleware(RequestLog, metrics=service.metrics)
     return app

@@ -25,6 +25,7 @@ STATUS: Mapping[str, int] = {
     "message-limit": 413,
     "slow-request": 408,
     "rate-limit": 429,
+    "concurrency-limit": 429,
     # The token.
     "no-token": 401,
     "bad-token": 401,
@@ -48,6 +49,7 @@ STATUS: Mapping[str, int] = {
     "not-replayable": 409,
     # The service: try again later.
     "not-ready": 503,
+    "busy": 503,
     "backlog": 503,
     "disk-full": 503,
     "not-stored": 503,

@@ -19,11 +19,27 @@ from tamis.service.background.supervisor import Supervisor
 from tamis.service.inbox_writer import InboxWriter
 from tamis.service.metrics import ServiceMetrics
 from tamis.service.newest import Newest
+from tamis.service.threads import ThreadPool, TokenLimit
 from tamis.service.webhooks.dead_letters import DeadLetterWriter
 from tamis.service.webhooks.sender import Sender
 from tamis.settings import Settings
 
 log = logging.getLogger(__name__)
+
+MATCH_THREADS, MATCH_QUEUE = 2, 64
+"""The pool for trying messages. It is small: this work is limited by the processor."""
+
+MATCH_REQUESTS = 8
+"""Requests of one token that may try messages at the same time, one running and the others waiting.
+
+A browser opens six connections at most, so the page stays below it.
+"""
+
+PUBLISH_THREADS, PUBLISH_QUEUE = 32, 64
+"""The pool for publishing. Publishers that wait at the same time share a transaction and a sync."""
+
+AUTHENTICATION_THREADS, AUTHENTICATION_QUEUE = 4, 1_000
+"""The pool for looking up tokens."""
 
 RESTART_SECONDS = 5.0
 """Seconds before a background task that failed is restarted."""
@@ -50,6 +66,10 @@ class Service:
         self.metrics = ServiceMetrics(settings, self.inboxes, supervisor, self.sender, self.dead_letters)
         self.outbox_follower = OutboxFollower.of(settings, catalog.mailbox)
         self._cleanup = Cleanup(catalog, self.outbox_follower, settings.serve.keep)
+        self.authentication = ThreadPool("authentication", AUTHENTICATION_THREADS, AUTHENTICATION_QUEUE)
+        self.publishing = ThreadPool("publishing", PUBLISH_THREADS, PUBLISH_QUEUE)
+        self.matching = ThreadPool("matching", MATCH_THREADS, MATCH_QUEUE)
+        self.match_limit = TokenLimit(MATCH_REQUESTS)
         self.stopping = False
 
     @asynccontextmanager
@@ -75,6 +95,8 @@ class Service:
             for task in others:
                 task.cancel()
             await asyncio.gather(sending, *others, return_exceptions=True)
+            for pool in (self.authentication, self.publishing, self.matching):
+                pool.close()
 
     def stop(self) -> None:
         """End event streams. To be called on the event loop."""

@@ -12,7 +12,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Delivery
-from tamis.service.api.security import Caller, Subscriber, secret_of
+from tamis.service.api.security import Caller, Subscriber, find_token, secret_of
 from tamis.service.api.values import MAX_INTEGER, Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError
 from tamis.service.payloads import text_of
@@ -166,7 +166,7 @@ async def _events(
             try:
                 await asyncio.wait_for(event.wait(), HEARTBEAT)
             except TimeoutError:
-                if await run_in_threadpool(service.catalog.tokens.find, secret) is None:
+                if await find_token(service, secret) is None:
                     return
                 yield ": still here\n\n"
 

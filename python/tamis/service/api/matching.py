@@ -176,8 +176,16 @@ def check(asked: CheckRequest, service: CurrentService, caller: Subscriber) -> C
 
 
 @router.post("/match")
-def match(asked: MatchRequest, service: CurrentService, caller: Subscriber) -> MatchResponse:
-    """Try a message: which subscriptions of the caller match, and does the given query?"""
+async def match(asked: MatchRequest, service: CurrentService, caller: Subscriber) -> MatchResponse:
+    """Try a message: which subscriptions of the caller match, and does the given query?
+
+    A token may try one message at a time; a few more requests wait, others are refused with 429.
+    """
+    async with service.match_limit.turn(caller.token.id):
+        return await service.matching.run(_match, asked, service, caller)
+
+
+def _match(asked: MatchRequest, service: Service, caller: Caller) -> MatchResponse:
     message = asked.message()
     result = None
     if asked.query is not None:

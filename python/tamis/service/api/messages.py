@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError, model_validator
-from starlette.concurrency import run_in_threadpool
 
 from tamis.service.api.security import Publisher
 from tamis.service.api.values import Name, RequestModel, ResponseModel, example
@@ -113,7 +112,7 @@ async def publish(
     body = await request.body()
     messages = _messages(body, request.headers.get("content-type", ""), tamis_message_id)
     place = service.inboxes.source(caller.tenant, source)
-    fresh = await run_in_threadpool(service.inboxes.publish, place, messages)
+    fresh = await service.publishing.run(service.inboxes.publish, place, messages)
     if not fresh:
         response.status_code = 200
     accepted = []

@@ -8,16 +8,14 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tamis.catalog.tokens import Tokens
 from tamis.errors import TamisError
 from tamis.model.token import Role, Token
 from tamis.service import page
 from tamis.service.errors import ServiceError, as_http_exception, error_response
-from tamis.settings import ServeSettings
+from tamis.service.service import Service
 
 PUBLIC_PATHS = page.PATHS | {"/health", "/ready", "/openapi.json", "/docs"}
 """They reveal nothing: whether the service runs, the description of the API, the files of the page."""
@@ -47,10 +45,10 @@ class Caller:
 class AccessControl:
     """ASGI middleware: checks the token, the rate and the body of each request, before the body is read."""
 
-    def __init__(self, app: ASGIApp, tokens: Tokens, settings: ServeSettings) -> None:
+    def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
-        self._tokens = tokens
-        self._settings = settings
+        self._service = service
+        self._settings = service.settings.serve
         self._rates: dict[str, _TokenBucket] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,7 +67,7 @@ class AccessControl:
         if not secret:
             reason = "send a token: `Authorization: Bearer TOKEN`; `tamis tokens create` makes one"
             raise ServiceError("no-token", reason)
-        token = await run_in_threadpool(self._tokens.find, secret)
+        token = await find_token(self._service, secret)
         if token is None:
             raise ServiceError("bad-token", "this is no token, or it was revoked")
         return token
@@ -121,6 +119,11 @@ class AccessControl:
             await send(message)
 
         return limited_receive, noting_send
+
+
+async def find_token(service: Service, secret: str) -> Token | None:
+    """The valid token with a secret. In its own pool: no other work can hold it up."""
+    return await service.authentication.run(service.catalog.tokens.find, secret)
 
 
 def secret_of(request: Request) -> str:

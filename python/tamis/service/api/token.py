@@ -25,7 +25,7 @@ class TokenResponse(ResponseModel):
 
 
 @router.get("/token")
-def show(caller: Anyone) -> TokenResponse:
+async def show(caller: Anyone) -> TokenResponse:
     """The name, role, tenant and subscriber of the token of the request."""
     token = caller.token
     return TokenResponse(

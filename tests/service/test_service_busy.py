@@ -1,0 +1,97 @@
+"""One kind of work that takes long does not hold up the others, nor one token the other tokens."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tamis.catalog.accepted import Accepted
+from tamis.model.token import Role
+from tamis.service import service as limits
+from tamis.service.api import matching
+from tests.helpers.served import Served, serving, settings_in
+from tests.helpers.waiting import SECONDS, until
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving(settings_in(tmp_path)) as served:
+        yield served
+
+
+class Blocked:
+    """A function that waits until the test releases it."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.waiting = 0
+        self.released = threading.Event()
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.waiting += 1
+        assert self.released.wait(SECONDS)
+        return self._function(*arguments)
+
+
+def send(served: Served, headers: dict[str, str], path: str, json: Any) -> httpx.Response:
+    with httpx.Client(base_url=served.url, headers=headers, timeout=SECONDS, trust_env=False) as client:
+        return client.post(path, json=json)
+
+
+def done(answers: list["Future[httpx.Response]"]) -> list[httpx.Response]:
+    return [answer.result() for answer in answers if answer.done()]
+
+
+def test_one_token_that_tries_messages_holds_up_nobody(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = Blocked(matching._try_query)
+    monkeypatch.setattr(matching, "_try_query", blocked)
+    secret = served.secret(Role.SUBSCRIBER, "", "ann")
+    greedy = {"Authorization": f"Bearer {secret}"}
+    other = served.client(Role.SUBSCRIBER, "other", "bob")
+    count, allowed = 45, limits.MATCH_REQUESTS
+    with ThreadPoolExecutor(count) as threads:
+        json = {"xml": "<a/>", "query": "//a"}
+        answers = [threads.submit(send, served, greedy, "/v1/match", json) for _ in range(count)]
+        try:
+            until(lambda: blocked.waiting and len(done(answers)) == count - allowed, "the refusals")
+            # One runs, and there is a thread for somebody else.
+            assert blocked.waiting == 1
+            assert other.get("/v1/token").status_code == 200
+            assert other.post("/v1/match", json={"xml": "<a/>"}).status_code == 200
+            refused = done(answers)[0]
+            assert (refused.status_code, refused.json()["error"]["code"]) == (429, "concurrency-limit")
+            assert refused.json()["error"]["limit"] == allowed
+            assert int(refused.headers["retry-after"]) >= 1
+        finally:
+            blocked.released.set()
+        assert Counter(one.result().status_code for one in answers) == {200: allowed, 429: count - allowed}
+
+
+def test_publishers_that_wait_for_the_catalog_hold_up_nobody(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = Blocked(served.catalog.accepted.known)
+    monkeypatch.setattr(Accepted, "known", lambda _, *arguments: blocked(*arguments))
+    publisher = {"Authorization": f"Bearer {served.secret(Role.PUBLISHER)}"}
+    allowed = limits.PUBLISH_THREADS + limits.PUBLISH_QUEUE
+    count = allowed + 5
+    with ThreadPoolExecutor(count) as threads:
+        json = {"xml": "<a/>"}
+        answers = [threads.submit(send, served, publisher, "/v1/messages", json) for _ in range(count)]
+        try:
+            until(lambda: blocked.waiting and len(done(answers)) == count - allowed, "the refusals")
+            assert served.client(tenant="other").get("/v1/token").status_code == 200
+            assert served.client(tenant="other").get("/v1/subscriptions").status_code == 200
+            refused = done(answers)[0]
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "busy")
+            assert int(refused.headers["retry-after"]) >= 1
+        finally:
+            blocked.released.set()
+        assert Counter(one.result().status_code for one in answers) == {202: allowed, 503: count - allowed}
