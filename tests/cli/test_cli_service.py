@@ -59,7 +59,7 @@ def test_subscriptions(served: Served, capsys: Captured) -> None:
     Path("lines.jsonl").write_text(f'{exported}{{"subscriber": "bob", "query": "//a["}}\nno\n')
     assert cli.main(["subscriptions", "import", "lines.jsonl", "--strict"]) == 2
     out, err = capsys.readouterr()
-    assert out == "1 added, 0 changed, 0 as before, 2 refused\n"
+    assert out == "1 added, 0 changed, 0 unchanged, 2 refused\n"
     assert [line.partition(": ")[0] for line in err.splitlines()] == ["lines.jsonl:2", "lines.jsonl:3"]
 
 

@@ -84,16 +84,16 @@ def test_import_reports_refused_lines_and_goes_on(capsys: Captured, monkeypatch:
     Path("lines").write_text(text)
     assert run("import", "lines") == 0
     out, err = capsys.readouterr()
-    assert out == "1 added, 0 changed, 0 as before, 3 refused\n"
+    assert out == "1 added, 0 changed, 0 unchanged, 3 refused\n"
     first, second, third = err.splitlines()
     assert first.startswith("lines:2: column 7: syntax: ")
     assert second.startswith("lines:4: column 1: bad-json: ")
     assert third == "lines:5: bad-line: `subscriber` is missing"
     assert run("import", "lines", "--strict") == 2
-    assert capsys.readouterr().out == "0 added, 0 changed, 1 as before, 3 refused\n"
+    assert capsys.readouterr().out == "0 added, 0 changed, 1 unchanged, 3 refused\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(good.replace("//a", "//b").encode())))
     assert run("import", "-") == 0
-    assert capsys.readouterr().out == "0 added, 1 changed, 0 as before, 0 refused\n"
+    assert capsys.readouterr().out == "0 added, 1 changed, 0 unchanged, 0 refused\n"
 
 
 def test_a_file_that_is_not_there_makes_no_catalog(capsys: Captured) -> None:
@@ -114,7 +114,7 @@ def test_export_and_import_are_inverse(capsys: Captured, monkeypatch: pytest.Mon
     monkeypatch.setenv("TAMIS_CATALOG", "sqlite:///other.db")
     assert run("import", "lines") == 0
     assert run("export") == 0
-    assert capsys.readouterr().out == f"2 added, 0 changed, 0 as before, 0 refused\n{exported}"
+    assert capsys.readouterr().out == f"2 added, 0 changed, 0 unchanged, 0 refused\n{exported}"
 
 
 def test_prefix_maps(capsys: Captured) -> None:

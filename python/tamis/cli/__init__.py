@@ -1,4 +1,11 @@
-"""The command line, `tamis`: a module for each command."""
+"""The command line `tamis`: one module a command.
+
+commands.py       the list of commands
+inputs.py  namespaces.py  progress.py    shared by commands: queries, documents, prefix maps, progress bars
+live.py           the live display of a job
+remote.py  remote_letters.py             a service with the same methods as the local catalog
+processes.py  child.py                   commands as child processes that end with their parent
+"""
 
 from tamis.cli.commands import main
 

@@ -44,10 +44,10 @@ def add_shared_arguments(command: argparse.ArgumentParser) -> None:
         type=int,
         default=ROUNDS,
         metavar="N",
-        help=f"runs to take the median of; {ROUNDS} unless given",
+        help=f"runs to take the median of (default: {ROUNDS})",
     )
     command.add_argument(
-        "--cache-bytes", type=int, default=CACHE_BYTES, metavar="N", help=f"{CACHE_BYTES} unless given"
+        "--cache-bytes", type=int, default=CACHE_BYTES, metavar="N", help=f"default: {CACHE_BYTES}"
     )
 
 

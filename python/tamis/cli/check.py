@@ -1,4 +1,4 @@
-"""`tamis check`: is this a query?"""
+"""`tamis check`: check a query and print its canonical form."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""A command that stops when the process is gone which started it: `python -m tamis.cli.child PID …`."""
+"""Runs a command that ends with its parent process: `python -m tamis.cli.child PID …`."""
 
 import ctypes
 import os
@@ -11,9 +11,9 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> int:
-    """Run a command as the child of a process."""
+    """Run a command; SIGTERM when the parent dies."""
     parent, *arguments = sys.argv[1:]
-    # Whoever is killed must not leave a job behind that nobody looks after.
+    # A killed parent must not leave an orphaned job.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != int(parent):
         return 1

@@ -23,20 +23,20 @@ from tamis.cli import (
 )
 
 COMMANDS = {
-    "check": (check, "is this a query? print its canonical form"),
-    "match": (match, "which queries of a file match each document?"),
-    "transform": (transform, "what do the queries of a file make of each document?"),
-    "explain": (explain, "why does a query match a document, or why not?"),
-    "subscriptions": (subscriptions, "the catalog: who wants which messages?"),
-    "run": (run, "run the job: messages in, deliveries out"),
-    "status": (status, "how is the job doing?"),
-    "dead-letters": (dead_letters, "which messages were refused, and why? try them again"),
-    "serve": (serve, "run the service: subscribe, publish, receive"),
-    "publish": (publish, "send messages to a service"),
-    "receive": (receive, "deliveries of a service"),
-    "tokens": (tokens, "who may use the service?"),
-    "generate": (generate, "documents and queries to try and measure with"),
-    "bench": (bench, "what does filtering cost, beside parsing with expat?"),
+    "check": (check, "check a query and print its canonical form"),
+    "match": (match, "print which queries of a file match each document"),
+    "transform": (transform, "run the queries of a file and print their outputs"),
+    "explain": (explain, "explain why a query matches a document or not"),
+    "subscriptions": (subscriptions, "manage the subscriptions of the catalog"),
+    "run": (run, "run the job: sources to sinks"),
+    "status": (status, "show the status of the job"),
+    "dead-letters": (dead_letters, "list, show and replay dead letters"),
+    "serve": (serve, "run the HTTP service with its page"),
+    "publish": (publish, "publish messages to a service"),
+    "receive": (receive, "receive deliveries from a service"),
+    "tokens": (tokens, "manage access tokens of the service"),
+    "generate": (generate, "generate documents and queries"),
+    "bench": (bench, "measure filtering against parsing with expat"),
 }
 """The module of each command, which adds its arguments, and its help."""
 

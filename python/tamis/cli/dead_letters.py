@@ -41,37 +41,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     command = _command(commands, "list", list_, "a table of dead letters, the newest last")
     _add_filters(command)
-    command.add_argument("--limit", type=int, default=100, metavar="N", help="the newest N; 100 unless given")
-    command.add_argument("--json", action="store_true", help="a line of JSON for each")
+    command.add_argument("--limit", type=int, default=100, metavar="N", help="the newest N (default: 100)")
+    command.add_argument("--json", action="store_true", help="one line of JSON each")
 
     command = _command(commands, "show", show, "one letter, and what is wrong with its message")
     command.add_argument("key", metavar="LETTER", help=NAMED)
-    command.add_argument(
-        "--raw", action="store_true", help="write the bytes of the message, and nothing else"
-    )
+    command.add_argument("--raw", action="store_true", help="write only the bytes of the message")
 
     command = _command(
         commands, "replay", replay, "put messages back into the inbox of their source, send deliveries again"
     )
     command.add_argument("keys", nargs="*", metavar="LETTER", help=NAMED)
     _add_filters(command)
-    command.add_argument("--all", action="store_true", help="all letters, if nothing narrows them down")
+    command.add_argument(
+        "--all", action="store_true", help="all letters; required without any other selection"
+    )
     command.add_argument(
         "--to",
         type=Path,
         metavar="INBOX",
-        help="messages into this inbox, whatever the source: delivery ids are then others",
+        help="put messages into this inbox instead of their own; delivery ids change",
     )
-    command.add_argument("--again", action="store_true", help="also what was replayed before")
+    command.add_argument("--again", action="store_true", help="also letters that were replayed before")
 
 
 def _command(commands: Any, name: str, run: Any, text: str) -> Any:
     command = commands.add_parser(name, help=text)
+    command.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
     command.add_argument(
-        "--config", type=Path, metavar="FILE", help="the settings of the job; tamis.toml unless given"
-    )
-    command.add_argument(
-        "--dead-letters", metavar="URL", help="where they are, if not where the settings say"
+        "--dead-letters", metavar="URL", help="the dead letters (default: from the settings)"
     )
     add_url(command)
     command.set_defaults(run=run)
@@ -81,7 +79,7 @@ def _command(commands: Any, name: str, run: Any, text: str) -> Any:
 def _add_filters(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tenant", metavar="NAME")
     command.add_argument("--source", metavar="NAME")
-    command.add_argument("--code", help="of the error")
+    command.add_argument("--code", help="error code")
     command.add_argument(
         "--since",
         type=_since,
@@ -98,10 +96,10 @@ def _since(text: str) -> datetime:
 
 
 class LocalLetters:
-    """The dead letters of a job, where its settings say."""
+    """The dead letters of a local job."""
 
     def __init__(self, settings: Settings, inbox: Path | None = None) -> None:
-        """`inbox` is where letters are put back, whatever their source."""
+        """`inbox` overrides the inbox that letters are replayed to."""
         self._catalog = settings.catalog
         self._letters = DeadLetters(settings.dead_letters)
         self._replays = Replays(self._letters)
@@ -109,7 +107,7 @@ class LocalLetters:
         self._inbox = inbox
 
     def newest(self, wanted: LetterFilter, limit: int) -> list[dict[str, Any]]:
-        """So many rows at most, the newest first."""
+        """At most `limit` rows, the newest first."""
         marks = self._replays.marks()
         found = islice(self._letters.letters(wanted), limit)
         return [_row(letter, marks.get(letter.key)) for letter in found]
@@ -120,7 +118,7 @@ class LocalLetters:
         return _row(letter, self._replays.marks().get(letter.key)), self._letters.raw(letter)
 
     def replay(self, wanted: LetterFilter, *, again: bool) -> tuple[int, Iterable[str]]:
-        """How many were put back into their inboxes or sent again, and why others were not."""
+        """The number of replayed letters, and the reasons for the others."""
         with self._replays.locked():
             self._replays.finish()
             chosen = choose(
@@ -132,7 +130,7 @@ class LocalLetters:
             return self._replays.replay_all(chosen, self._send)
 
     def _send(self, deliveries: Iterable[tuple[str, bytes]]) -> Mapping[str, str]:
-        """To the service: it sends what the catalog says."""
+        """Queue failed webhook deliveries again."""
         from tamis.catalog import Catalog
 
         with Catalog(self._catalog) as catalog:
@@ -143,13 +141,15 @@ class LocalLetters:
 def _letters(
     options: argparse.Namespace, inbox: Path | None = None
 ) -> Iterator[LocalLetters | RemoteLetters]:
-    """Those of a service where one is meant, else those of a job: both have the same verbs."""
+    """The dead letters of a service if one is named, else of the local job."""
     local = options.config is not None or options.dead_letters is not None
     if local or url_of(options) is None:
         settings = load_settings(options.config, {"dead_letters": options.dead_letters})
         yield LocalLetters(settings, inbox)
     elif inbox is not None:
-        raise RemoteError("no-inbox", "a service puts letters back where they came from: leave --to out")
+        raise RemoteError(
+            "no-inbox", "--to does not work with a service: it replays letters to their own source"
+        )
     else:
         with RemoteLetters(client_of(options)) as letters:
             yield letters
@@ -170,7 +170,7 @@ def list_(options: argparse.Namespace) -> int:
     else:
         Console().print(_table(shown))
     if len(found) > len(shown):
-        print("There are older ones: narrow the list down, or raise --limit.", file=sys.stderr)
+        print("There are older letters: narrow the list down, or raise --limit.", file=sys.stderr)
     return 0
 
 
@@ -181,7 +181,7 @@ def _row(letter: Letter, mark: ReplayMark | None) -> dict[str, Any]:
 
 
 def _table(letters: Sequence[Mapping[str, Any]]) -> Table:
-    """A column that has nothing to tell takes no room."""
+    """Empty columns are left out."""
     rows = [_cells(letter) for letter in letters]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     shown = [name for name in TITLES if not rows or any(row[name] for row in rows)]
@@ -191,7 +191,7 @@ def _table(letters: Sequence[Mapping[str, Any]]) -> Table:
             name, overflow="fold", no_wrap=whole, min_width=14 if name == "reason" else len(name)
         )
     for row in rows:
-        # Text, not markup: square brackets may be part of it.
+        # Plain text: square brackets are not markup.
         table.add_row(*(Text(printable(row[name])) for name in shown))
     return table
 
@@ -225,7 +225,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _text(raw: bytes) -> str:
-    """A message as text, as far as that can be had."""
+    """A message as text, with replacement characters where it cannot be decoded."""
     try:
         encoding, mark = encoding_of(raw[:HEAD_BYTES])
     except StreamError:

@@ -1,4 +1,4 @@
-"""`tamis explain`: why does a query match a document, or why not?"""
+"""`tamis explain`: explain why a query matches a document or not."""
 
 import argparse
 from pathlib import Path
@@ -13,7 +13,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """A query and a document."""
     command.add_argument("query")
     command.add_argument("document", type=Path, metavar="DOC")
-    command.add_argument("--dtd", type=Path, metavar="FILE", help="what documents are expected to conform to")
+    command.add_argument(
+        "--dtd", type=Path, metavar="FILE", help="the DTD of the documents; speeds up transformations"
+    )
     add_namespaces(command)
     command.set_defaults(run=explain)
 

@@ -25,7 +25,7 @@ from tamis.workload import (
 )
 
 SAMPLE = 1_000
-"""So many documents, evenly spread, are enough to see which values occur."""
+"""Documents to sample for values, evenly spread."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,10 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_shared(command, number=1_000, depth=2)
     command.add_argument(
-        "--binding-depth", "-D1", type=int, default=2, metavar="N", help="of what is bound; 2 unless given"
+        "--binding-depth", "-D1", type=int, default=2, metavar="N", help="of what is bound (default: 2)"
     )
-    command.add_argument("--predicates", "-PP", type=int, default=1, metavar="N", help="1 unless given")
-    command.add_argument("--returns", "-RP", type=int, default=2, metavar="N", help="2 unless given")
+    command.add_argument("--predicates", "-PP", type=int, default=1, metavar="N", help="default: 1")
+    command.add_argument("--returns", "-RP", type=int, default=2, metavar="N", help="default: 2")
     _add_descendant(command)
     _add_output(command)
     command.set_defaults(run=transformations)
@@ -91,16 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_shared(command: argparse.ArgumentParser, *, number: int, depth: int) -> None:
     command.add_argument("--dtd", required=True, type=Path, metavar="FILE")
-    command.add_argument(
-        "--number", "-Q", type=int, default=number, metavar="N", help=f"{number} unless given"
-    )
-    command.add_argument("--depth", "-D", type=int, default=depth, metavar="N", help=f"{depth} unless given")
+    command.add_argument("--number", "-Q", type=int, default=number, metavar="N", help=f"default: {number}")
+    command.add_argument("--depth", "-D", type=int, default=depth, metavar="N", help=f"default: {depth}")
     command.add_argument(
         "--values",
         type=int,
         default=20,
         metavar="N",
-        help="the most values an attribute takes; 20 unless given",
+        help="the most values an attribute takes (default: 20)",
     )
     command.add_argument(
         "--even", action="store_true", help="every attribute is there, and takes all of those values"
@@ -112,12 +110,12 @@ def _add_shared(command: argparse.ArgumentParser, *, number: int, depth: int) ->
         help="take the values that occur in these documents instead",
     )
     command.add_argument(
-        "--root", action="append", default=[], metavar="NAME", help="the DTD's roots unless given"
+        "--root", action="append", default=[], metavar="NAME", help="default: the DTD's roots"
     )
     command.add_argument(
         "--seed",
         default="1",
-        help="the same for documents and queries that are to fit each other; 1 unless given",
+        help="the same for documents and queries that are to fit each other (default: 1)",
     )
 
 
@@ -128,7 +126,7 @@ def _add_repeats(command: argparse.ArgumentParser) -> None:
         type=int,
         default=3,
         metavar="N",
-        help="of an element under one parent; 3 unless given",
+        help="of an element under one parent (default: 3)",
     )
 
 
@@ -139,7 +137,7 @@ def _add_descendant(command: argparse.ArgumentParser) -> None:
 
 
 def _add_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--output", type=Path, metavar="FILE", help="standard output unless given")
+    command.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
 
 
 def add_stock_arguments(command: argparse.ArgumentParser) -> None:
@@ -248,7 +246,7 @@ def _write(file: TextIO, lines: Iterable[str]) -> None:
 def _probability(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is no probability")
+        raise argparse.ArgumentTypeError(f"{text} is not a probability")
     return value
 
 

@@ -1,4 +1,4 @@
-"""What `tamis match` and `tamis transform` read: the queries of a file, and documents in groups."""
+"""The inputs of `tamis match` and `tamis transform`: queries of a file, documents in batches."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ from tamis.cli.namespaces import add_namespaces
 from tamis.errors import marked
 
 BATCH_BYTES = 16 << 20
-"""Documents are matched so many bytes at a time: one crossing into the kernel each."""
+"""Bytes of documents per kernel call."""
 
 
 def add_input_arguments(command: argparse.ArgumentParser) -> None:
@@ -25,14 +25,14 @@ def add_input_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def read_index(options: argparse.Namespace) -> tuple[tamis.Index, int]:
-    """An index of the queries of a file, and how many were refused."""
+    """An index of the queries of a file, and the number of refused ones."""
     lines = options.queries.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     index = tamis.Index()
     return index, _load(index, options.queries, lines, options.namespaces)
 
 
 def _load(index: tamis.Index, path: Path, lines: list[bytes], namespaces: dict[str, str] | None) -> int:
-    """Load a file's queries, each under the number of its line; report and count the refused."""
+    """Load queries with their line numbers as targets; report and count the refused ones."""
     numbers: list[int] = []
     texts: list[str] = []
     refused: dict[int, str] = {}
@@ -57,7 +57,7 @@ def _load(index: tamis.Index, path: Path, lines: list[bytes], namespaces: dict[s
 def read_documents(
     documents: list[Path],
 ) -> Iterator[tuple[int, list[Path], "pa.Array[Any]", dict[int, OSError]]]:
-    """Documents in groups: how many there are so far, paths, contents, and what could not be read."""
+    """Batches of documents: count so far, paths, contents, and errors by place."""
     done = 0
     for paths in _batches(documents):
         contents: list[bytes | None] = []
@@ -73,7 +73,7 @@ def read_documents(
 
 
 def _batches(paths: list[Path]) -> Iterator[list[Path]]:
-    """Group documents so that each group has about `BATCH_BYTES`."""
+    """Batches of about `BATCH_BYTES`."""
     group: list[Path] = []
     size = 0
     for path in paths:

@@ -1,4 +1,4 @@
-"""A job's status in a terminal: a table kept up to date, or a line for each batch where nobody looks."""
+"""The status of a job in a terminal: a live table, or one line a batch if output is not a terminal."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,10 +14,9 @@ from rich.text import Text
 from tamis.status import BatchReport, Failure, SourceStatus, Status, StatusBoard
 
 REFRESHES = 4
-"""How often a second the table is drawn."""
+"""Redraws per second."""
 
-# Colours of the terminal's own palette that can be read on light and on dark, with a shape for those
-# who see none.
+# Colours of the terminal's palette, readable on light and dark backgrounds; shapes for the colour-blind.
 MARKS = {
     "waiting": ("○", "dim"),
     "starting": ("○", "dim"),
@@ -35,7 +34,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 @contextmanager
 def display(board: StatusBoard, console: Console | None = None) -> Iterator[None]:
-    """Show on standard output, while the job runs, how it does."""
+    """Show the status on standard output while the job runs."""
     console = console or Console()
     if not console.is_terminal:
         board.on_report(lambda report: print_batch(report, console))
@@ -46,18 +45,18 @@ def display(board: StatusBoard, console: Console | None = None) -> Iterator[None
 
 
 def live(status: Callable[[], Status], console: Console) -> Live:
-    """A table that is kept up to date; the last one stays."""
+    """A live table; the last state stays on the screen."""
     return Live(console=console, get_renderable=lambda: render(status()), refresh_per_second=REFRESHES)
 
 
 def print_batch(report: BatchReport, console: Console) -> None:
-    """A line for a batch that had messages."""
+    """One line for each batch that had messages."""
     if report.read:
         console.print(batch_line(report), highlight=False, markup=False, soft_wrap=True)
 
 
 def batch_line(report: BatchReport) -> str:
-    """What came of a batch, in one line."""
+    """The result of a batch in one line."""
     ended = (report.started + timedelta(seconds=report.seconds)).astimezone(UTC)
     parts = [
         f"{ended:%Y-%m-%dT%H:%M:%SZ} {report.source} batch {report.batch}: {report.read} read = "
@@ -73,7 +72,7 @@ def batch_line(report: BatchReport) -> str:
 
 
 def render(status: Status) -> RenderableType:
-    """The whole of it."""
+    """The table."""
     return Group(_heading(status), _table(status), *_troubles(status))
 
 
@@ -94,7 +93,7 @@ def _heading(status: Status) -> Text:
 def _table(status: Status) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
     table.add_column(width=1)
-    # Where there is too little room, names give way, and no figure does.
+    # If the terminal is narrow, names are cut and figures are not.
     table.add_column("source", overflow="ellipsis", vertical="bottom")
     for title in FIGURES:
         table.add_column(title, justify="right", no_wrap=True, vertical="bottom")
@@ -140,19 +139,19 @@ def _trouble(name: str, failure: Failure, now: datetime) -> Text:
 def compact(number: float) -> str:
     """A number in at most five characters, up to a thousand million."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        # From where the smaller unit would be rounded up to a thousand.
+        # Below this, rounding would print 1000 of the smaller unit.
         if number >= size * 0.9995:
             return f"{_digits(number / size)}{unit}"
     return _digits(number)
 
 
 def _digits(number: float) -> str:
-    """Three digits that count."""
+    """Three significant digits."""
     places = 0 if number >= 99.95 or number == int(number) else 1 if number >= 9.995 else 2
     return f"{number:.{places}f}"
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Bars for numbers, the largest the highest; only nothing at all is blank."""
+    """A sparkline: bars scaled to the largest number; only zero is blank."""
     most = max(values, default=0.0) or 1.0
     return "".join(BARS[ceil(value / most * (len(BARS) - 1))] for value in values)

@@ -1,4 +1,4 @@
-"""`tamis match`: which queries of a file match each document?"""
+"""`tamis match`: print which queries of a file match each document."""
 
 import argparse
 

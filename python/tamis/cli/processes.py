@@ -1,4 +1,4 @@
-"""Commands of tamis in processes of their own, which end with the process that started them."""
+"""Commands of tamis as child processes that end with their parent."""
 
 import os
 import signal
@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LOG = "log"
-"""The file of the folder that has what the command says."""
+"""The file in the folder that gets the output of the command."""
 
 
 def child_command(*arguments: str) -> list[str]:
-    """A command of tamis, to be started as a child of this process."""
+    """The command line that runs a command as a child of this process."""
     return [sys.executable, "-m", "tamis.cli.child", str(os.getpid()), *arguments]
 
 
 @contextmanager
 def launched(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A command with the settings of a folder, in a process group of its own, which is gone afterwards."""
+    """Run a command with the settings of a folder, in its own process group; kill it at the end."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     command = child_command(*arguments, "--config", str(folder / "tamis.toml"))
@@ -37,7 +37,7 @@ def launched(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
+    """A free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

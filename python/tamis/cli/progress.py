@@ -1,4 +1,4 @@
-"""A progress bar on stderr, there only when someone is looking."""
+"""A progress bar on stderr, only if that is a terminal."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tamis.model.progress import Report
 
 @contextmanager
 def bar(title: str) -> Iterator[Report]:
-    """A bar for one piece of work; hand what it gives to whoever does the work."""
+    """Show a bar; the work calls the yielded function to report its progress."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(file=sys.stderr)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:

@@ -1,4 +1,4 @@
-"""`tamis publish`: messages to a service."""
+"""`tamis publish`: publish messages to a service."""
 
 import argparse
 import sys
@@ -8,17 +8,17 @@ from pathlib import Path
 from tamis.cli.progress import bar
 from tamis.cli.remote import add_url, client_of
 
-TOGETHER_BYTES = 4 << 20
-"""About so many bytes of messages go with one request."""
+REQUEST_BYTES = 4 << 20
+"""About how many bytes of messages go into one request."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is published."""
+    """Messages and their destination."""
     parser.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="a message each; `-` for standard input"
+        "files", nargs="+", type=Path, metavar="FILE", help="one message each; `-`: standard input"
     )
-    parser.add_argument("--id", help="of the message, if it is one; the file's name unless given")
-    parser.add_argument("--source", metavar="NAME", help="the tenant's first one unless given")
+    parser.add_argument("--id", help="id of a single message (default: the file name)")
+    parser.add_argument("--source", metavar="NAME", help="source to publish to (default: the tenant's first)")
     add_url(parser)
     parser.set_defaults(run=publish)
 
@@ -30,7 +30,7 @@ def publish(options: argparse.Namespace) -> int:
         return 2
     with client_of(options) as client, bar("publishing") as report:
         done = 0
-        for some in _together(options.files, options.id):
+        for some in _requests(options.files, options.id):
             for id in client.publish_many(some, source=options.source):
                 print(id, flush=True)
             done += len(some)
@@ -38,8 +38,8 @@ def publish(options: argparse.Namespace) -> int:
     return 0
 
 
-def _together(files: Iterable[Path], id: str | None) -> Iterator[list[tuple[str | None, bytes]]]:
-    """Messages with their ids, some at a time."""
+def _requests(files: Iterable[Path], id: str | None) -> Iterator[list[tuple[str | None, bytes]]]:
+    """Messages with their ids, grouped by request."""
     group: list[tuple[str | None, bytes]] = []
     size = 0
     for file in files:
@@ -47,7 +47,7 @@ def _together(files: Iterable[Path], id: str | None) -> Iterator[list[tuple[str 
         content = sys.stdin.buffer.read() if standard else file.read_bytes()
         group.append((id or (None if standard else file.name), content))
         size += len(content)
-        if size >= TOGETHER_BYTES:
+        if size >= REQUEST_BYTES:
             yield group
             group, size = [], 0
     if group:

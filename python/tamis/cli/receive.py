@@ -1,4 +1,4 @@
-"""`tamis receive`: deliveries of a service."""
+"""`tamis receive`: receive deliveries from a service."""
 
 import argparse
 import base64
@@ -16,47 +16,49 @@ if TYPE_CHECKING:
     from tamis.client import Client, Delivery
 
 PAGE = 100
-"""Deliveries that are fetched, and acknowledged, together."""
+"""Deliveries per request."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Whose deliveries, and what becomes of them."""
-    parser.add_argument("--subscriber", metavar="NAME", help="whose, for an admin's token")
-    parser.add_argument("--follow", action="store_true", help="go on as they come, until Ctrl-C")
-    parser.add_argument("--limit", type=int, metavar="N", help="end after so many")
-    parser.add_argument("--acknowledge", action="store_true", help="have them not sent again")
-    parser.add_argument("--json", action="store_true", help="a line of JSON for each")
+    """Which deliveries, and how they are printed."""
+    parser.add_argument("--subscriber", metavar="NAME", help="whose deliveries; needs an admin token")
+    parser.add_argument("--follow", action="store_true", help="wait for new deliveries until Ctrl-C")
+    parser.add_argument("--limit", type=int, metavar="N", help="stop after N deliveries")
+    parser.add_argument(
+        "--acknowledge", action="store_true", help="acknowledge them, so that they are not sent again"
+    )
+    parser.add_argument("--json", action="store_true", help="one line of JSON each")
     add_url(parser)
     parser.set_defaults(run=receive)
 
 
 def receive(options: argparse.Namespace) -> int:
-    """`tamis receive`: prints deliveries, the oldest first."""
+    """Print deliveries, the oldest first."""
     left = options.limit if options.limit is not None else sys.maxsize
     with client_of(options) as client, suppress(KeyboardInterrupt):
-        pages = _as_they_come if options.follow else _waiting
+        pages = _events if options.follow else _pages
         for page in pages(client, options.subscriber):
-            wanted = page[:left]
-            for delivery in wanted:
+            shown = page[:left]
+            for delivery in shown:
                 print(_line(delivery) if options.json else _text(delivery))
-            # Only what somebody has seen is acknowledged.
+            # Acknowledge only what was written.
             sys.stdout.flush()
             if options.acknowledge:
-                client.acknowledge([one.id for one in wanted], subscriber=options.subscriber)
-            left -= len(wanted)
+                client.acknowledge([one.id for one in shown], subscriber=options.subscriber)
+            left -= len(shown)
             if not left:
                 break
     return 0
 
 
-def _waiting(client: "Client", subscriber: str | None) -> "Iterator[list[Delivery]]":
+def _pages(client: "Client", subscriber: str | None) -> "Iterator[list[Delivery]]":
     after = 0
     while page := client.deliveries(after=after, limit=PAGE, subscriber=subscriber):
         yield page
         after = page[-1].cursor
 
 
-def _as_they_come(client: "Client", subscriber: str | None) -> "Iterator[list[Delivery]]":
+def _events(client: "Client", subscriber: str | None) -> "Iterator[list[Delivery]]":
     return ([one] for one in client.events(subscriber=subscriber))
 
 

@@ -1,4 +1,4 @@
-"""A service as the command line uses it: with the verbs and values that it has for a catalog of its own."""
+"""A remote service with the same methods as the local catalog, for the command line."""
 
 import argparse
 import json
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from tamis.client import Client
 
 URL, TOKEN = "TAMIS_URL", "TAMIS_TOKEN"
-"""The variables that name a service, and hold a token for it."""
+"""Environment variables with the URL of the service and the token."""
 
 IMPORTED = 1_000
-"""Lines that are imported with one request: so many refusals are told of it."""
+"""Lines per import request: the service reports at most this many refusals."""
 
 
 class RemoteError(TamisError):
-    """A service that cannot be used like this."""
+    """A service that cannot be used this way."""
 
 
 def add_url(command: argparse._ActionsContainer) -> None:
-    """The flag that names a service."""
+    """The flag for the URL of a service."""
     command.add_argument("--url", help=f"of a service, or {URL}; {TOKEN} is the token for it")
 
 
 def url_of(options: argparse.Namespace) -> str | None:
-    """The service that is meant; None if it is none."""
+    """The URL of the service; None for the local catalog."""
     url: str | None = options.url or os.environ.get(URL)
     return url
 
 
 def client_of(options: argparse.Namespace) -> "Client":
-    """A client of the service that is meant."""
-    # Only who speaks to a service needs it.
+    """A client of the service."""
+    # Slow to import; local commands do not need it.
     try:
         from tamis.client import Client
     except ModuleNotFoundError as error:
@@ -61,13 +61,13 @@ def client_of(options: argparse.Namespace) -> "Client":
     if url is None:
         raise RemoteError("no-url", f"name a service: --url, or {URL}")
     if token is None:
-        # Not as a flag: everybody on the machine could read it.
-        raise RemoteError("no-token", f"{TOKEN} has to hold a token; `tamis tokens create` makes one")
+        # Not a flag: every user of the machine can read command lines.
+        raise RemoteError("no-token", f"{TOKEN} must contain a token; create one with `tamis tokens create`")
     return Client(url, token)
 
 
 class OfService:
-    """What a service has, by a client that is closed with it. The token says which tenant's."""
+    """A service and its client, closed together. The token decides the tenant."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -124,7 +124,7 @@ class RemoteCatalog(OfService):
         return _subscription(self._client.resume(id))
 
     def remove(self, id: str, *, tenant: str = "") -> bool:
-        """Whether it was there."""
+        """False if there is none."""
         from tamis.client import ClientError
 
         try:
@@ -149,7 +149,7 @@ class RemoteCatalog(OfService):
         return [_subscription(one) for one in islice(found, limit)]
 
     def import_(self, given: Iterable[tuple[int, Line]], refused: Callable[[Refusal], None]) -> Imported:
-        """Some lines at a time; to be tried again after a break, each has an id."""
+        """Import in chunks. Each line gets an id, so that a retry is idempotent."""
         total = Imported()
         remaining = iter(given)
         while some := list(islice(remaining, IMPORTED)):
@@ -176,7 +176,7 @@ class RemoteCatalog(OfService):
             if "prefix_map" in value:
                 yield PrefixMap(value["prefix_map"], value["prefixes"], value["tenant"])
             else:
-                # An import needs no more of it than an export has.
+                # Only the fields of an export line.
                 yield _subscription({"revision": 0, "created": NEVER, "changed": NEVER, **value})
 
 
@@ -184,7 +184,7 @@ NEVER = datetime.min.isoformat()
 
 
 def _subscription(told: dict[str, Any]) -> Subscription:
-    """What a service tells of a subscription; the number is its own affair, and the tenant the token's."""
+    """A subscription from the service's JSON, without number and tenant."""
     return Subscription(
         id=told["id"],
         revision=told["revision"],
@@ -221,7 +221,7 @@ def _line(item: NewSubscription | PrefixMap) -> str:
 
 @contextmanager
 def _positioned() -> Iterator[None]:
-    """A query that the service refuses is refused as the kernel does it: with its position."""
+    """Raise refused queries as `QueryError`, with the position."""
     from tamis.client import ClientError
 
     try:

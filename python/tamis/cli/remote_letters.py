@@ -1,4 +1,4 @@
-"""The dead letters of a service, as rows like those that the command line has of its own."""
+"""The dead letters of a service, as the same rows as local ones."""
 
 import base64
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from tamis.cli.remote import OfService, RemoteError
 from tamis.sinks.dead_letters import LetterFilter
 
 MOST = 1_000
-"""A service tells so many at a time."""
+"""Letters per request."""
 
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -18,7 +18,7 @@ class RemoteLetters(OfService):
     """Dead letters."""
 
     def newest(self, wanted: LetterFilter, limit: int) -> list[dict[str, Any]]:
-        """So many rows at most, the newest first."""
+        """At most `limit` rows, the newest first."""
         _check(wanted)
         found = self._client.dead_letters(
             source=wanted.source, code=wanted.code, since=wanted.since, limit=min(limit, MOST)
@@ -31,7 +31,7 @@ class RemoteLetters(OfService):
         return _row(letter), base64.b64decode(letter["base64"])
 
     def replay(self, wanted: LetterFilter, *, again: bool) -> tuple[int, Iterable[str]]:
-        """How many were put back into their inboxes, and why others were not."""
+        """The number of replayed letters, and the reasons for the others."""
         _check(wanted)
         done = self._client.replay(
             wanted.keys,
@@ -45,7 +45,7 @@ class RemoteLetters(OfService):
 
 def _check(wanted: LetterFilter) -> None:
     if wanted.tenant:
-        raise RemoteError("other-tenant", "the token says which tenant's letters they are")
+        raise RemoteError("other-tenant", "the token decides the tenant: leave --tenant out")
 
 
 def _row(letter: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`tamis run`: the job, until a signal."""
+"""`tamis run`: run the job until a signal."""
 
 import argparse
 import logging
@@ -14,8 +14,8 @@ from tamis.status import StatusBoard
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags: one for each setting that the environment can give."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings; tamis.toml if it is there")
+    """One flag for each environment variable."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
     for variable, name in ENVIRONMENT.items():
         if name.startswith("serve."):
             continue
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the job. The first signal lets running batches finish; the second ends it at once."""
-    # Spark takes its time to import; other commands do without.
+    # Slow to import; other commands do not need Spark.
     from tamis.spark.job import Job
     from tamis.status.metrics import serve_metrics
 

@@ -1,4 +1,4 @@
-"""`tamis serve`: the service, until a signal."""
+"""`tamis serve`: run the service until a signal."""
 
 import argparse
 import sys
@@ -10,10 +10,10 @@ from tamis.storage.files import Lock
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags: one for each setting that the environment can give."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings; tamis.toml if it is there")
+    """One flag for each environment variable."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
     for variable, name in ENVIRONMENT.items():
-        # Most often asked for, and most often typed: the service's own are without its name.
+        # Flags of the service itself have no prefix.
         flag = f"--{name.removeprefix('serve.').replace('.', '-').replace('_', '-')}"
         parser.add_argument(flag, dest=name, metavar="VALUE", help=f"or {variable}")
     parser.set_defaults(run=run)
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the service. The first signal lets requests and the running batch finish."""
-    # Only this command needs them; other commands do without.
+    # Slow to import; other commands do not need them.
     try:
         from tamis.catalog import Catalog
         from tamis.service.app import application
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
             log_as_json()
             if not catalog.tokens.list():
                 print(
-                    "tamis: there is no token yet, so nobody can use the service. Make the first one:\n"
+                    "tamis: there is no token yet, so nobody can use the service. Create the first one:\n"
                     "  tamis tokens create --role admin",
                     file=sys.stderr,
                 )
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _job(options: argparse.Namespace) -> list[str]:
-    """The command that runs the job with the same settings; the environment is the same anyway."""
+    """The command of the job, with the same flags. It inherits the environment."""
     command = child_command("run")
     if options.config is not None:
         command += ["--config", str(options.config)]

@@ -1,4 +1,4 @@
-"""`tamis status`: how is the job doing?"""
+"""`tamis status`: show the status of the job."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ from tamis.settings import load_settings
 from tamis.status import Status, StatusError, parse_status, read_status, status_json
 
 POLL = 0.25
-"""Seconds between two looks."""
+"""Seconds between two reads."""
 
 RUNS, RUNS_NOT, FAILS = 0, 3, 4
 """Exit codes."""
@@ -25,14 +25,16 @@ Look = Callable[[], Status]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where the job is, and how it is shown."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings; tamis.toml if it is there")
-    parser.add_argument("--state", type=Path, metavar="DIR", help="the job's, or TAMIS_STATE")
+    """Which job, and the output format."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
+    parser.add_argument(
+        "--state", type=Path, metavar="DIR", help="state directory of the job, or TAMIS_STATE"
+    )
     add_url(parser)
     parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument("--watch", action="store_true", help="go on until the job ends")
+    parser.add_argument("--watch", action="store_true", help="update until the job ends")
     parser.set_defaults(run=run)
-    parser.epilog = f"Exit code: {RUNS} it runs, {RUNS_NOT} it does not, {FAILS} it runs and a source fails."
+    parser.epilog = f"Exit code: {RUNS} running, {RUNS_NOT} not running, {FAILS} running and a source fails."
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _looking(options: argparse.Namespace) -> Iterator[Look]:
-    """At the job of a service where one is meant, else at the one whose state is on this host."""
+    """The status of the service's job if a service is named, else of the local job."""
     if options.config is not None or options.state is not None or url_of(options) is None:
         state = load_settings(options.config, {"state": options.state}).state
         yield lambda: read_status(state)
@@ -66,16 +68,16 @@ def _looking(options: argparse.Namespace) -> Iterator[Look]:
 
 
 def _told(job: dict[str, Any] | None) -> Status:
-    """What a service tells of its job."""
+    """The status of a service's job."""
     if job is None:
         raise StatusError("no-job", "the job of the service has not run yet")
-    # Its process and all that failed are for who looks after the service.
+    # Process id and error details are not part of the service's answer.
     kept = {"job": "", "pid": 0, "pid_started": None, "failures": {}}
     return parse_status({**kept, **job})
 
 
 def _watch(look: Look, status: Status) -> Status:
-    """Show the status as it changes; the last one, when the job ends or at Ctrl-C."""
+    """Show a live status until the job ends or Ctrl-C; the last one stays."""
     with suppress(KeyboardInterrupt), live(lambda: status, Console()):
         while status.alive:
             time.sleep(POLL)

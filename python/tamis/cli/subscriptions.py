@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tamis.catalog import Catalog
 
 REPORT_LINES = 1_000
-"""The bar of an import moves after so many lines."""
+"""Lines between two updates of the progress bar."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command = _command(commands, "add", add, "register a query; print its id")
     command.add_argument("query")
     command.add_argument("--subscriber", required=True, metavar="NAME")
-    command.add_argument("--id", help="made up unless given")
+    command.add_argument("--id", help="default: generated")
     _add_content(command)
 
     command = _command(commands, "change", change, "change what is given of a subscription")
@@ -58,15 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command = _command(commands, "list", list_, "a table of subscriptions", all_tenants=True)
     command.add_argument("--subscriber", metavar="NAME")
     command.add_argument("--state", type=State, choices=tuple(State))
-    command.add_argument("--text", help="that occurs in the query")
-    command.add_argument("--limit", type=int, default=100, metavar="N", help="rows at most; 100 unless given")
+    command.add_argument("--text", help="substring of the query")
+    command.add_argument("--limit", type=int, default=100, metavar="N", help="at most N rows (default: 100)")
 
     command = _command(commands, "import", import_, "add or change subscriptions from JSON lines")
-    command.add_argument("file", type=Path, metavar="FILE", help="`-` for standard input")
+    command.add_argument("file", type=Path, metavar="FILE", help="`-`: standard input")
     command.add_argument("--strict", action="store_true", help="exit with 2 if a line is refused")
 
     command = _command(commands, "export", export, "subscriptions as JSON lines", all_tenants=True)
-    command.add_argument("--output", type=Path, metavar="FILE", help="standard output unless given")
+    command.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
 
     prefixes = commands.add_parser("prefixes", help="prefix maps that subscriptions share by name")
     kinds = prefixes.add_subparsers(required=True, metavar="COMMAND")
@@ -83,18 +83,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _command(
     commands: Any, name: str, run: Any, text: str, *, all_tenants: bool = False, served: bool = True
 ) -> Any:
-    """`served`: whether it can be had from a service, too."""
+    """`served`: whether a service offers it too."""
     command = commands.add_parser(name, help=text)
     place = command.add_mutually_exclusive_group()
     place.add_argument(
         "--catalog",
         metavar="URL",
-        help="sqlite:///FILE or postgresql://USER@HOST/NAME; TAMIS_CATALOG or tamis.toml unless given",
+        help="sqlite:///FILE or postgresql://USER@HOST/NAME; default: TAMIS_CATALOG or tamis.toml",
     )
     if served:
         add_url(place)
     if name != "import":
-        help = "all unless given" if all_tenants else "the one without a name unless given"
+        help = "default: all tenants" if all_tenants else "default: the unnamed tenant"
         command.add_argument("--tenant", default=None if all_tenants else "", metavar="NAME", help=help)
     command.set_defaults(run=run)
     return command
@@ -105,23 +105,21 @@ def _add_content(command: argparse.ArgumentParser) -> None:
     namespaces.add_argument(
         "--namespaces", type=read_namespaces, metavar="FILE", help='TOML, one line `prefix = "uri"` for each'
     )
-    namespaces.add_argument("--prefixes", metavar="NAME", help="a prefix map that the tenant shares")
-    command.add_argument(
-        "--delivery-target", metavar="TARGET", help="where deliveries go; outbox unless given"
-    )
+    namespaces.add_argument("--prefixes", metavar="NAME", help="name of a shared prefix map")
+    command.add_argument("--delivery-target", metavar="TARGET", help="where deliveries go (default: outbox)")
 
 
 def _subscriptions(options: argparse.Namespace) -> "Catalog | RemoteCatalog":
-    """Those of a service where one is meant, else those of a catalog: both have the same verbs."""
+    """The subscriptions of a service if one is named, else of the catalog."""
     if options.catalog is None and url_of(options) is not None:
         if getattr(options, "tenant", None):
-            raise RemoteError("other-tenant", "the token says which tenant's subscriptions they are")
+            raise RemoteError("other-tenant", "the token decides the tenant: leave --tenant out")
         return RemoteCatalog(client_of(options))
     return _catalog(options)
 
 
 def _catalog(options: argparse.Namespace) -> "Catalog":
-    # SQLAlchemy takes its time to import: 0.2 s that other commands do without.
+    # SQLAlchemy takes 0.2 s to import; other commands do not need it.
     from tamis.catalog import Catalog
 
     return Catalog(load_settings(None, {"catalog": options.catalog}).catalog)
@@ -161,14 +159,14 @@ def change(options: argparse.Namespace) -> int:
 
 
 class _Told:
-    """The exit code, once it is known."""
+    """The exit code, set inside the context."""
 
     code = 0
 
 
 @contextmanager
 def _query_told(query: str | None) -> Iterator[_Told]:
-    """A refused query is shown with the spot marked."""
+    """Print a refused query with a caret at the position."""
     told = _Told()
     try:
         yield told
@@ -184,7 +182,7 @@ def show(options: argparse.Namespace) -> int:
     with _subscriptions(options) as catalog:
         for id in options.ids:
             found = dataclasses.asdict(catalog.get(id, tenant=options.tenant))
-            # It has a meaning to the index only.
+            # The number has a meaning only inside the index.
             del found["number"]
             print(json.dumps(found, indent=2, ensure_ascii=False, default=datetime.isoformat))
     return 0
@@ -239,7 +237,7 @@ def _table(found: Sequence[Subscription]) -> Table:
     for title in ("tenant", "id", "revision", "subscriber", "query", "delivery target", "state"):
         table.add_column(title, overflow="fold", min_width=max(map(len, title.split())))
     for one in found:
-        # Square brackets are XPath's here, not markup.
+        # Plain text: square brackets are not markup.
         cells = (one.tenant, one.id, str(one.revision), one.subscriber, one.query, one.delivery_target)
         table.add_row(*(cell.replace("[", r"\[") for cell in cells), one.state.value)
     return table
@@ -249,17 +247,17 @@ def import_(options: argparse.Namespace) -> int:
     """`tamis subscriptions import FILE`."""
 
     def refused(refusal: Refusal) -> None:
-        print(f"{options.file}:{_told(refusal)}", file=sys.stderr)
+        print(f"{options.file}:{_refusal_text(refusal)}", file=sys.stderr)
 
-    # Open the file first: a wrong name must not make a catalog.
+    # Open the file first: a wrong name must not create a catalog.
     with _opened(options.file) as file, _subscriptions(options) as catalog, bar("importing") as report:
         size = options.file.stat().st_size if options.file.is_file() else 0
         done = catalog.import_(lines.read(_counted(file, size, report)), refused)
-    print(f"{done.added} added, {done.changed} changed, {done.unchanged} as before, {done.refused} refused")
+    print(f"{done.added} added, {done.changed} changed, {done.unchanged} unchanged, {done.refused} refused")
     return 2 if done.refused and options.strict else 0
 
 
-def _told(refusal: Refusal) -> str:
+def _refusal_text(refusal: Refusal) -> str:
     column = "" if refusal.column is None else f"column {refusal.column}: "
     return f"{refusal.place}: {column}{refusal.code}: {refusal.reason}"
 
@@ -274,7 +272,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _counted(file: BinaryIO, size: int, report: Report) -> Iterator[bytes]:
-    """The lines of a file, while a bar tells how many bytes of it are read."""
+    """The lines of a file, with a progress bar by bytes."""
     done = 0
     for at, line in enumerate(file):
         done += len(line)

@@ -29,11 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         commands, "create", create, "a new token; its secret is printed once, and kept nowhere"
     )
     command.add_argument("--role", required=True, choices=[role.value for role in Role])
-    command.add_argument("--name", metavar="TEXT", help="whose it is or what for; the role unless given")
-    command.add_argument("--tenant", default="", metavar="NAME", help="that it acts in")
-    command.add_argument("--subscriber", metavar="NAME", help="whose deliveries it gets, for that role")
+    command.add_argument("--name", metavar="TEXT", help="a label (default: the role)")
+    command.add_argument("--tenant", default="", metavar="NAME", help="tenant of the token")
+    command.add_argument(
+        "--subscriber", metavar="NAME", help="whose mailbox it opens; for the role subscriber"
+    )
     command.add_argument("--rate", type=int, metavar="N", help="requests a second")
-    command.add_argument("--body", type=int, metavar="BYTES", help="of one request")
+    command.add_argument("--body", type=int, metavar="BYTES", help="bytes of one request")
 
     _command(commands, "list", list_, "a table of tokens, without their secrets")
 
@@ -43,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Any:
     command = commands.add_parser(name, help=text)
-    command.add_argument("--config", type=Path, metavar="FILE", help="settings; tamis.toml if it is there")
-    command.add_argument("--catalog", metavar="URL", help="where it is, if not where the settings say")
+    command.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
+    command.add_argument("--catalog", metavar="URL", help="the catalog (default: from the settings)")
     command.set_defaults(run=run)
     return command
 
 
 def _catalog(options: argparse.Namespace) -> "Catalog":
-    # Slow to import; other commands do without.
+    # Slow to import; other commands do not need it.
     from tamis.catalog import Catalog
 
     return Catalog(load_settings(options.config, {"catalog": options.catalog}).catalog)
@@ -77,7 +79,7 @@ def list_(options: argparse.Namespace) -> int:
     with _catalog(options) as catalog:
         found = catalog.tokens.list()
     rows = [_cells(token) for token in found]
-    # A column that has nothing to tell takes no room.
+    # Empty columns are left out.
     shown = [at for at, _ in enumerate(TITLES) if not rows or any(row[at] for row in rows)]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for at in shown:

@@ -1,4 +1,4 @@
-"""`tamis transform`: what do the queries of a file make of each document?"""
+"""`tamis transform`: run the queries of a file on each document and print the outputs."""
 
 import argparse
 import json
@@ -14,8 +14,10 @@ from tamis.sources.dtd_file import read_schema
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Queries and documents, and how outputs are printed."""
     add_input_arguments(command)
-    command.add_argument("--dtd", type=Path, metavar="FILE", help="what documents are expected to conform to")
-    command.add_argument("--json", action="store_true", help="a line of JSON for each document and query")
+    command.add_argument(
+        "--dtd", type=Path, metavar="FILE", help="the DTD of the documents; speeds up transformations"
+    )
+    command.add_argument("--json", action="store_true", help="one line of JSON each document and query")
     command.set_defaults(run=transform)
 
 
@@ -28,7 +30,7 @@ def transform(options: argparse.Namespace) -> int:
         for done, paths, contents, failures in read_documents(options.documents):
             unreadable |= bool(failures)
             for at, path in enumerate(paths):
-                for row in _transformed(index, path, contents[at].as_py(), failures.get(at), schema):
+                for row in _rows(index, path, contents[at].as_py(), failures.get(at), schema):
                     _print_row(row, options.json)
             report(done, len(options.documents))
     if refused and options.strict:
@@ -36,14 +38,14 @@ def transform(options: argparse.Namespace) -> int:
     return 1 if unreadable else 0
 
 
-def _transformed(
+def _rows(
     index: tamis.Index,
     path: Path,
     message: bytes | None,
     failure: OSError | None,
     schema: tamis.Schema | None,
 ) -> Iterator[dict[str, str | int]]:
-    """What becomes of a document: a row for each query that matches it, or the error."""
+    """A row for each matching query of a document, or its error."""
     if message is None:
         reason = "" if failure is None else failure.strerror
         yield {"document": str(path), "error": "no-file", "reason": str(reason)}
