@@ -71,6 +71,10 @@ class SinkError(TamisError):
     """Deliveries or dead letters that cannot be written; nothing of their batch is published."""
 
 
+class JobError(TamisError):
+    """A job that cannot start, or a query of it that ended."""
+
+
 class FrameError(TamisError):
     """A DataFrame that cannot be matched: a wrong column or argument."""
 

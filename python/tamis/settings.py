@@ -4,6 +4,7 @@ Paths are relative to the settings file; without a file, to the working director
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -151,6 +152,8 @@ class Settings:
     cache: str | None = None
     """A directory on each host for copies of the store's files; None: the store is mapped in place."""
     dead_letters: str = "dead-letters"
+    umask: str = "077"
+    """Permissions that files and folders of the job and the service do not get, in octal."""
     interval: float = 0.5
     """Minimum seconds between the starts of two batches."""
     spark: SparkSettings = field(default_factory=SparkSettings)
@@ -310,7 +313,8 @@ def _value(kind: type[T], values: Any, where: str) -> T:
     hints = get_type_hints(kind)
     for name in values:
         if name not in hints:
-            names = ", ".join(sorted(hints))
+            tables = {"sources": "[[source]]", "sinks": "[[sink]]"} if kind is Settings else {}
+            names = ", ".join(sorted(tables.get(key, key) for key in hints))
             raise SettingsError("unknown-setting", f"{where}: unknown key {name!r}; the keys are {names}")
     for one in fields(kind):  # type: ignore[arg-type]  # all kinds are dataclasses
         if one.name not in values and one.default is MISSING and one.default_factory is MISSING:
@@ -359,6 +363,10 @@ def _check(settings: Settings) -> None:
     paths = [sink.path for sink in settings.sinks if isinstance(sink, DirectorySink)]
     if len(set(paths)) < len(paths):
         raise SettingsError("two-outboxes", "two [[sink]] have one path: each needs its own")
+    if not re.fullmatch("0?[0-7]{3}", settings.umask):
+        raise SettingsError(
+            "bad-setting", f"umask has three octal digits, such as 077, not {settings.umask!r}"
+        )
     if settings.interval < 0:
         raise SettingsError("bad-setting", "interval is a number of seconds, not negative")
 

@@ -30,6 +30,7 @@ from tamis.catalog import schema
 from tamis.errors import CatalogError
 from tamis.model.backoff import Backoff
 from tamis.model.version import Version
+from tamis.storage.files import create_private
 
 Result = TypeVar("Result")
 
@@ -225,6 +226,9 @@ def _parse_url(url: str) -> URL:
 def _create_engine(url: URL) -> Engine:
     try:
         if url.get_backend_name() == "sqlite":
+            # It has secrets and payloads. SQLite gives its -wal and -shm files the same permissions.
+            if url.database and not url.database.startswith("file:"):
+                create_private(Path(url.database))
             given = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
             engine = create_engine(url, connect_args=given)
             event.listen(engine, "connect", _prepare_sqlite)

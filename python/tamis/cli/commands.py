@@ -21,6 +21,7 @@ from tamis.cli import (
     tokens,
     transform,
 )
+from tamis.storage.files import set_umask
 
 COMMANDS = {
     "check": (check, "check a query and print its canonical form"),
@@ -44,6 +45,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the value is the exit code."""
     options = _parser().parse_args(arguments)
+    set_umask()
     try:
         code: int = options.run(options)
     except tamis.TamisError as error:

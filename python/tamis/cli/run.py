@@ -4,13 +4,16 @@ import argparse
 import logging
 import signal
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
 from tamis.cli.live import display
+from tamis.errors import JobError
 from tamis.settings import ENVIRONMENT, load_settings
 from tamis.status import StatusBoard
+from tamis.storage.files import Lock, set_umask
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,17 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the job. The first signal lets running batches finish; the second ends it at once."""
-    # Slow to import; other commands do not need Spark.
-    from tamis.spark.job import Job
-    from tamis.status.metrics import serve_metrics
-
     flags = {name: getattr(options, name, None) for name in ENVIRONMENT.values()}
     settings = load_settings(options.config, flags)
-    board = StatusBoard(settings.state, [source.name for source in settings.sources])
+    set_umask(int(settings.umask, 8))
     stop = _Stop()
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop.by_signal)
-    with ExitStack() as stack:
+    with _state_lock(settings.state), ExitStack() as stack:
+        board = StatusBoard(settings.state, [source.name for source in settings.sources])
+        # Before the slow imports: `tamis status` must not show the last run.
+        board.state("starting")
+        from tamis.spark.job import Job
+        from tamis.status.metrics import serve_metrics
+
         if settings.metrics.port is not None:
             stack.enter_context(serve_metrics(board, settings.metrics.host, settings.metrics.port))
         stack.enter_context(display(board))
@@ -46,6 +51,19 @@ def run(options: argparse.Namespace) -> int:
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         Job(settings, board).run(until=stop)
     return 0
+
+
+@contextmanager
+def _state_lock(state: Path) -> Iterator[None]:
+    """Allow one job per state directory. The JVM of a killed job may hold the lock for a moment."""
+    lock = Lock(state / "job.lock")
+    if not lock.try_acquire():
+        reason = f"another job is running with the state directory {state}; stop it first"
+        raise JobError("job-running", reason)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class _Stop:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tamis.cli.processes import child_command
 from tamis.settings import ENVIRONMENT, SettingsError, load_settings
-from tamis.storage.files import Lock
+from tamis.storage.files import Lock, set_umask
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
     flags = {name: getattr(options, name) for name in ENVIRONMENT.values()}
     settings = load_settings(options.config, flags)
+    set_umask(int(settings.umask, 8))
     lock = Lock(settings.state / "serve.lock")
     if not lock.try_acquire():
         reason = f"another service runs with the state in {settings.state}; stop it first"

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tamis.catalog import Catalog
-from tamis.errors import CatalogError, StoreError, TamisError
+from tamis.errors import CatalogError, JobError, StoreError, TamisError
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
 from tamis.model.matching import Generation
@@ -32,7 +32,6 @@ from tamis.spark.error_causes import UNKNOWN, root_cause
 from tamis.spark.pipeline import Pipeline
 from tamis.spark.session import create_session
 from tamis.status import BatchReport, StatusBoard
-from tamis.storage.files import Lock
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +48,8 @@ TICK = 0.1
 """Seconds between two checks of the queries."""
 
 
-class JobError(TamisError):
-    """A job that cannot start."""
+LAG_SECONDS = 1.0
+"""Seconds between two readings of a query's lag."""
 
 
 @dataclass
@@ -64,6 +63,8 @@ class _Stream:
     pause: float = FIRST_PAUSE
     due: float = 0.0
     """When to start it, by the monotonic clock."""
+    lag_due: float = 0.0
+    """When to read its lag again, by the monotonic clock."""
     failing: bool = False
     error: TamisError | None = None
     """Why the last batch failed, if it did."""
@@ -89,6 +90,7 @@ class Job:
             while not until():
                 for stream in self._streams:
                     self._supervise(stream)
+                    self._update_lag(stream)
                 self._board.heartbeat()
                 time.sleep(TICK)
             self._stop()
@@ -117,8 +119,6 @@ class Job:
 
     def _start(self) -> None:
         settings = self._settings
-        self._lock_state(settings.state)
-        self._board.state("starting")
         catalog = Catalog(settings.catalog)
         self._stack.callback(catalog.close)
         self._store = Store(settings.generations)
@@ -153,15 +153,6 @@ class Job:
         self._spark: SparkSession = create_session(settings)
         self._stack.callback(self._spark.stop)
         self._board.state("running")
-
-    def _lock_state(self, state: Path) -> None:
-        """Allow one job per state directory. The JVM of a killed job may hold the lock for a moment."""
-        lock = Lock(state / "job.lock")
-        if not lock.try_acquire():
-            raise JobError(
-                "job-running", f"another job is running with the state directory {state}; stop it first"
-            )
-        self._stack.callback(lock.release)
 
     def _working_directory(self) -> Path:
         """Where the index is built: in the store itself if it is a directory of this host."""
@@ -235,6 +226,15 @@ class Job:
                 stream.query = self._query(stream)
             except (PySparkException, TamisError, OSError) as error:
                 self._failed(stream, error)
+
+    def _update_lag(self, stream: _Stream) -> None:
+        """Spark reports the progress of a batch only after the batch, so its report has an older lag."""
+        now = time.monotonic()
+        if stream.query is not None and now >= stream.lag_due:
+            stream.lag_due = now + LAG_SECONDS
+            lag = _lag(stream.query)
+            if lag is not None:
+                self._board.lag(stream.source.name, lag)
 
     def _failed(self, stream: _Stream, error: Exception) -> None:
         """Report a failure, and schedule a retry."""

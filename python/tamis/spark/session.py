@@ -1,7 +1,9 @@
 """The Spark session of a job."""
 
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -33,7 +35,7 @@ def create_session(settings: Settings) -> SparkSession:
     """Create the session; `spark.config` of the settings overrides the defaults."""
     local = settings.spark.master.startswith("local")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    config = dict(DEFAULTS)
+    config = {**DEFAULTS, "spark.hadoop.fs.permissions.umask-mode": settings.umask}
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         config["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={QUIET}"
@@ -46,8 +48,17 @@ def create_session(settings: Settings) -> SparkSession:
     builder = SparkSession.builder.master(settings.spark.master).appName("tamis")
     for name, value in config.items():
         builder = builder.config(name, value)
-    made: SparkSession = builder.getOrCreate()
-    cores = made.sparkContext.defaultParallelism
+    session = _create(builder)
+    cores = session.sparkContext.defaultParallelism
     if "spark.sql.shuffle.partitions" not in settings.spark.config:
-        made.conf.set("spark.sql.shuffle.partitions", str(cores))
-    return made
+        session.conf.set("spark.sql.shuffle.partitions", str(cores))
+    return session
+
+
+def _create(builder: SparkSession.Builder) -> SparkSession:
+    """Create a session and keep our handler of Ctrl-C: PySpark installs its own, which interrupts the job."""
+    handler = signal.getsignal(signal.SIGINT)
+    session: SparkSession = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+    return session

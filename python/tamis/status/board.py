@@ -73,7 +73,7 @@ class StatusBoard:
         self._written: datetime | None = None
         self._has_events = False
         """Whether there were events since the file was written."""
-        self._unwritable = False
+        self._write_failure: Failure | None = None
         now, pid = clock(), os.getpid()
         self._job = Status(
             job=uuid.uuid4().hex[:12],
@@ -95,7 +95,8 @@ class StatusBoard:
         with self._lock:
             now = self._clock()
             sources = tuple(self._current(source, now) for source in self._sources.values())
-            return replace(self._job, now=now, sources=sources)
+            failure = self._job.failure or self._write_failure
+            return replace(self._job, now=now, sources=sources, failure=failure)
 
     def state(self, state: JobState) -> None:
         """The job enters a state."""
@@ -146,6 +147,16 @@ class StatusBoard:
                 failures = _incremented(failing.status.failures, failure.code)
                 failing.status = replace(failing.status, failures=failures, failure=failure)
             self._write()
+
+    def lag(self, source: str, lag: Mapping[str, int]) -> None:
+        """How much a source has left to read, known only after its last batch was reported."""
+        with self._lock:
+            last = self._source(source).status.last
+            if last is not None and last.lag != lag:
+                self._source(source).status = replace(
+                    self._source(source).status, last=replace(last, lag=lag)
+                )
+                self._event()
 
     def recovered(self, source: str) -> None:
         """A source that failed can be read again, before its next batch."""
@@ -207,12 +218,12 @@ class StatusBoard:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             write_status(status, self._directory)
-            self._unwritable = False
+            self._write_failure = None
         except OSError as error:
             # Log it once, not several times a second.
-            if not self._unwritable:
+            if self._write_failure is None:
                 log.warning("the status cannot be written to %s: %s", self._directory, error)
-            self._unwritable = True
+                self._write_failure = Failure("status-unwritable", str(error), status.now)
 
 
 def _slices(

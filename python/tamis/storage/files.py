@@ -8,11 +8,33 @@ import fcntl
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 DRAFT = ".draft-"
 """The prefix of unfinished files."""
+
+
+PRIVATE = 0o077
+"""The umask of every command: what it creates is for its user only, files 0600 and folders 0700."""
+
+
+def set_umask(umask: int = PRIVATE) -> None:
+    """Limit the permissions of files that this process and its children create."""
+    os.umask(umask)
+
+
+def current_umask() -> int:
+    """The umask of this process, to set it in others. The system can only tell it by changing it."""
+    umask = os.umask(PRIVATE)
+    os.umask(umask)
+    return umask
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file for this user only, whatever the umask is; no change if it exists."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from tamis.errors import SinkError
 from tamis.model.batch import Batch
 from tamis.sinks.published import Part, Publication
+from tamis.storage.files import current_umask, set_umask
 
 _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("path", pa.string()),
@@ -50,7 +51,7 @@ def publish(rows: DataFrame, directory: BatchDirectory, batch: Batch) -> int:
         known = directory.find(batch)
     if known is not None:
         return known.rows
-    task = _Task(directory, batch)
+    task = _Task(directory, batch, current_umask())
     schema = (
         "path string, tenant string, subscriber string, rows bigint, bytes bigint, code string, reason string"
     )
@@ -76,9 +77,12 @@ class _Task:
 
     directory: BatchDirectory
     batch: Batch
+    umask: int
 
     def run(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows of a task. An error is returned as a row, so that Spark does not retry the task."""
+        # Workers of a cluster do not inherit it from the job.
+        set_umask(self.umask)
         context = TaskContext.get()
         assert context is not None
         schema = self.directory.schema
