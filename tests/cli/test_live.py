@@ -25,7 +25,7 @@ tamis {version}  ● running  generation 7 · 1,000,000 subscriptions · up 0:00
 
 LINE = (
     "2026-03-01T12:00:00Z inbox batch 4: 100 read = 60 matched + 30 unmatched + 10 dead, "
-    "200 deliveries of 300 candidates, 0.50 s, generation 7, files behind: 12"
+    "200 deliveries, 300 candidates, 0.50 s, generation 7, files behind: 12"
 )
 
 

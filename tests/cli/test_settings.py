@@ -142,3 +142,9 @@ def test_what_cannot_be_is_refused_with_its_place(text: str, code: str, said: st
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no-settings"):
         load_settings(tmp_path / "none.toml", environment={})
+
+
+def test_a_misspelt_key_lists_tables_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "tamis.toml").write_text("intervall = 1\n")
+    with pytest.raises(SettingsError, match=r"the keys are \[\[sink\]\], \[\[source\]\], cache, "):
+        load_settings(tmp_path / "tamis.toml")

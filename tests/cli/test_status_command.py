@@ -1,8 +1,10 @@
 """`tamis status`, by its contract."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,27 @@ def test_watching_ends_when_the_job_ends(board: StatusBoard, state: Path) -> Non
         board.state("stopped")
         assert json.loads(watcher.stdout.read())["state"] == "stopped"
         assert watcher.wait() == 3
+
+
+def test_watching_waits_for_a_job_that_starts(board: StatusBoard, state: Path) -> None:
+    """The file may still be that of the last run."""
+    board.state("stopped")
+    with watching(state, "--json") as watcher:
+        time.sleep(0.5)
+        board.state("starting")
+        assert watcher.stdout is not None
+        assert json.loads(watcher.stdout.readline())["state"] == "starting"
+        board.state("stopped")
+        assert watcher.wait() == 3
+
+
+def test_a_status_that_is_no_longer_written(
+    board: StatusBoard, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on a full disk: the job runs, but its status is old."""
+    os.utime(state / "status.json", (0, 0))
+    assert cli.main(["status", "--state", str(state)]) == 4
+    assert "status-stale" in capsys.readouterr().out
 
 
 def test_the_last_table_stays(board: StatusBoard, state: Path) -> None:

@@ -252,3 +252,27 @@ def test_a_file_that_is_no_status(text: str, tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(text)
     with pytest.raises(StatusError, match="bad-status"):
         read_status(tmp_path)
+
+
+def test_a_lag_is_known_after_its_batch(board: StatusBoard, clock: Clock) -> None:
+    board.lag("inbox", {"files": 0})
+    run_batch(board, clock, number=0, lag={"files": 1})
+    board.lag("inbox", {"files": 0})
+    (source,) = board.now().sources
+    assert source.last is not None
+    assert source.last.lag == {"files": 0}
+
+
+def test_a_disk_without_room_is_a_failure_of_the_job(small_disk: Path, clock: Clock) -> None:
+    board = StatusBoard(small_disk, ["inbox"], clock)
+    board.state("running")
+    with pytest.raises(OSError, match="No space left"):
+        (small_disk / "full").write_bytes(b"x" * (1 << 20))
+    board.state("running")
+    status = board.now()
+    assert status.failing
+    assert status.failure is not None
+    assert status.failure.code == "status-unwritable"
+    (small_disk / "full").unlink()
+    board.state("running")
+    assert not board.now().failing

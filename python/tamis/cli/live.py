@@ -61,7 +61,7 @@ def batch_line(report: BatchReport) -> str:
     parts = [
         f"{ended:%Y-%m-%dT%H:%M:%SZ} {report.source} batch {report.batch}: {report.read} read = "
         f"{report.matched} matched + {report.unmatched} unmatched + {report.dead} dead",
-        f"{report.deliveries} deliveries of {report.candidates} candidates",
+        f"{report.deliveries} deliveries, {report.candidates} candidates",
         f"{report.seconds:.2f} s",
         f"generation {report.generation}",
     ]

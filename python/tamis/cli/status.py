@@ -18,6 +18,9 @@ from tamis.status import Status, StatusError, parse_status, read_status, status_
 POLL = 0.25
 """Seconds between two reads."""
 
+START_SECONDS = 5.0
+"""How long `--watch` waits for a job to start."""
+
 RUNS, RUNS_NOT, FAILS = 0, 3, 4
 """Exit codes."""
 
@@ -41,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     """`tamis status`."""
     with _looking(options) as look:
         try:
-            status = look()
+            status = _wait_for_job(look) if options.watch else look()
             if not options.watch:
                 print(status_json(status, indent=2)) if options.json else Console().print(render(status))
             elif options.json:
@@ -74,6 +77,21 @@ def _told(job: dict[str, Any] | None) -> Status:
     # Process id and error details are not part of the service's answer.
     kept = {"job": "", "pid": 0, "pid_started": None, "failures": {}}
     return parse_status({**kept, **job})
+
+
+def _wait_for_job(look: Look) -> Status:
+    """The status of a job that runs, or starts soon: `run` needs a moment before it has a status."""
+    end = time.monotonic() + START_SECONDS
+    while True:
+        late = time.monotonic() >= end
+        try:
+            status = look()
+            if status.alive or late:
+                return status
+        except StatusError:
+            if late:
+                raise
+        time.sleep(POLL)
 
 
 def _watch(look: Look, status: Status) -> Status:

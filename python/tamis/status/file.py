@@ -1,6 +1,7 @@
 """`status.json` in a job's state directory, for other processes."""
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -12,6 +13,9 @@ from tamis.status.value import BatchReport, Durations, Failure, SourceStatus, St
 from tamis.storage.files import draft_path
 
 NAME = "status.json"
+
+STALE_SECONDS = 60.0
+"""A running job writes its status every second. If it is older than this, the job cannot write it."""
 
 
 class StatusError(TamisError):
@@ -48,10 +52,21 @@ def read_status(directory: Path) -> Status:
             f"{path} is not a status of this version of tamis ({error}); the next run of the job renews it"
         )
         raise StatusError("bad-status", reason) from error
-    if not status.alive or process_started(status.pid) == status.pid_started:
+    if not status.alive:
         return status
+    if process_started(status.pid) == status.pid_started:
+        return _with_staleness(status, path)
     sources = tuple(replace(source, state="stopped") for source in status.sources)
     return replace(status, state="died", sources=sources)
+
+
+def _with_staleness(status: Status, path: Path) -> Status:
+    """The status with a failure if its file is too old: then nobody knows how the job is doing."""
+    age = time.time() - path.stat().st_mtime
+    if status.state != "running" or age < STALE_SECONDS:
+        return status
+    reason = f"the job last wrote its status {age:.0f} s ago: is there room in {path.parent}?"
+    return replace(status, failure=Failure("status-stale", reason, status.now))
 
 
 def process_started(pid: int) -> int | None:
