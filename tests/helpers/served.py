@@ -13,7 +13,7 @@ from tamis.catalog import Catalog
 from tamis.model.token import NewToken, Role
 from tamis.service.app import application
 from tamis.service.server import Server
-from tamis.service.service import Service
+from tamis.service.service import CATALOG_BUSY_SECONDS, Service
 from tamis.settings import ServeSettings, Settings, load_settings
 from tests.helpers.servers import free_port
 from tests.helpers.waiting import until
@@ -78,7 +78,7 @@ def settings_in(folder: Path, more: str = SOURCES, catalog: str | None = None, *
 def serving(settings: Settings) -> Iterator[Served]:
     """A service, stopped afterwards."""
     with ExitStack() as stack:
-        catalog = stack.enter_context(Catalog(settings.catalog))
+        catalog = stack.enter_context(Catalog(settings.catalog, busy_seconds=CATALOG_BUSY_SECONDS))
         service = Service(settings, catalog)
         server = Server(application(service), settings.serve)
         thread = threading.Thread(target=server.run)

@@ -1,16 +1,20 @@
 """One kind of work that takes long does not hold up the others, nor one token the other tokens."""
 
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tamis.catalog import Catalog
 from tamis.catalog.accepted import Accepted
+from tamis.errors import CatalogError
 from tamis.model.token import Role
 from tamis.service import service as limits
 from tamis.service.api import matching
@@ -95,3 +99,32 @@ def test_publishers_that_wait_for_the_catalog_hold_up_nobody(
         finally:
             blocked.released.set()
         assert Counter(one.result().status_code for one in answers) == {202: allowed, 503: count - allowed}
+
+
+def test_a_locked_catalog_is_reported_soon(tmp_path: Path) -> None:
+    """Writers that wait at the same time do not wait one after the other."""
+    with Catalog(str(tmp_path / "catalog.db"), busy_seconds=0.1) as catalog, ThreadPoolExecutor() as threads:
+        blocked = Blocked(lambda _: None)
+        writer = threads.submit(catalog._database.write_unversioned, blocked)
+        try:
+            until(lambda: blocked.waiting, "the writer")
+            with pytest.raises(CatalogError, match="catalog-locked"):
+                catalog.accepted.accept([("inbox", "m1")], ["f1"], [])
+            # Who reads does not wait.
+            assert catalog.tokens.find("none") is None
+        finally:
+            blocked.released.set()
+        writer.result()
+        catalog.accepted.accept([("inbox", "m1")], ["f1"], [])
+
+
+def test_a_file_that_another_process_locks_is_503(served: Served) -> None:
+    client = served.client(Role.PUBLISHER)
+    with closing(sqlite3.connect(served.settings.catalog, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert client.get("/v1/token").status_code == 200
+        refused = client.post("/v1/messages", json={"id": "m1", "xml": "<a/>"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "catalog-locked")
+        assert int(refused.headers["retry-after"]) >= 1
+        other.execute("ROLLBACK")
+    assert client.post("/v1/messages", json={"id": "m1", "xml": "<a/>"}).status_code == 202

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, tuple_
 from tamis.catalog import mutations, rows
 from tamis.catalog.accepted import Accepted
 from tamis.catalog.changes import Changes, changes_since
-from tamis.catalog.database import Database, WriteTransaction, identity_and_version
+from tamis.catalog.database import BUSY_SECONDS, Database, WriteTransaction, identity_and_version
 from tamis.catalog.dead_deliveries import DeadDeliveries
 from tamis.catalog.importing import import_lines
 from tamis.catalog.mailbox import Mailbox
@@ -40,12 +40,13 @@ PAGE = 1_000
 class Catalog:
     """Subscriptions in a database. Any number of processes may use it at the same time."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
         """Open a catalog: `sqlite:///FILE`, a bare path for the same, or `postgresql://USER@HOST/NAME`.
 
-        Creates the tables of a new catalog and migrates those of an older one.
+        Creates the tables of a new catalog and migrates those of an older one. `busy_seconds`: how long to
+        wait for other writers of an SQLite file.
         """
-        self._database = Database(url)
+        self._database = Database(url, busy_seconds)
         # Tables of the service: no generation depends on them.
         self.tokens = Tokens(self._database)
         self.accepted = Accepted(self._database)

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,7 +41,10 @@ PAUSE = 0.2
 """Seconds before the second attempt; doubles each time."""
 
 BUSY_SECONDS = 30
-"""Busy timeout of SQLite, for other writers of the file; `?timeout=` in the URL overrides it."""
+"""Busy timeout of SQLite, for other writers; `?timeout=` in the URL overrides it for other processes."""
+
+MAX_CONNECTIONS = 60
+"""Of PostgreSQL's pool: more than the service has threads, so that no thread waits for a connection."""
 
 MIGRATION_LOCK = 0x74616D6973
 """The PostgreSQL advisory lock held during a migration."""
@@ -71,12 +74,13 @@ class WriteTransaction:
 class Database:
     """The database of a catalog, SQLite or PostgreSQL."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS) -> None:
         self._url = _parse_url(url)
-        self._engine = _create_engine(self._url)
+        self._engine = _create_engine(self._url, busy_seconds)
+        self._busy_seconds = busy_seconds
         # SQLite allows one writer; others poll. Threads of this process queue at a lock instead.
         one_writer = self._url.get_backend_name() == "sqlite"
-        self._writer_lock: AbstractContextManager[object] = threading.Lock() if one_writer else nullcontext()
+        self._writer_lock = threading.Lock() if one_writer else None
         try:
             self._with_retries(self._migrate)
         except BaseException:
@@ -94,7 +98,7 @@ class Database:
         """
 
         def attempt() -> Result:
-            with self._writer_lock, self._engine.connect().execution_options(writes=True) as connection:
+            with self._writing(), self._engine.connect().execution_options(writes=True) as connection:
                 with connection.begin() as scope:
                     row = schema.catalog.c
                     increment = update(schema.catalog).values(version=row.version + 1)
@@ -120,7 +124,7 @@ class Database:
 
         def attempt() -> Result:
             with (
-                self._writer_lock,
+                self._writing(),
                 self._engine.connect().execution_options(writes=True) as connection,
                 connection.begin(),
             ):
@@ -154,6 +158,20 @@ class Database:
                 connection.execute(versions.delete().where(versions.c.version < count))
 
         self.write_unversioned(work)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Wait for the other writers of this process, no longer than SQLite waits for those of others."""
+        lock = self._writer_lock
+        if lock is None:
+            yield
+            return
+        if not lock.acquire(timeout=self._busy_seconds):
+            raise _locked(self._url.render_as_string(hide_password=True))
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _with_retries(self, work: Callable[[], Result]) -> Result:
         with self._catalog_errors():
@@ -223,13 +241,13 @@ def _parse_url(url: str) -> URL:
     return parsed.set(drivername=driver)
 
 
-def _create_engine(url: URL) -> Engine:
+def _create_engine(url: URL, busy_seconds: float) -> Engine:
     try:
         if url.get_backend_name() == "sqlite":
             # It has secrets and payloads. SQLite gives its -wal and -shm files the same permissions.
             if url.database and not url.database.startswith("file:"):
                 create_private(Path(url.database))
-            given = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
+            given = {} if "timeout" in url.query else {"timeout": busy_seconds}
             engine = create_engine(url, connect_args=given)
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
@@ -237,7 +255,9 @@ def _create_engine(url: URL) -> Engine:
         given = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
         # Readers use REPEATABLE READ: one snapshot per transaction. Writers use READ COMMITTED: they
         # queue at the one row that all of them update first; REPEATABLE READ would fail instead.
-        engine = create_engine(url, connect_args=given, pool_pre_ping=True)
+        engine = create_engine(
+            url, connect_args=given, pool_pre_ping=True, pool_size=5, max_overflow=MAX_CONNECTIONS - 5
+        )
         event.listen(engine, "begin", _begin_postgresql)
         return engine
     except ModuleNotFoundError as error:
@@ -313,15 +333,17 @@ def _transient(error: DBAPIError) -> bool:
     return state is None or state.startswith("08") or state in ("40001", "40P01", "57P01", "57P02", "57P03")
 
 
+def _locked(shown: str) -> CatalogError:
+    reason = f"{shown}: another writer has held the lock for too long; try again when it is done"
+    return CatalogError("catalog-locked", reason)
+
+
 def _catalog_error(error: SQLAlchemyError, shown: str) -> CatalogError:
     cause = str(getattr(error, "orig", None) or error).strip()
     summary = cause.splitlines()[0] if cause else type(error).__name__
     if isinstance(error, DBAPIError) and isinstance(error.orig, sqlite3.Error):
         if "locked" in summary or "busy" in summary:
-            reason = (
-                f"{shown}: another process has held the write lock for too long; try again when it is done"
-            )
-            return CatalogError("catalog-locked", reason)
+            return _locked(shown)
         if "not a database" in summary or "malformed" in summary:
             return CatalogError("not-a-catalog", f"{shown}: {summary}; name another file, or restore it")
         if "unable to open" in summary or "readonly" in summary or "disk" in summary or "full" in summary:

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         from tamis.service.errors import ServiceError
         from tamis.service.logs import log_as_json
         from tamis.service.server import Server
-        from tamis.service.service import Service
+        from tamis.service.service import CATALOG_BUSY_SECONDS, Service
     except ModuleNotFoundError as error:
         reason = f"the service needs {error.name}: install tamis with its extra, pip install 'tamis[serve]'"
         raise SettingsError("no-service", reason) from error
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         reason = f"another service runs with the state in {settings.state}; stop it first"
         raise ServiceError("service-running", reason)
     try:
-        with Catalog(settings.catalog) as catalog:
+        with Catalog(settings.catalog, busy_seconds=CATALOG_BUSY_SECONDS) as catalog:
             log_as_json()
             if not catalog.tokens.list():
                 print(

@@ -26,6 +26,9 @@ from tamis.settings import Settings
 
 log = logging.getLogger(__name__)
 
+CATALOG_BUSY_SECONDS = 5.0
+"""How long a request waits for other writers of an SQLite catalog before it gets 503."""
+
 MATCH_THREADS, MATCH_QUEUE = 2, 64
 """The pool for trying messages. It is small: this work is limited by the processor."""
 
