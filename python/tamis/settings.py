@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from tamis.errors import TamisError
 from tamis.model.matching import Limits
+from tamis.model.subscription import DEFAULT_TARGET
+from tamis.model.webhook import webhook_of
 from tamis.sinks.addresses import Addresses
 from tamis.sources.directory import DirectorySource
 from tamis.sources.kafka import KafkaSink, KafkaSource
@@ -175,6 +177,11 @@ class Settings:
             if isinstance(sink, DirectorySink) and sink.targets is None and sink.form != "xml":
                 return sink
         return None
+
+    def has_target(self, target: str) -> bool:
+        """Whether a delivery target leads anywhere: a sink lists it, or it is a webhook or the default."""
+        listed = any(target in (sink.targets or ()) for sink in self.sinks)
+        return listed or target == DEFAULT_TARGET or webhook_of(target) is not None
 
     def checkpoint(self, source: str) -> Path:
         """The checkpoint directory of a source."""

@@ -51,7 +51,9 @@ def test_a_refused_query_is_marked(capsys: Captured) -> None:
 def test_change_pause_resume_remove(capsys: Captured) -> None:
     run("add", "//a", "--subscriber", "bob", "--id", "x", "--tenant", "t")
     assert run("change", "x", "--tenant", "t", "--query", "//b", "--delivery-target", "console") == 0
-    assert capsys.readouterr().out == "x\nx revision 2\n"
+    out, err = capsys.readouterr()
+    assert out == "x\nx revision 2\n"
+    assert "no [[sink]] of these settings has the delivery target console" in err
     assert run("change", "x", "--tenant", "t", "--query", "//b[") == 1
     assert run("pause", "x", "--tenant", "t") == 0
     capsys.readouterr()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tamis.model.token import Role
-from tests.helpers.served import Served, serving, settings_in
+from tests.helpers.served import SOURCES, Served, serving, settings_in
 
 
 @pytest.fixture
@@ -96,3 +96,17 @@ def test_many_come_and_go_as_lines(served: Served) -> None:
     moved = other.post("/v1/subscriptions.jsonl", content=json.dumps(lines[4])).json()
     assert moved["added"] == 1
     assert other.get("/v1/subscriptions").json()["subscriptions"][0]["id"] == "s4"
+
+
+def test_a_delivery_target_that_no_sink_has(tmp_path: Path) -> None:
+    sinks = '[[sink]]\npath = "outbox"\n[[sink]]\nkind = "console"\ntargets = ["screen"]\n'
+    with serving(settings_in(tmp_path, SOURCES + sinks)) as served:
+        admin = served.client()
+        for target, status in (("outbox", 201), ("screen", 201), ("nosuchsink", 422)):
+            asked = {"query": "//a", "id": target, "subscriber": "ann", "delivery_target": target}
+            assert admin.post("/v1/subscriptions", json=asked).status_code == status
+        changed = admin.patch("/v1/subscriptions/outbox", json={"delivery_target": "nosuchsink"})
+        assert changed.json()["error"]["code"] == "no-target"
+        line = '{"subscriber": "ann", "query": "//a", "delivery_target": "nosuchsink"}'
+        done = admin.post("/v1/subscriptions.jsonl", content=line).json()
+        assert [one["code"] for one in done["refusals"]] == ["no-target"]

@@ -125,6 +125,18 @@ def _catalog(options: argparse.Namespace) -> "Catalog":
     return Catalog(load_settings(None, {"catalog": options.catalog}).catalog)
 
 
+def _warn_of_target(options: argparse.Namespace) -> None:
+    """Only a warning: the job of this catalog may have other settings."""
+    target = options.delivery_target
+    if (
+        target is not None
+        and (options.catalog is not None or url_of(options) is None)
+        and not load_settings().has_target(target)
+    ):
+        reason = f"no [[sink]] of these settings has the delivery target {target}"
+        print(f"tamis: {reason}: its deliveries go to the sinks without targets", file=sys.stderr)
+
+
 def _namespaces(options: argparse.Namespace) -> Namespaces | None:
     given: Namespaces | None = options.prefixes or options.namespaces
     return given
@@ -138,6 +150,7 @@ def add(options: argparse.Namespace) -> int:
         namespaces=_namespaces(options) or {},
         delivery_target=options.delivery_target or asked.delivery_target,
     )
+    _warn_of_target(options)
     with _subscriptions(options) as catalog, _query_told(options.query) as told:
         print(catalog.add(asked).id)
     return told.code
@@ -145,6 +158,7 @@ def add(options: argparse.Namespace) -> int:
 
 def change(options: argparse.Namespace) -> int:
     """`tamis subscriptions change ID`."""
+    _warn_of_target(options)
     with _subscriptions(options) as catalog, _query_told(options.query) as told:
         changed = catalog.change(
             options.id,

@@ -16,6 +16,10 @@ class State(StrEnum):
     PAUSED = "paused"
 
 
+DEFAULT_TARGET = "outbox"
+"""The delivery target of a subscription that names none."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewSubscription:
     """A subscription to add."""
@@ -26,7 +30,7 @@ class NewSubscription:
     """Unique in the tenant; None: the catalog generates one."""
     tenant: str = ""
     namespaces: Namespaces = field(default_factory=dict)
-    delivery_target: str = "outbox"
+    delivery_target: str = DEFAULT_TARGET
     """Where deliveries go. Only sinks interpret it."""
     state: State | None = None
     """None: unchanged, or active for a new subscription."""

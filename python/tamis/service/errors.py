@@ -37,6 +37,7 @@ STATUS: Mapping[str, int] = {
     "no-source": 422,
     "no-mailbox": 422,
     "no-webhook": 422,
+    "no-target": 422,
     "bad-url": 422,
     "unknown-subscription": 404,
     "unknown-webhook": 404,

@@ -17,9 +17,10 @@ from tamis.model.subscription import NewSubscription, Refusal, State, Subscripti
 from tamis.model.webhook import webhook_of
 from tamis.service.api.security import Admin, Caller, Subscriber
 from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
-from tamis.service.api.webhooks import check_target, no_webhook
+from tamis.service.api.webhooks import check_target, no_target, no_webhook
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService, Service
+from tamis.settings import Settings
 
 router = APIRouter(prefix="/v1", tags=["subscriptions"])
 
@@ -237,7 +238,8 @@ async def import_(request: Request, service: CurrentService, caller: Admin) -> I
             file.write(chunk)
         file.seek(0)
         webhooks = await run_in_threadpool(service.catalog.webhooks.list, caller.tenant)
-        given = _of_tenant(lines.read(file), caller.tenant, {one.name for one in webhooks})
+        names = {one.name for one in webhooks}
+        given = _of_tenant(lines.read(file), caller.tenant, names, service.settings)
         done = await run_in_threadpool(service.catalog.import_, given, refused)
     return ImportResponse(**dataclasses.asdict(done), refusals=refusals)
 
@@ -254,9 +256,9 @@ def export(service: CurrentService, caller: Admin) -> StreamingResponse:
 
 
 def _of_tenant(
-    given: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str]
+    given: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str], settings: Settings
 ) -> Iterator[tuple[int, lines.Line]]:
-    """Lines with the tenant set; refused if they name another tenant, or a webhook that does not exist."""
+    """Lines with the tenant set; refused if they name another tenant, or a target that does not exist."""
     for place, line in given:
         webhook = webhook_of(line.delivery_target) if isinstance(line, NewSubscription) else None
         if isinstance(line, Refusal):
@@ -265,6 +267,9 @@ def _of_tenant(
             yield place, Refusal(place, "other-tenant", f"the line is of tenant {line.tenant}, not yours")
         elif webhook is not None and webhook not in webhooks:
             missing = no_webhook(webhook)
+            yield place, Refusal(place, missing.code, missing.reason)
+        elif isinstance(line, NewSubscription) and not settings.has_target(line.delivery_target):
+            missing = no_target(line.delivery_target)
             yield place, Refusal(place, missing.code, missing.reason)
         else:
             yield place, dataclasses.replace(line, tenant=tenant)

@@ -216,12 +216,21 @@ async def test(name: WebhookName, service: CurrentService, caller: Subscriber) -
 
 
 def check_target(service: Service, caller: Caller, target: str | None) -> None:
-    """Refuse a delivery target whose webhook does not exist or is not the caller's."""
+    """Refuse a delivery target that no sink has, or whose webhook does not exist or is not the caller's."""
     name = None if target is None else webhook_of(target)
+    if target is not None and not service.settings.has_target(target):
+        raise no_target(target)
     if name is not None:
         own = {one.name for one in service.catalog.webhooks.list(caller.tenant, caller.subscriber)}
         if name not in own:
             raise no_webhook(name)
+
+
+def no_target(target: str) -> ServiceError:
+    """The error for a delivery target that leads nowhere."""
+    return ServiceError(
+        "no-target", f"delivery_target: no sink has the target {target}; GET /v1/sinks lists them"
+    )
 
 
 def no_webhook(name: str) -> ServiceError:
