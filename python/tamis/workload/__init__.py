@@ -1,4 +1,13 @@
-"""Generators of documents, queries and messages to try and to measure with, the same for a seed."""
+"""Reproducible generators of documents, queries and transformations: equal seeds give equal output.
+
+documents.py        documents that follow a DTD
+paths.py            random walks down the element graph of a DTD
+queries.py          path queries with predicates and nested paths, built from walks
+transformations.py  for-where-return transformations, built from walks
+stock.py            the flat workload: stock quotes and range subscriptions
+profile.py          which attributes and values occur; literals.py writes them in queries
+draw.py             draws distinct items
+"""
 
 from tamis.model.dtd import Dtd
 from tamis.workload.documents import DocumentOptions, generate_documents

@@ -18,19 +18,19 @@ class DocumentOptions:
 
     number: int = 200
     depth: int = 6
-    """D: elements below this depth are there only if a content model demands them."""
+    """D: below this depth, only elements that a content model requires."""
     repeats: int = 3
-    """RP: the most an element is repeated under one parent, unless a content model demands more."""
+    """RP: the largest number of repetitions under one parent, unless a content model requires more."""
     repeats_of: Mapping[str, int] = field(default_factory=dict)
-    """The same for single elements."""
+    """Overrides of `repeats` by element."""
     roots: tuple[str, ...] = ()
-    """What documents begin with; the DTD's roots unless given."""
+    """Root elements; default: the DTD's roots."""
 
 
 def generate_documents(
     dtd: Dtd, profile: Profile, options: DocumentOptions, *, seed: int | str, progress: Report | None = None
 ) -> Iterator[bytes]:
-    """The same documents for the same seed."""
+    """Generate documents; equal seeds give equal documents."""
     generator = _Generator(dtd, profile, options, Random(f"documents {seed}"))
     for made in range(1, options.number + 1):
         yield generator.document()
@@ -80,7 +80,7 @@ class _Generator:
         return self.options.repeats_of.get(name, self.options.repeats)
 
     def expand(self, particle: Particle, names: list[str], counts: Counter[str], least: bool) -> None:
-        """Append what a particle yields: something at random, or the `least` that it demands."""
+        """Append a random expansion of a particle, or with `least` the smallest one."""
         repeats = self.repeats(particle.name)
         at_least, at_most = {"": (1, 1), "?": (0, 1), "*": (0, repeats), "+": (1, repeats)}[
             particle.occurrence
@@ -119,7 +119,7 @@ class _Generator:
 
 
 def _heights(dtd: Dtd) -> dict[str, float]:
-    """How many levels each element needs at least; infinite where a DTD admits no finite document."""
+    """The smallest height of each element; infinite if the DTD admits no finite document."""
     heights = dict.fromkeys(dtd.elements, float("inf"))
     changed = True
     while changed:

@@ -1,25 +1,25 @@
-"""As many queries as asked for, each only once where they are to be distinct."""
+"""Draws a number of items, distinct on request."""
 
 from collections.abc import Callable, Iterator
 
 from tamis.model.progress import Report
 from tamis.workload.error import WorkloadError
 
-PATIENCE = 100_000
-"""So many failures in a row mean that there are no more distinct queries."""
+ATTEMPTS = 100_000
+"""Failures in a row before giving up: there are probably no more distinct items."""
 
 
 def draw(
     make: Callable[[], str | None], number: int, *, distinct: bool = True, progress: Report | None = None
 ) -> Iterator[str]:
-    """What `make` gives, without `None` and without what it gave before."""
+    """Items of `make`, without `None` and, if distinct, without duplicates."""
     seen: set[str] = set()
     made = failures = 0
     while made < number:
         query = make()
         if query is None or (distinct and query in seen):
             failures += 1
-            if failures == PATIENCE:
+            if failures == ATTEMPTS:
                 raise WorkloadError(
                     "too-few-queries",
                     f"this DTD and these parameters give no more than about {made} such queries",

@@ -1,4 +1,4 @@
-"""What a workload cannot be."""
+"""Errors of workload parameters."""
 
 from tamis.errors import TamisError
 

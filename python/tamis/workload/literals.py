@@ -6,7 +6,7 @@ from tamis.workload.profile import NUMBER, Values
 
 
 class Literals:
-    """Values as literals of XPath: quoted, if they go on one line; and bare, if they are numbers."""
+    """XPath literals of values: quoted if on one line, and bare if numbers."""
 
     def __init__(self, values: Sequence[str]) -> None:
         self.pairs: list[tuple[str | None, str | None]] = []
@@ -22,6 +22,6 @@ class Literals:
 
 
 def literals(values: Mapping[str, Values]) -> dict[str, Literals]:
-    """By name, those of which there are any."""
+    """Literals by name, without names that have none."""
     literals = {name: Literals(found.values) for name, found in values.items()}
     return {name: found for name, found in literals.items() if found.pairs}

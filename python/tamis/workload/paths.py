@@ -1,4 +1,4 @@
-"""Paths down a DTD's element graph: what queries are made of."""
+"""Random paths down the element graph of a DTD."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from tamis.model.dtd import Dtd
 
 @dataclass(slots=True)
 class Step:
-    """A step of a path, and what hangs on it."""
+    """A step of a path with its predicates."""
 
     axis: str
     test: str
     at: int
-    """Where on the walk the element stands that the step is meant for."""
+    """The position on the walk of the element that the step stands for."""
     predicates: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -22,7 +22,7 @@ class Step:
 
 
 class Walker:
-    """One walk down the DTD's element graph makes one path; steps name it, skip it or leave it open."""
+    """Turns a random walk down the element graph into a path: names, `*`, and `//` that skips elements."""
 
     def __init__(self, dtd: Dtd, random: Random, *, wildcard: float = 0.0, descendant: float) -> None:
         self.random = random.random
@@ -43,8 +43,8 @@ class Walker:
             candidates = self.children.get(walk[-1], ())
             if axis == "/" and random() < descendant:
                 axis = "//"
-            # A path ends with the name its walk ends at. Before that, `//` may pass over elements, each
-            # more half as likely, and `*` may stand for them.
+            # The last step names the end of the walk. Before it, `//` may skip elements, each further one
+            # with half the probability, and `*` may replace names.
             last = not candidates or len(walk) == depth
             if axis == "//" and not last and random() < 0.5:
                 continue
@@ -54,12 +54,12 @@ class Walker:
         return walk, rewrite(steps)
 
     def pick(self, names: Sequence[str]) -> str:
-        """One of them."""
+        """A random name."""
         return names[int(self.random() * len(names))]
 
 
 def rewrite(steps: list[Step]) -> list[Step]:
-    """Take out the redundancy of `//*`, by the rules of seed 001 §4.4.2.
+    """Remove redundant `//*` by the rules of seed 001 §4.4.2.
 
     `//*` becomes `/*//`, and of several in a row one is kept. (The third rule, for `//*` at the end of a
     path, has nothing to do: paths end with a name.)

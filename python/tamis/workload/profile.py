@@ -1,4 +1,4 @@
-"""Which attributes and values occur, and how often: what makes documents and queries fit each other."""
+"""Which attributes and values occur, and how often. Documents and queries of one profile fit each other."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,15 +11,15 @@ from xml.parsers import expat
 from tamis.model.dtd import Dtd
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
-"""What XPath takes for a number, white space aside."""
+"""XPath's number syntax, without white space."""
 
 MOST_VALUES = 1_000
-"""Of an attribute with more distinct values than this in a sample, the most frequent are kept."""
+"""Distinct values kept per attribute, the most frequent first."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """The values of an attribute or of an element's text, and the probability that there is one."""
+    """The values of an attribute or element text, and the probability that it is present."""
 
     probability: float
     values: tuple[str, ...]
@@ -27,7 +27,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Profile:
-    """`attributes` by element and attribute, `texts` by element. What is not there does not occur."""
+    """Values of `attributes` by element and attribute, and of `texts` by element. Others do not occur."""
 
     attributes: Mapping[str, Mapping[str, Values]]
     texts: Mapping[str, Values]

@@ -34,7 +34,7 @@ class QueryOptions:
     number: int = 1_000
     """Q"""
     depth: int = 6
-    """D: how far down paths go, unless they come to a leaf before."""
+    """D: the depth of paths, unless they reach a leaf before."""
     wildcard: float = 0.2
     """W: the probability of `*` at a step."""
     descendant: float = 0.2
@@ -45,22 +45,22 @@ class QueryOptions:
     nested: int = 0
     """NP: nested paths per query, of one level, distributed over its steps."""
     repeats: int = 3
-    """RP: the highest position asked for."""
+    """RP: the largest position in a predicate."""
     mix: Mix = field(default_factory=Mix)
     roots: tuple[str, ...] = ()
-    """Where paths begin; the DTD's roots unless given."""
+    """First elements of paths; default: the DTD's roots."""
 
 
 def generate_queries(
     dtd: Dtd, profile: Profile, options: QueryOptions, *, seed: int | str, progress: Report | None = None
 ) -> Iterator[str]:
-    """The same queries for the same seed."""
+    """Generate queries; equal seeds give equal queries."""
     generator = _Generator(dtd, profile, options, Random(f"queries {seed}"))
     return draw(generator.query, options.number, distinct=options.distinct, progress=progress)
 
 
 class _Generator:
-    """A path, with nested paths and tests hung on its steps."""
+    """Builds a path and adds nested paths and tests to its steps."""
 
     def __init__(self, dtd: Dtd, profile: Profile, options: QueryOptions, random: Random) -> None:
         self.options = options
@@ -83,7 +83,7 @@ class _Generator:
         self.text_share = (mix.attribute + mix.text) / total
 
     def query(self) -> str | None:
-        """A query, or `None` where the walk has no place for all the predicates asked for."""
+        """A query, or `None` if the walk has no room for all predicates."""
         options = self.options
         walk, steps = self.walker.path(self.roots, options.depth)
         for _ in range(options.nested):
@@ -95,7 +95,7 @@ class _Generator:
         return "".join(map(str, steps))
 
     def nest(self, walk: list[str], steps: list[Step]) -> bool:
-        """Hang a nested path on a step that may have children and leaves room for some."""
+        """Add a nested path to a step whose element may have children."""
         depth = self.options.depth
         eligible = [step for step in steps if step.at + 1 < depth and self.walker.children.get(walk[step.at])]
         if not eligible:
@@ -107,7 +107,7 @@ class _Generator:
         return True
 
     def test(self, walk: list[str], steps: list[Step]) -> bool:
-        """Hang a test on a step, of a kind its element has."""
+        """Add a test to a step, of a kind that its element has."""
         kind = self.random()
         first = int(self.random() * len(steps))
         for offset in range(len(steps)):

@@ -10,8 +10,8 @@ from tamis.workload.error import WorkloadError
 
 SYMBOLS = 5_000
 
-# Every field is drawn on its own, which makes the number of notifications predictable; the ranges
-# follow each other, so that no low is above a price and no high below one.
+# Fields are independent, so that the number of notifications is predictable. Their ranges do not overlap:
+# no low is above a price and no high below one.
 FIELDS = {
     "price": (100.0, 200.0),
     "open": (100.0, 200.0),
@@ -22,12 +22,12 @@ FIELDS = {
 INEQUALITIES = 4
 
 SPREAD = 0.15
-"""How far the pass rates of single inequalities lie from their mean, relatively."""
+"""The relative spread of the pass rates of inequalities."""
 
 
 @dataclass(frozen=True)
 class StockOptions:
-    """How many subscriptions and messages, and how many notifications they give in all, about."""
+    """The numbers of subscriptions and messages, and the approximate number of notifications."""
 
     subscriptions: int = 1_000_000
     messages: int = 10_000

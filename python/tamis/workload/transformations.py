@@ -12,7 +12,7 @@ from tamis.workload.paths import Walker
 from tamis.workload.profile import Profile
 
 TRIES = 20
-"""So many draws for each path wanted, then the bound element has not enough of them below."""
+"""Attempts per path before giving up: the bound element has too few paths below."""
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,17 @@ class TransformationOptions:
     number: int = 1_000
     """Q"""
     binding_depth: int = 2
-    """D1: how far down binding paths go, unless they come to a leaf before."""
+    """D1: the depth of binding paths, unless they reach a leaf before."""
     predicates: int = 1
     """PP: predicate paths per transformation, each compared with a value that occurs."""
     returns: int = 2
     """RP: return paths per transformation."""
     depth: int = 2
-    """D2: how far down from what is bound predicate paths and return paths go at most."""
+    """D2: the largest depth of predicate and return paths below the bound element."""
     descendant: float = 0.2
     """DSProb: the probability of `//` before a step."""
     roots: tuple[str, ...] = ()
-    """Where binding paths begin; the DTD's roots unless given."""
+    """First elements of binding paths; default: the DTD's roots."""
 
 
 def generate_transformations(
@@ -43,13 +43,13 @@ def generate_transformations(
     seed: int | str,
     progress: Report | None = None,
 ) -> Iterator[str]:
-    """The same transformations for the same seed, no two alike in whatever order their parts stand."""
+    """Generate distinct transformations, ignoring the order of parts; equal seeds give equal output."""
     generator = _Generator(dtd, profile, options, Random(f"transformations {seed}"))
     return draw(generator.transformation, options.number, progress=progress)
 
 
 class _Generator:
-    """A walk down the DTD's element graph to what is bound, and walks from there."""
+    """Builds a walk to the bound element, and walks from there."""
 
     def __init__(self, dtd: Dtd, profile: Profile, options: TransformationOptions, random: Random) -> None:
         self.options = options
@@ -59,7 +59,7 @@ class _Generator:
         self.tests = _tests(dtd, profile)
 
     def transformation(self) -> str | None:
-        """A transformation, or `None` where the walk comes to an element without enough below it."""
+        """A transformation, or `None` if the bound element has too few paths below."""
         walk, steps = self.walker.path(self.roots, self.options.binding_depth)
         below = self.walker.children.get(walk[-1], ())
         if not below:
@@ -73,7 +73,7 @@ class _Generator:
         return f"for $v in {''.join(map(str, steps))}{where} return <result>{template}</result>"
 
     def several(self, count: int, make: Callable[[], str | None]) -> list[str] | None:
-        """So many different ones, sorted: what differs in their order only is not distinct."""
+        """`count` different items, sorted, so that order does not make them distinct."""
         found: set[str] = set()
         for _ in range(TRIES * count):
             if len(found) == count:
@@ -93,19 +93,19 @@ class _Generator:
         return f"{path}{leaf} = {number if quoted is None else quoted}"
 
     def path(self, below: tuple[str, ...]) -> tuple[str, str]:
-        """A path from what is bound, and the element at its end."""
+        """A path from the bound element, and its last element."""
         walk, steps = self.walker.path(below, 1 + int(self.random() * self.options.depth))
         return f"$v{''.join(map(str, steps))}", walk[-1]
 
 
 def _tests(dtd: Dtd, profile: Profile) -> dict[str, list[tuple[str, Literals]]]:
-    """By element, what of it can be compared: its text, as the path goes on to it, and its attributes."""
+    """By element, what can be compared: its text and its attributes."""
     texts = literals(profile.texts)
     tests: dict[str, list[tuple[str, Literals]]] = {}
     for name, element in dtd.elements.items():
         attributes = literals(profile.attributes.get(name, {}))
         tests[name] = [(f"/@{attribute}", values) for attribute, values in attributes.items()]
         if element.has_text and name in texts:
-            # The text node, where the string-value would hold that of elements, too.
+            # `text()` if the string-value would include that of child elements.
             tests[name].append(("/text()" if element.children else "", texts[name]))
     return tests
