@@ -261,6 +261,23 @@ def test_deliveries_go_on_after_a_break(browser: Browser, tmp_path: Path) -> Non
         assert asked[-1] == "1"
 
 
+def test_an_axis_shows_each_label_once(browser: Browser, tmp_path: Path) -> None:
+    with serving(settings_in(tmp_path)) as served, visiting(browser, served.url) as visit:
+        page = visit.log_in(served.secret(Role.ADMIN, ""))
+        for highest, ticks in ((1, ["0", "1"]), (2, ["0", "1", "2"])):
+            shown = page.evaluate(
+                """async (highest) => {
+                    const { chart } = await import("/page/js/chart.js");
+                    const format = (one) => one.toFixed(0);
+                    const drawn = chart({ label: "", seconds: 60, format, series: [{ name: "n" }] });
+                    drawn.show([{ time: 0, n: highest }]);
+                    return [...drawn.node.querySelectorAll(".tick[x='40']")].map((tick) => tick.textContent);
+                }""",
+                highest,
+            )
+            assert shown == ticks
+
+
 def test_a_dead_letter_is_replayed_and_mended(place: Place, visit: Visit) -> None:
     page = visit.log_in(place.secrets[Role.ADMIN], "publish")
     page.get_by_role("textbox", name="Message", exact=True).fill("<story>é<company></story>")

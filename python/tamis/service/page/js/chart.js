@@ -23,9 +23,11 @@ export function chart({ label, series, seconds, format }) {
     const y = (value) => EDGE.top + inner.height * (1 - value / highest);
     const seen = samples.filter((one) => newest - one.time <= seconds);
     const at = pointed === null ? null : nearest(seen, (one) => Math.abs(x(one) - pointed));
+    // Of small whole numbers, the middle would be rounded to the label below or above it.
+    const hasOwnLabel = (share) => share !== 0.5 || ![0, highest].some((end) => format(end) === format(highest / 2));
     drawing.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     drawing.replaceChildren(
-      ...[0, 0.5, 1].flatMap((share) => {
+      ...[0, 0.5, 1].filter(hasOwnLabel).flatMap((share) => {
         const height = y(share * highest);
         const line = { class: "grid", x1: EDGE.left, x2: width - EDGE.right, y1: height, y2: height };
         const text = { class: "tick", x: EDGE.left - 8, y: height + 4, "text-anchor": "end" };
