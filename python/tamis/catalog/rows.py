@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,10 @@ from sqlalchemy import RowMapping
 import tamis.engine as engine
 from tamis.catalog.schema import LONGEST_NAME
 from tamis.errors import CatalogError
+from tamis.model.message_id import CONTROL
 from tamis.model.subscription import NewSubscription, PrefixMap, State, Subscription
+
+CONTROL_CHARACTER = re.compile(CONTROL)
 
 Row = dict[str, Any]
 """Columns of `schema.subscriptions`, by name."""
@@ -59,7 +63,7 @@ def row_of(new: NewSubscription) -> Row:
         "query": _text(new.query, "query"),
         "prefixes": prefixes_text(own),
         "prefix_map": None if shared is None else name(shared, "name of a prefix map"),
-        "delivery_target": _text(new.delivery_target, "delivery target"),
+        "delivery_target": _one_line(new.delivery_target, "delivery target"),
     }
     row["id"] = _id_of(row) if new.id is None else name(new.id, "id")
     return row
@@ -141,6 +145,13 @@ def name(value: str, what: str, *, may_be_empty: bool = False) -> str:
         raise CatalogError("name-limit", reason)
     if not value and not may_be_empty:
         raise CatalogError("bad-value", f"the {what} is empty")
+    return _one_line(value, what)
+
+
+def _one_line(value: str, what: str) -> str:
+    """Check a text that is shown in lists and logs, and is part of URLs."""
+    if CONTROL_CHARACTER.search(value):
+        raise CatalogError("bad-value", f"the {what} has a control character, such as a line break")
     return _text(value, what)
 
 

@@ -16,7 +16,7 @@ from tamis.model import subscription_lines as lines
 from tamis.model.subscription import NewSubscription, Refusal, State, Subscription
 from tamis.model.webhook import webhook_of
 from tamis.service.api.security import Admin, Caller, Subscriber
-from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
+from tamis.service.api.values import Name, RequestModel, ResponseModel, Target, Text, example
 from tamis.service.api.webhooks import check_target, no_target, no_webhook
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService, Service
@@ -46,7 +46,7 @@ class SubscriptionRequest(RequestModel):
     """Unique in the tenant; generated if it is left out."""
     namespaces: dict[Text, Text] | Name = Field(default_factory=dict)
     """Namespace URIs by prefix, or the name of a shared prefix map of the tenant."""
-    delivery_target: Text = "outbox"
+    delivery_target: Target = "outbox"
     """`outbox` (the mailbox), `webhook:NAME`, or the target of a sink."""
     state: State | None = None
     """`active` unless given."""
@@ -63,7 +63,7 @@ class SubscriptionChange(RequestModel):
     """Whose subscription it is."""
     namespaces: dict[Text, Text] | Name | None = None
     """Namespace URIs by prefix, or the name of a shared prefix map."""
-    delivery_target: Text | None = None
+    delivery_target: Target | None = None
     """`outbox`, `webhook:NAME`, or the target of a sink."""
     state: State | None = None
     """`paused` pauses, `active` resumes."""

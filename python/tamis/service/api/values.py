@@ -6,13 +6,19 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from tamis.catalog.schema import LONGEST_NAME
 
-PRINTABLE = r"^[^\x00]*$"
+ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
+"""No control characters, which `tamis.model.message_id` refuses too."""
+
+STORABLE = r"^[^\x00]*$"
 """PostgreSQL does not store U+0000."""
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=PRINTABLE)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=ONE_LINE)]
 """An id, a subscriber, a source."""
 
-Text = Annotated[str, StringConstraints(max_length=1 << 20, pattern=PRINTABLE)]
+Target = Annotated[str, StringConstraints(max_length=1 << 20, pattern=ONE_LINE)]
+"""A delivery target."""
+
+Text = Annotated[str, StringConstraints(max_length=1 << 20, pattern=STORABLE)]
 
 MAX_INTEGER = (1 << 63) - 1
 """The largest integer of the databases."""
