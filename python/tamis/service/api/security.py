@@ -86,7 +86,12 @@ class AccessControl:
         the response has started, no limit applies: it is too late for an error response, and what is still
         received is only listened to for a disconnect.
         """
-        announced = Headers(scope=scope).get("content-length", "")
+        headers = Headers(scope=scope)
+        encoding = headers.get("content-encoding", "identity")
+        if encoding.strip().lower() != "identity":
+            reason = f"Content-Encoding {encoding}: not supported, send the body uncompressed"
+            raise ServiceError("media-type", reason)
+        announced = headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > limit:
             raise _too_long(int(announced), limit)
         remaining = self._settings.timeout
