@@ -1,5 +1,6 @@
 """Who gets in: tokens, roles, limits; and what errors look like."""
 
+import gzip
 import json
 import logging
 from collections.abc import Iterator
@@ -8,7 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tamis.model.token import Role
+from tamis.errors import CatalogError
+from tamis.model.subscription import NewSubscription, PrefixMap
+from tamis.model.token import NewToken, Role
 from tamis.service.api import security
 from tamis.service.logs import JsonLines
 from tests.helpers.served import Served, serving, settings_in
@@ -103,6 +106,71 @@ def test_errors_have_one_form(served: Served) -> None:
     refused = client.post("/v1/subscriptions", json={"query": "//a[", "subscriber": "ann"})
     assert error(refused)[0] == 422
     assert refused.json()["error"]["position"] == {"offset": 4, "line": 1, "column": 5}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reason"),
+    [
+        ("/v1/subscriptions", b"{", "the body is not JSON: Expecting property name"),
+        ("/v1/subscriptions", b'{"query": 1}', "body.query: Input should be a valid string"),
+        ("/v1/subscriptions", b'{"query": "//a", "namespaces": 1}', "body.namespaces: Input should be"),
+        (
+            "/v1/subscriptions",
+            b'{"query": "//a", "id": "a\\nb"}',
+            "body.id: must not have control characters",
+        ),
+        ("/v1/match", b"{}", "body: a message has either `xml` or `base64`"),
+        ("/v1/messages", b"{", "the body is not JSON: EOF while parsing"),
+        ("/v1/messages", b"{}", "a message has either `xml` or `base64`"),
+        ("/v1/messages", b'[{"xml": "<a/>"}, {"xml": 1}]', "1.xml: Input should be a valid string"),
+        ("/v1/messages", b'{"xml": "<a/>", "id": "a\\u001bb"}', "id: must not have control characters"),
+    ],
+)
+def test_errors_speak_of_fields_and_not_of_the_framework(
+    served: Served, path: str, body: bytes, reason: str
+) -> None:
+    answer = served.client().post(path, content=body, headers={"Content-Type": "application/json"})
+    assert error(answer) == (422, "bad-request")
+    assert answer.json()["error"]["reason"].startswith(reason)
+
+
+@pytest.mark.parametrize("path", ["/v1/subscriptions", "/v1/messages", "/v1/match", "/v1/webhooks"])
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
+def test_a_body_of_another_type_is_refused_everywhere_alike(
+    served: Served, path: str, kind: str | None
+) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    answer = served.client().post(path, content=b'{"xml": "<a/>"}', headers=headers)
+    assert error(answer) == (415, "media-type")
+
+
+def test_a_compressed_body_is_refused(served: Served, tmp_path: Path) -> None:
+    headers = {"Content-Type": "application/xml", "Content-Encoding": "gzip"}
+    answer = served.client().post("/v1/messages", content=gzip.compress(b"<a/>"), headers=headers)
+    assert error(answer) == (415, "media-type")
+    assert list((tmp_path / "inbox").iterdir()) == []
+    plain = {"Content-Type": "application/xml", "Content-Encoding": "identity"}
+    assert served.client().post("/v1/messages", content=b"<a/>", headers=plain).status_code == 202
+
+
+@pytest.mark.parametrize("sign", ["\n", "\t", "\x1b", "\x7f", "\0"])
+def test_names_have_no_control_characters(served: Served, sign: str) -> None:
+    """Wherever they come from: a list, a log line and a URL have room for none."""
+    catalog = served.catalog
+    for new in (
+        NewSubscription("ann", "//a", id=f"a{sign}b"),
+        NewSubscription(f"a{sign}b", "//a"),
+        NewSubscription("ann", "//a", delivery_target=f"a{sign}b"),
+        NewSubscription("ann", "//a", tenant=f"a{sign}b"),
+    ):
+        with pytest.raises(CatalogError, match="bad-value"):
+            catalog.add(new)
+    with pytest.raises(CatalogError, match="bad-value"):
+        catalog.put_prefixes(PrefixMap(f"a{sign}b", {}))
+    with pytest.raises(CatalogError, match="bad-value"):
+        catalog.tokens.create(NewToken(f"a{sign}b", Role.ADMIN))
+    # In a query a line break is fine.
+    catalog.add(NewSubscription("ann", "//a\n[b]"))
 
 
 def test_requests_are_logged_without_their_secrets(served: Served, caplog: pytest.LogCaptureFixture) -> None:

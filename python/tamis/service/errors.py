@@ -1,7 +1,8 @@
 """Errors of the API: one JSON form for all, and one table of status codes."""
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -62,6 +63,9 @@ STATUS: Mapping[str, int] = {
     "no-generation": 503,
 }
 """Status by code. A query or message that is refused is 422, with its position; any other error is 500."""
+
+_FIELD = re.compile(r"(?!constrained-str$|str$)[\w-]+")
+"""A name of a field or parameter; pydantic also puts types into the location of an error."""
 
 RETRY_SECONDS = 5
 """Retry-After of errors that do not set it."""
@@ -177,6 +181,19 @@ class _ServiceHTTPException(HTTPException):
         self.error = error
 
 
+def bad_request(errors: Sequence[Mapping[str, Any]], place: str = "") -> ServiceError:
+    """The error for a body or a parameter that pydantic refuses, without pydantic's own words."""
+    first = errors[0]
+    names = [str(part) for part in first["loc"] if isinstance(part, int) or _FIELD.fullmatch(part)]
+    if first["type"] == "json_invalid":
+        names, text = [], f"the body is not JSON: {first.get('ctx', {}).get('error', first['msg'])}"
+    elif first["type"] == "string_pattern_mismatch":
+        text = "must not have control characters"
+    else:
+        text = first["msg"].removeprefix("Value error, ")
+    return ServiceError("bad-request", ": ".join(part for part in (place, ".".join(names), text) if part))
+
+
 def install(app: FastAPI) -> None:
     """Register handlers for all errors of an application."""
 
@@ -188,9 +205,12 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        return error_response(ServiceError("bad-request", f"{place}: {first['msg']}"))
+        if first["loc"][0] == "body" and first["type"] != "missing" and kind != "application/json":
+            reason = f"{kind or 'no Content-Type'}: the body must be sent as application/json"
+            return error_response(ServiceError("media-type", reason))
+        return error_response(bad_request(error.errors()))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:

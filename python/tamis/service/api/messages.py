@@ -3,16 +3,18 @@
 import base64
 import binascii
 import uuid
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError, model_validator
 
 from tamis.service.api.security import Publisher
 from tamis.service.api.values import Name, RequestModel, ResponseModel, example
-from tamis.service.errors import ServiceError
+from tamis.service.errors import ServiceError, bad_request
 from tamis.service.inbox_writer import NewMessage
 from tamis.service.service import CurrentService
+
+T = TypeVar("T")
 
 router = APIRouter(prefix="/v1", tags=["messages"])
 
@@ -68,8 +70,7 @@ class AcceptedMessages(ResponseModel):
     """One for each message of the request."""
 
 
-OneOrMany = list[MessageRequest] | MessageRequest
-_one_or_many: TypeAdapter[OneOrMany] = TypeAdapter(OneOrMany)
+_many: TypeAdapter[list[MessageRequest]] = TypeAdapter(list[MessageRequest])
 _one: TypeAdapter[MessageRequest] = TypeAdapter(MessageRequest)
 
 _MESSAGE = {"$ref": "#/components/schemas/MessageRequest"}
@@ -132,11 +133,11 @@ def _messages(body: bytes, kind: str, id: str | None) -> list[NewMessage]:
     if id is not None:
         raise ServiceError("bad-request", "Tamis-Message-Id is for a message sent as XML")
     if kind == JSON:
-        asked = _read(_one_or_many, body, "")
-        many = asked if isinstance(asked, list) else [asked]
+        # Not as a union: its errors would be about every member.
+        many = _read(_many, body) if body.lstrip().startswith(b"[") else [_read(_one, body)]
     elif kind in LINES:
         lines = enumerate(body.split(b"\n"), 1)
-        many = [_read(_one, line, f"line {place}: ") for place, line in lines if line.strip()]
+        many = [_read(_one, line, f"line {place}") for place, line in lines if line.strip()]
     else:
         known = ", ".join((XML[0], JSON, LINES[0]))
         raise ServiceError("media-type", f"{kind or 'no content type'}: messages are sent as {known}")
@@ -145,13 +146,11 @@ def _messages(body: bytes, kind: str, id: str | None) -> list[NewMessage]:
     return [NewMessage(one.id or _new_id(), one.content()) for one in many]
 
 
-def _read(adapter: TypeAdapter[Any], text: bytes, where: str) -> Any:
+def _read(adapter: TypeAdapter[T], text: bytes, place: str = "") -> T:
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ServiceError("bad-request", f"{where}{place}: {first['msg']}") from error
+        raise bad_request(error.errors(include_url=False, include_input=False), place) from error
 
 
 def _new_id() -> str:
