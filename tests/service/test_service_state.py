@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tamis.model.token import Role
+from tamis.service.background.supervisor import Supervisor
 from tamis.status import BatchReport, StatusBoard
 from tests.helpers.served import Served, serving, settings_in
 from tests.helpers.waiting import until
@@ -113,3 +114,18 @@ def test_a_service_that_cannot_fill_mailboxes_is_not_ready(tmp_path: Path) -> No
         until(lambda: plain.get("/ready").status_code == 503, "the failure")
         assert plain.get("/ready").json()["error"]["code"] == "not-ready"
         assert plain.get("/health").status_code == 200
+
+
+def test_a_service_is_ready_when_its_job_runs(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests are served before, and what is published waits."""
+    plain = served.plain()
+    assert plain.get("/ready").status_code == 200, "the job runs elsewhere"
+    with monkeypatch.context() as patch:
+        patch.setattr(served.service, "supervisor", Supervisor(["true"]))
+        board = StatusBoard(served.settings.state)
+        for state, status in (("stopped", 503), ("starting", 503), ("running", 200), ("stopping", 503)):
+            board.state(state)  # type: ignore[arg-type]
+            answer = plain.get("/ready")
+            assert answer.status_code == status, state
+            if status == 503:
+                assert answer.json()["error"]["code"] == "not-ready"

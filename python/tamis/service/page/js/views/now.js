@@ -72,7 +72,7 @@ export function now(main, { feed }) {
     tiles.batch.show(seconds(batch?.seconds), batch ? `${plural(batch.read, "message")}, ${time(batch.started)}` : "no batch yet", line("batch"));
     const { job } = latest;
     const known = job?.subscriptions ?? null;
-    tiles.generation.show(job?.generation ?? "–", known === null ? "of subscriptions" : plural(known, "subscription"));
+    tiles.generation.show(job?.generation ?? "–", known === null ? "of subscriptions" : `${plural(known, "subscription")}, all tenants`);
     tiles.mailbox.show(count(latest.waiting_deliveries), "deliveries wait");
     const wrong = totals.dead + totals.failed;
     tiles.errors.show(count(wrong), `${count(totals.dead)} dead, ${count(totals.failed)} failed`);
