@@ -17,6 +17,9 @@ pub struct Limits {
     pub text: usize,
     /// Whether an internal DTD subset is read; if not, the message is refused.
     pub internal_subset: bool,
+    /// Whether references to entities that were not read (they are external, or an external part of the DTD may
+    /// declare them) are left out and counted; if not, the message is refused.
+    pub skip_unread_entities: bool,
     /// Bytes that entity references and declared defaults of attributes may add to one message.
     pub expansion: usize,
     /// Nodes that the blocks of a transformation may bind in one message, and also that they may return.
@@ -37,6 +40,7 @@ impl Default for Limits {
             name: 1 << 10,
             text: 1 << 20,
             internal_subset: false,
+            skip_unread_entities: false,
             expansion: 1 << 20,
             bindings: 1 << 20,
             output: 10 << 20,

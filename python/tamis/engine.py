@@ -225,9 +225,10 @@ class Index:
     def match_batch(
         self, messages: Messages, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
     ) -> pa.RecordBatch:
-        """Match messages, one row each: `queries`, `candidates`, and the error if it is malformed.
+        """Match messages, one row each: `queries`, `candidates`, `skipped_entities` and the error, if any.
 
-        `queries` are query numbers of this generation, unordered; `targets` expands them. The columns of
+        `queries` are query numbers of this generation, unordered; `targets` expands them. `skipped_entities`
+        counts references that were left out (`Limits.skip_unread_entities`). The columns of
         the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
         message.
         """
@@ -268,7 +269,7 @@ class Index:
         `ReadError` if the message is malformed. A transformation that exceeds a limit fails alone.
         """
         batch = self.transform_batch([message], tenant=tenant, limits=limits, schema=schema)
-        (matched,) = batch.matches.drop_columns(["queries", "candidates"]).to_pylist()
+        (matched,) = batch.matches.drop_columns(["queries", "candidates", "skipped_entities"]).to_pylist()
         if matched["code"] is not None:
             raise ReadError(**matched)
         matching: Any = self.targets(batch.matches).to_pylist()

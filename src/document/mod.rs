@@ -127,6 +127,8 @@ pub struct Document {
     /// Attribute values, comments, processing instructions: a copy of the source, which contains most
     /// of them literally, followed by those that normalisation changed.
     pub values: Vec<u8>,
+    /// References to entities that were not read, which are left out (`Limits::skip_unread_entities`).
+    pub skipped_entities: u32,
 }
 
 impl Document {
@@ -170,6 +172,7 @@ impl Document {
         clear_buffer(&mut self.others);
         clear_buffer(&mut self.text);
         clear_buffer(&mut self.values);
+        self.skipped_entities = 0;
     }
 }
 

@@ -92,6 +92,8 @@ pub struct Matches {
     /// Numbers of the generation's queries, in no particular order.
     pub queries: Vec<u32>,
     pub work: Work,
+    /// References to entities that were not read, which the message lacks.
+    pub skipped_entities: u32,
 }
 
 /// What `walk_batch` found in one message.
@@ -150,6 +152,7 @@ impl Matcher {
             matches.work = Work::default();
             match self.reader.read(message, limits, &mut self.document) {
                 Ok(()) => {
+                    matches.skipped_entities = self.document.skipped_entities;
                     self.match_document(&active, &mut matches);
                     sink(Ok(&matches));
                 }
@@ -224,6 +227,7 @@ impl Matcher {
                 sink(Err(error));
                 continue;
             }
+            matches.skipped_entities = self.document.skipped_entities;
             let vocabulary = self.reader.vocabulary();
             let conforms =
                 |schema: &&Arc<Schema>| self.conformance.conforms(schema, &self.document, vocabulary);

@@ -31,6 +31,7 @@ impl<'py> FromPyObject<'_, 'py> for LimitsArg {
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<LimitsArg> {
         let number = |field: &str| given.getattr(field)?.extract::<usize>();
+        let flag = |field: &str| given.getattr(field)?.extract::<bool>();
         Ok(LimitsArg(Limits {
             document: number("document")?,
             depth: number("depth")?,
@@ -38,7 +39,8 @@ impl<'py> FromPyObject<'_, 'py> for LimitsArg {
             namespaces: number("namespaces")?,
             name: number("name")?,
             text: number("text")?,
-            internal_subset: given.getattr("internal_subset")?.extract()?,
+            internal_subset: flag("internal_subset")?,
+            skip_unread_entities: flag("skip_unread_entities")?,
             expansion: number("expansion")?,
             bindings: number("bindings")?,
             output: number("output")?,

@@ -170,7 +170,7 @@ impl Index {
                 matcher.match_batch(&generation, tenant, messages.or_empty(), &limits.0, |outcome| {
                     good.push(outcome.is_ok());
                     match outcome {
-                        Ok(matches) => rows.push(&matches.queries, matches.work.candidates),
+                        Ok(matches) => rows.push(matches),
                         Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
                     }
                 });
@@ -231,7 +231,7 @@ impl Index {
                 let sink = |outcome: Result<(&Matches, &Outputs), ReadError>| match outcome {
                     Ok((matches, outputs)) => {
                         output_rows.push(rows.len(), outputs);
-                        rows.push(&matches.queries, matches.work.candidates);
+                        rows.push(matches);
                     }
                     Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
                 };

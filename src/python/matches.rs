@@ -9,6 +9,7 @@ use arrow_schema::{DataType, Field};
 use super::error::ErrorColumns;
 use super::tables::record_batch;
 use crate::engine::generation::Generation;
+use crate::engine::matcher::Matches;
 use crate::error::ReadError;
 
 /// For each list of query numbers, the targets of these queries, ascending.
@@ -30,11 +31,12 @@ pub fn expand_targets(generation: &Generation, lists: &LargeListArray) -> ArrayR
     Arc::new(LargeListArray::new(item, offsets, Arc::new(UInt64Array::from(targets)), None))
 }
 
-/// One row per message: query numbers, number of candidates, or the error.
+/// One row per message: query numbers, number of candidates and of skipped entities, or the error.
 pub struct MatchRows {
     offsets: Vec<i64>,
     queries: Vec<u32>,
     candidates: Vec<u32>,
+    skipped_entities: Vec<u32>,
     errors: ErrorColumns,
 }
 
@@ -46,6 +48,7 @@ impl MatchRows {
             offsets,
             queries: Vec::new(),
             candidates: Vec::with_capacity(messages),
+            skipped_entities: Vec::with_capacity(messages),
             errors: ErrorColumns::default(),
         }
     }
@@ -54,16 +57,18 @@ impl MatchRows {
         self.candidates.len()
     }
 
-    pub fn push(&mut self, queries: &[u32], candidates: u64) {
-        self.queries.extend_from_slice(queries);
+    pub fn push(&mut self, matches: &Matches) {
+        self.queries.extend_from_slice(&matches.queries);
         self.offsets.push(self.queries.len() as i64);
-        self.candidates.push(candidates.min(u64::from(u32::MAX)) as u32);
+        self.candidates.push(matches.work.candidates.min(u64::from(u32::MAX)) as u32);
+        self.skipped_entities.push(matches.skipped_entities);
         self.errors.succeed(1);
     }
 
     pub fn fail(&mut self, error: &ReadError) {
         self.offsets.push(self.queries.len() as i64);
         self.candidates.push(0);
+        self.skipped_entities.push(0);
         self.errors.fail(error);
     }
 
@@ -74,6 +79,7 @@ impl MatchRows {
         let mut columns = vec![
             ("queries", Arc::new(queries) as ArrayRef, false),
             ("candidates", Arc::new(UInt32Array::from(self.candidates)), false),
+            ("skipped_entities", Arc::new(UInt32Array::from(self.skipped_entities)), false),
         ];
         columns.extend(self.errors.finish());
         record_batch(columns, [("generation", generation.to_string())])

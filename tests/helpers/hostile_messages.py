@@ -47,6 +47,9 @@ MESSAGES: dict[str, Attack] = {
     "nested parameter entities": Attack("expansion-limit", SUBSET, lambda: nested_parameter_entities(12, 12)),
     "recursive parameter entity": Attack(
         "entity-recursion", SUBSET, lambda: b'<!DOCTYPE a [<!ENTITY % p "&#37;p;"> %p;]><a/>'),
+    "external entity": Attack(
+        "unread-entity", SUBSET,
+        lambda: b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/hostname">]><a>&e;</a>'),
     "external entity in an attribute": Attack(
         "external-entity", SUBSET,
         lambda: b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]><a x="&e;"/>'),
@@ -104,7 +107,7 @@ MESSAGES: dict[str, Attack] = {
 
 HARMLESS: tuple[bytes, ...] = (
     b'<!DOCTYPE good SYSTEM "http://127.0.0.1:9/never.dtd"><good/>',
-    b'<!DOCTYPE good [<!ENTITY e SYSTEM "file:///etc/hostname">]><good>&e;</good>',
+    b'<!DOCTYPE good [<!ENTITY e SYSTEM "file:///etc/hostname">]><good/>',
     "<good>é</good>".encode("utf-16"),
     b"\xef\xbb\xbf<good/>",
     b"<good>" + b"<a>" * 255 + b"</a>" * 255 + b"</good>",

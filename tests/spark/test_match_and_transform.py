@@ -74,6 +74,18 @@ def envelopes(
     return spark.createDataFrame(table.to_pandas(), ENVELOPE_TYPE)
 
 
+def test_references_that_are_left_out_are_counted(spark: SparkSession, generation: Generation) -> None:
+    messages = [
+        ("m1", "m1.xml", b"<!DOCTYPE a SYSTEM 'x'><a>&e;&f;</a>", None),
+        ("m2", "m2.xml", b"<a/>", None),
+    ]
+    given = envelopes(spark, messages)
+    counts, _ = count(match_and_transform(given, generation, TIME, "t", Limits(skip_unread_entities=True)))
+    assert (counts.matched, counts.dead, counts.skipped_entities) == (2, 0, 2)
+    counts, _ = count(match_and_transform(given, generation, TIME, "t", Limits()))
+    assert (counts.matched, counts.dead, counts.skipped_entities) == (1, 1, 0)
+
+
 def test_each_message_reaches_those_of_its_tenant_who_want_it(
     spark: SparkSession, generation: Generation
 ) -> None:

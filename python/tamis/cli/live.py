@@ -67,6 +67,8 @@ def batch_line(report: BatchReport) -> str:
     ]
     if report.failed:
         parts.append(f"{report.failed} transformations failed")
+    if report.skipped_entities:
+        parts.append(f"{report.skipped_entities} references to unread entities left out")
     parts += [f"{kind} behind: {count}" for kind, count in (report.lag or {}).items()]
     return ", ".join(parts)
 

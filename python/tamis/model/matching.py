@@ -26,6 +26,9 @@ class Limits:
     """Bytes of one run of text, attribute value, comment or processing instruction."""
     internal_subset: bool = False
     """Whether an internal DTD subset is read. If not, it is refused."""
+    skip_unread_entities: bool = False
+    """Whether references to entities that were not read (external ones, or those that an external part of the
+    DTD may declare) are left out and counted. If not, the message is refused: `unread-entity`."""
     expansion: int = 1 << 20
     """Bytes that the entity references of one message expand to."""
     bindings: int = 1 << 20

@@ -39,6 +39,7 @@ class Counts:
     deliveries: int = 0
     candidates: int = 0
     failed: int = 0
+    skipped_entities: int = 0
 
     @property
     def unmatched(self) -> int:

@@ -19,6 +19,7 @@ def count(matched: DataFrame) -> tuple[Counts, bool]:
         F.coalesce(F.sum(matching - failed), F.lit(0)).alias("deliveries"),
         F.coalesce(F.sum(failed), F.lit(0)).alias("failed"),
         F.coalesce(F.sum("candidates"), F.lit(0)).alias("candidates"),
+        F.coalesce(F.sum("skipped_entities"), F.lit(0)).alias("skipped_entities"),
         # A set of hashes needs no shuffle of its own, as a distinct count would.
         F.size(F.collect_set(F.when(~_refused(), F.xxhash64("id")))).alias("ids"),
     ).first()

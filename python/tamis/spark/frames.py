@@ -61,11 +61,13 @@ OUTPUTS = StructField("outputs", ArrayType(BinaryType(), containsNull=False), nu
 """The outputs of the transformations of a message."""
 
 
-MATCH_COLUMNS = (
-    StructField("targets", TARGETS, nullable=False),
+MATCH_RESULT = (
     StructField("candidates", LongType(), nullable=False),
+    StructField("skipped_entities", LongType(), nullable=False),
     StructField("error", ERROR),
 )
+
+MATCH_COLUMNS = (StructField("targets", TARGETS, nullable=False), *MATCH_RESULT)
 """The columns that matching adds."""
 
 

@@ -294,6 +294,7 @@ class Job:
                 deliveries=counts.deliveries,
                 candidates=counts.candidates,
                 failed=counts.failed,
+                skipped_entities=counts.skipped_entities,
                 started=started,
                 seconds=time.monotonic() - clock,
                 lag=_lag(stream.query),

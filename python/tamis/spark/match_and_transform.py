@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType, Time
 from tamis.engine import Schema
 from tamis.model.matching import Generation, Limits
 from tamis.spark.envelope import ENVELOPE_TYPE
-from tamis.spark.frames import ERROR, OUTPUTS, RESULT
+from tamis.spark.frames import MATCH_RESULT, OUTPUTS, RESULT
 from tamis.spark.subscriptions import RECIPIENT, with_recipients
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.offsets import lists_of, offsets_of
@@ -29,8 +29,7 @@ MATCHED_MESSAGE = StructType(
     [
         *(ENVELOPE_TYPE[name] for name in KEPT),
         StructField("matched_subscriptions", ArrayType(RECIPIENT_RESULT, containsNull=False), nullable=False),
-        StructField("candidates", LongType(), nullable=False),
-        StructField("error", ERROR),
+        *MATCH_RESULT,
         OUTPUTS,
         StructField("generation", LongType(), nullable=False),
         StructField("matched", TimestampType(), nullable=False),

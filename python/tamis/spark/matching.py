@@ -65,6 +65,7 @@ def with_matches(
     The columns are the kept ones, and
     - `targets`, ascending: the 64 bits of each as Spark's `bigint`, so that those from 2⁶³ on are negative;
     - `candidates`: how many queries were candidates;
+    - `skipped_entities`: how many references were left out (`Limits.skip_unread_entities`);
     - `error`: null, or why the message was refused: `code`, `reason`, `offset` in bytes from 0, `line` and
       `column` from 1, and for a limit `value` and `limit`. It has no targets then;
     - `elements`, on request: for each of the targets, the nodes that its query selects.

@@ -10,7 +10,7 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 
 from tamis.errors import FrameError
 from tamis.model.matching import Generation, Limits
-from tamis.spark.frames import ERROR, prepare, quoted
+from tamis.spark.frames import MATCH_RESULT, prepare, quoted
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.offsets import lists_of, offsets_of
 from tamis.spark.worker.task import MatchTask
@@ -58,8 +58,7 @@ def match_subscriptions(
         tenant_column=tenant_column,
         limits=limits,
     )
-    added = [RECIPIENTS, StructField("candidates", LongType(), nullable=False), StructField("error", ERROR)]
-    found = sent.map_batches(_MatchSubscriptions(sent.step).run, added)
+    found = sent.map_batches(_MatchSubscriptions(sent.step).run, [RECIPIENTS, *MATCH_RESULT])
     kept = quoted([field.name for field in sent.kept])
     rows = f"inline_outer(matched_subscriptions) AS ({', '.join(RECIPIENT.names)})"
     return found.where("size(matched_subscriptions) > 0 OR error IS NOT NULL").selectExpr(

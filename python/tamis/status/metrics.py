@@ -24,6 +24,7 @@ COUNTERS = (
     ("tamis_dead_letters", "Messages that were refused", "dead"),
     ("tamis_deliveries", "Deliveries made: a message for each subscription that it matches", "deliveries"),
     ("tamis_failed", "Deliveries that could not be made, because a transformation failed", "failed"),
+    ("tamis_skipped_entities", "References that were left out of messages", "skipped_entities"),
     ("tamis_candidates", "Candidates: queries that the index could not rule out", "candidates"),
 )
 """Metric, help, and the field of a source's totals; Prometheus appends `_total`."""

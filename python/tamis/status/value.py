@@ -37,6 +37,8 @@ class BatchReport:
     seconds: float
     failed: int = 0
     """Failed transformations: each is one delivery less."""
+    skipped_entities: int = 0
+    """References to entities that were not read, which were left out of messages."""
     lag: Mapping[str, int] | None = None
     """How much is left to read, by unit (files, messages); None if unknown."""
 
@@ -53,6 +55,7 @@ class Totals:
     deliveries: int = 0
     candidates: int = 0
     failed: int = 0
+    skipped_entities: int = 0
 
     def plus(self, report: BatchReport) -> "Totals":
         """Add one batch."""
@@ -65,6 +68,7 @@ class Totals:
             self.deliveries + report.deliveries,
             self.candidates + report.candidates,
             self.failed + report.failed,
+            self.skipped_entities + report.skipped_entities,
         )
 
 

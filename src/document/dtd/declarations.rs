@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::input::{Input, Problem};
-use super::literals::{Surroundings, attribute_value, collapse_spaces, entity_value};
+use super::literals::{DefaultValue, Surroundings, attribute_value, collapse_spaces, entity_value};
 use super::model::{Content, Occurrence, Particle, ParticleKind};
 use super::parser::Parser;
-use super::{AttributeDeclaration, AttributeDefault, AttributeType, Entity, EntityKind, ExternalId};
+use super::{
+    AttributeDeclaration, AttributeDefault, AttributeType, Entity, EntityKind, ExternalId, unread_entity,
+};
 use crate::error::{Exceeded, ReadError};
 
 /// The deepest nesting of content models, whatever `Limits::depth` is: they are read recursively.
@@ -215,15 +217,29 @@ impl<'a> Parser<'a> {
         let literal = self.input.quoted("the default of an attribute")?;
         let surroundings =
             Surroundings { prolog: self.prolog, outside: self.is_outside(), raw: self.input.is_raw() };
-        let value = match attribute_value(&self.dtd, &surroundings, &literal, &mut self.budget) {
-            Ok(value) if kind.is_tokenized() => collapse_spaces(&value),
-            Ok(value) => value,
-            Err(problem) => {
+        let value = attribute_value(&self.dtd, &surroundings, &literal, &mut self.budget)
+            .and_then(|value| self.skip_unread(value))
+            .map_err(|problem| {
                 self.input.back_to(mark);
-                return Err(self.input.error(problem));
-            }
-        };
+                self.input.error(problem)
+            })?;
+        let value = if kind.is_tokenized() { collapse_spaces(&value) } else { value };
         Ok(if fixed { AttributeDefault::Fixed(value) } else { AttributeDefault::Value(value) })
+    }
+
+    /// The text of a default. Counts the references that it lacks because their entities were not read, or refuses
+    /// them. They do not matter in a DTD file, and in declarations that are ignored.
+    fn skip_unread(&mut self, value: DefaultValue) -> Result<String, Problem> {
+        if let Some(name) = value.unread.first()
+            && self.resolve.is_none()
+            && self.declarations_count
+        {
+            if !self.limits.skip_unread_entities {
+                return Err(Problem::new("unread-entity", unread_entity(name)));
+            }
+            self.dtd.skipped_entities += value.unread.len() as u32;
+        }
+        Ok(value.text)
     }
 
     /// Whether this is in a parameter entity or an external subset.

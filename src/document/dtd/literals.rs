@@ -169,14 +169,22 @@ pub(super) struct Surroundings {
     pub raw: bool,
 }
 
+/// A default, without the entities that were not read.
+pub(super) struct DefaultValue {
+    pub text: String,
+    /// The names of these entities, once for each reference.
+    pub unread: Vec<String>,
+}
+
 /// The normalised value of an attribute's default (§3.3.3); `collapse_spaces` completes tokenised types.
 pub(super) fn attribute_value(
     dtd: &Dtd,
     surroundings: &Surroundings,
     literal: &str,
     budget: &mut Budget,
-) -> Result<String, Problem> {
+) -> Result<DefaultValue, Problem> {
     let mut value = String::with_capacity(literal.len());
+    let mut unread = Vec::new();
     let mut nesting = Nesting::new(literal);
     while let Some(Open { text, at, entity }) = nesting.open.last_mut() {
         let rest = &text[*at..];
@@ -203,6 +211,8 @@ pub(super) fn attribute_value(
                             budget.spend(text.len())?;
                             let (name, text) = (name.to_owned(), Arc::clone(text));
                             nesting.enter(&name, entity, &text)?;
+                        } else {
+                            unread.push(name.to_owned());
                         }
                     }
                 }
@@ -218,7 +228,7 @@ pub(super) fn attribute_value(
             }
         }
     }
-    Ok(value)
+    Ok(DefaultValue { text: value, unread })
 }
 
 /// The text of an entity that a default refers to; `None` if it may be declared in a part that was not

@@ -84,6 +84,15 @@ pub struct Dtd {
     pub has_parameter_references: bool,
     /// Bytes that entities have added so far; `Limits::expansion` bounds them.
     pub expanded: usize,
+    /// References in attribute defaults to entities that were not read, which are left out.
+    pub skipped_entities: u32,
+}
+
+/// Why a reference to an entity that was not read is refused.
+pub(super) fn unread_entity(name: &str) -> String {
+    format!(
+        "the entity {name} is in an external part of the DTD, which is not read; declare it in the message, or switch skip_unread_entities on to leave it out"
+    )
 }
 
 impl Dtd {

@@ -93,6 +93,7 @@ impl MessageParser<'_> {
     fn keep_declarations(&mut self, doctype: &mut Doctype, dtd: Dtd, at: usize) -> ReadResult<()> {
         doctype.incomplete |= dtd.has_parameter_references;
         self.expanded = dtd.expanded;
+        self.document.skipped_entities += dtd.skipped_entities;
         for (name, entity) in dtd.entities.iter() {
             let content = match &entity.kind {
                 EntityKind::Internal(text) => {

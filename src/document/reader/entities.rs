@@ -1,8 +1,9 @@
 //! Entities that are not predefined, and attributes that a DTD adds or changes.
 //!
-//! As expat does: external entities are passed over in content and refused in attribute values; an
-//! entity we know nothing of is passed over if a declaration of it may stand in what we do not read
-//! (an external subset, an external parameter entity) and the document is not standalone, else refused.
+//! An entity is *unread* if it is external, or if it is not declared but an external part of the DTD, which is never
+//! fetched, may declare it. A reference to one leaves a hole in the message, so the message is refused; with
+//! `Limits::skip_unread_entities` the reference is left out and counted, as SAX's `skippedEntity` does.
+//! Other references to undeclared entities, and external entities in attribute values, are not well-formed.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use super::references::Reference;
 use super::scan::skip_value;
 use super::written_names::WrittenNameId;
 use super::{MessageParser, Suspended};
-use crate::document::Span;
+use crate::document::{Span, dtd};
 
 /// An entity that is being read.
 #[derive(Clone, Copy)]
@@ -91,8 +92,7 @@ impl<'a> MessageParser<'a> {
         Ok(())
     }
 
-    /// The entity whose name is at `name`, marked as being read and paid for; `None` if it is to be
-    /// passed over.
+    /// The entity whose name is at `name`, marked as being read and paid for; `None` if it is skipped.
     fn enter(&mut self, at: usize, name: Range<usize>, in_value: bool) -> ReadResult<Option<OpenEntity<'a>>> {
         let name = &self.text[name];
         let shown = || String::from_utf8_lossy(name);
@@ -110,7 +110,7 @@ impl<'a> MessageParser<'a> {
                 let reason = format!("the entity {} is not declared in the document itself", shown());
                 return Err(self.fault("undeclared-entity", reason, at));
             }
-            return Ok(None);
+            return self.skip_unread(name, at);
         };
         let (text, end) = match &doctype.entities[entity].content {
             EntityContent::Internal(text, end) => (&text[..], *end),
@@ -118,7 +118,7 @@ impl<'a> MessageParser<'a> {
                 let reason = format!("the external entity {} may not stand in a value", shown());
                 return Err(self.fault("external-entity", reason, at));
             }
-            EntityContent::External => return Ok(None),
+            EntityContent::External => return self.skip_unread(name, at),
             EntityContent::Unparsed => {
                 let reason = format!("the entity {} is not text and cannot be referred to", shown());
                 return Err(self.fault("unparsed-entity", reason, at));
@@ -137,6 +137,16 @@ impl<'a> MessageParser<'a> {
         self.charge_expansion(end, at)?;
         self.expanding[entity] = true;
         Ok(Some(OpenEntity { entity, text, end }))
+    }
+
+    /// Leaves a reference to an unread entity out, or refuses the message.
+    fn skip_unread(&mut self, name: &[u8], at: usize) -> ReadResult<Option<OpenEntity<'a>>> {
+        if !self.limits.skip_unread_entities {
+            let name = String::from_utf8_lossy(name);
+            return Err(self.fault("unread-entity", dtd::unread_entity(&name), at));
+        }
+        self.document.skipped_entities += 1;
+        Ok(None)
     }
 
     /// Counts bytes that were not in the message: references and defaults make much of little.

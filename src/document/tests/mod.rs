@@ -184,7 +184,6 @@ fn a_doctype_without_internal_subset_is_passed_over() {
     {
         assert_eq!(shown(&format!("{doctype}<a/>")), "<a></a>");
     }
-    assert_eq!(shown("<!DOCTYPE a SYSTEM 's'><a b='1&x;2'>3&x;4</a>"), "<a b=[12]>[34]</a>");
     assert_eq!(code("<!DOCTYPE a><a>&x;</a>"), "undeclared-entity");
     assert_eq!(
         code("<?xml version='1.0' standalone='yes'?><!DOCTYPE a SYSTEM 's'><a>&x;</a>"),

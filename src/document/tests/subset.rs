@@ -26,10 +26,8 @@ fn entities_of_an_internal_subset_are_expanded() {
             "<!DOCTYPE a [<!ENTITY e '<!--c--><?p q?><![CDATA[&#38;]]>'>]><a>x&e;y</a>",
             "<a>[x]<!--c--><?p q?>[&y]</a>",
         ),
-        ("<!DOCTYPE a [<!ENTITY e SYSTEM 'nowhere'>]><a>1&e;2</a>", "<a>[12]</a>"),
         ("<!DOCTYPE a [<!ENTITY e '&#xE9;'><!ENTITY e 'second'>]><a>&e;</a>", "<a>[\u{E9}]</a>"),
         ("<!DOCTYPE a [<!ENTITY % p \"<!ENTITY e 'x'>\">%p;]><a>&e;</a>", "<a>[x]</a>"),
-        ("<!DOCTYPE a [%p;]><a>1&e;2</a>", "<a>[12]</a>"),
         ("<!DOCTYPE a[]><a/>", "<a></a>"),
     ] {
         assert_eq!(subset(message).as_deref(), Ok(expected), "{message}");
@@ -82,6 +80,50 @@ fn what_is_wrong_with_entities() {
         ("<!DOCTYPE a []", "truncated"),
     ] {
         assert_eq!(subset(message).map_err(|error| error.code), Err(expected), "{message}");
+    }
+}
+
+/// Messages, what is left of them without the references, and how many references there are.
+const UNREAD: [(&str, &str, u32); 9] = [
+    ("<!DOCTYPE a SYSTEM 'x.dtd'><a b='p&bar;q'>x&foo;y</a>", "<a b=[pq]>[xy]</a>", 2),
+    ("<!DOCTYPE a PUBLIC 'p' 'x.dtd' [<!ENTITY e 'z'>]><a>&e;&foo;</a>", "<a>[z]</a>", 1),
+    ("<!DOCTYPE a [<!ENTITY e SYSTEM 'nowhere'>]><a>1&e;2</a>", "<a>[12]</a>", 1),
+    ("<!DOCTYPE a [%p;]><a>1&e;2<b/>&e;</a>", "<a>[12]<b></b></a>", 2),
+    ("<!DOCTYPE a [<!ENTITY % p SYSTEM 'x'>%p;]><a b='&e;'/>", "<a b=[]></a>", 1),
+    ("<!DOCTYPE a SYSTEM 'x' [<!ENTITY e '1&f;2'>]><a b='&e;'>&e;</a>", "<a b=[12]>[12]</a>", 2),
+    ("<!DOCTYPE a SYSTEM 'x' [<!ATTLIST a b CDATA 'p&e;q'>]><a/>", "<a b=[pq]></a>", 1),
+    ("<!DOCTYPE a SYSTEM 'x' [%p;<!ATTLIST a b CDATA 'p&e;q'>]><a>&e;</a>", "<a></a>", 1),
+    ("<!DOCTYPE p:a SYSTEM 'x'><p:a xmlns:p='u&e;v' p:b='&e;'/>", "<{uv}a {uv}b=[]></{uv}a>", 2),
+];
+
+#[test]
+fn references_to_entities_that_were_not_read_are_refused() {
+    for (message, ..) in UNREAD {
+        let error = subset(message).unwrap_err();
+        assert_eq!(error.code, "unread-entity", "{message}");
+    }
+    let error = subset("<!DOCTYPE a SYSTEM 'x'>\n<a>1&foo;</a>").unwrap_err();
+    assert_eq!((error.position.line, error.position.column), (2, 5));
+    assert!(error.reason.contains("entity foo"), "{}", error.reason);
+    // Nothing is unread if nobody refers to it.
+    assert_eq!(subset("<!DOCTYPE a SYSTEM 'x' [%p;<!ENTITY e SYSTEM 'y'>]><a/>").as_deref(), Ok("<a></a>"));
+}
+
+#[test]
+fn references_to_entities_that_were_not_read_are_left_out_and_counted_on_request() {
+    let limits = Limits { internal_subset: true, skip_unread_entities: true, ..Limits::default() };
+    for (message, expected, references) in UNREAD {
+        let (document, reader) = read_with(message.as_bytes(), &limits).expect(message);
+        assert_eq!(show::document(&document, reader.vocabulary()), expected, "{message}");
+        assert_eq!(document.skipped_entities, references, "{message}");
+    }
+    // What XML itself forbids stays refused.
+    for (message, expected) in [
+        ("<a>&e;</a>", "undeclared-entity"),
+        ("<?xml version='1.0' standalone='yes'?><!DOCTYPE a SYSTEM 'x'><a>&e;</a>", "undeclared-entity"),
+        ("<!DOCTYPE a [<!ENTITY e SYSTEM 's'>]><a b='&e;'/>", "external-entity"),
+    ] {
+        assert_eq!(read_with(message.as_bytes(), &limits).map(|_| ()).map_err(|e| e.code), Err(expected));
     }
 }
 

@@ -18,8 +18,9 @@ pub struct NodeCopier<'a> {
     pub(super) document: &'a Document,
     pub(super) vocabulary: &'a Vocabulary,
     pub(super) namespaces: MessageNamespaces<'a>,
-    /// Entities and default attributes of the subset are not in the source bytes.
-    has_internal_subset: bool,
+    /// The source bytes of an element are not its copy: they lack the entities and default attributes of an internal
+    /// subset, or contain references to entities that were not read.
+    differs_from_source: bool,
 }
 
 /// The namespaces in scope where a node is copied to.
@@ -61,7 +62,8 @@ impl<'a> NodeCopier<'a> {
         let prolog = &document.source[..root];
         let has_internal_subset =
             memmem::find(prolog, b"<!DOCTYPE").is_some_and(|at| prolog[at..].contains(&b'['));
-        NodeCopier { document, vocabulary, namespaces: MessageNamespaces::of(document), has_internal_subset }
+        let differs_from_source = has_internal_subset || document.skipped_entities > 0;
+        NodeCopier { document, vocabulary, namespaces: MessageNamespaces::of(document), differs_from_source }
     }
 
     /// URI and local part of a name.
@@ -73,7 +75,7 @@ impl<'a> NodeCopier<'a> {
     /// Whether the source bytes of every element are its copy.
     #[inline]
     pub(super) fn copies_source(&self, context: &NamespaceContext<'_>) -> bool {
-        !self.has_internal_subset && self.namespaces.is_empty() && !context.has_default()
+        !self.differs_from_source && self.namespaces.is_empty() && !context.has_default()
     }
 
     /// The source bytes of an element.
@@ -84,7 +86,7 @@ impl<'a> NodeCopier<'a> {
 
     /// Copies an element whose source bytes are not enough.
     pub(super) fn element(&self, element: ElementId, context: &NamespaceContext<'_>, out: &mut Vec<u8>) {
-        if self.has_internal_subset {
+        if self.differs_from_source {
             serialize::element(self, element, context, out);
         } else {
             self.copy_with_declarations(element, context, out);

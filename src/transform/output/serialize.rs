@@ -1,5 +1,5 @@
-//! Copies elements of a message with an internal DTD subset, node by node: entities are expanded, and attributes that
-//! the DTD adds are written.
+//! Copies elements of a message whose source bytes are not its content, node by node: the entities of an internal DTD
+//! subset are expanded, attributes that it adds are written, and references that were skipped are left out.
 
 use super::copy::{NamespaceContext, NodeCopier, write_attribute, write_declaration};
 use super::escape;

@@ -93,9 +93,10 @@ class MatchTask:
                 *(column.slice(first, end - first) for column in batch.columns[: self.kept]),
                 lists_of(offsets_of(targets), targets.flatten().view(pa.int64())),
                 piece.column("candidates").cast(pa.int64()),
+                piece.column("skipped_entities").cast(pa.int64()),
                 _errors(piece),
             ]
-            names = [*batch.schema.names[: self.kept], "targets", "candidates", "error"]
+            names = [*batch.schema.names[: self.kept], "targets", "candidates", "skipped_entities", "error"]
             if nodes is not None:
                 some = rows_of_messages(nodes, first, end)
                 columns.append(nodes_by_target(targets, some, index.targets(some), first))
