@@ -25,7 +25,9 @@ ifdef PIP_CERT
 export SSL_CERT_FILE ?= $(PIP_CERT)
 endif
 UV := PATH="$(abspath $(BIN)):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))" uv
-INSTALL := $(UV) pip install --quiet --requirements pyproject.toml
+# The versions that were tested, with the hashes of their files.
+LOCK := requirements.lock
+INSTALL := $(UV) pip install --quiet --constraints $(LOCK) --requirements pyproject.toml
 DEVELOP := PATH="$(abspath $(BIN)):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))" maturin develop --release
 
 # Python's packages are installed while Rust compiles.
@@ -35,7 +37,7 @@ SET_UP := +@$(MAKE) --silent --no-print-directory --jobs=3
 # tests share is started once for each process.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: build demo test lint test-kernel test-python bench soak clean java programs
+.PHONY: build demo wheel lock test lint test-kernel test-python bench soak clean java programs
 
 build:
 	$(SET_UP) $(VENV)/.built $(VENV)/.tools
@@ -44,6 +46,16 @@ build:
 demo:
 	$(SET_UP) $(VENV)/.built java
 	@$(BIN)/python -m tamis.demo
+
+# A wheel for every Python from 3.11, and the sources, in dist/.
+wheel: dist/.built
+
+# Newer versions of all packages, as pyproject.toml allows. Their hashes are the same wherever they are fetched from.
+lock: $(VENV)/.created
+	@{ head -1 $(LOCK); $(UV) pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \
+		--extra serve --extra bench --extra postgres --group dev --group build \
+		--generate-hashes --no-emit-index-url --no-annotate --no-header; } >$(LOCK).new
+	@mv $(LOCK).new $(LOCK)
 
 test: lint test-kernel test-python
 
@@ -73,14 +85,16 @@ bench: build programs
 # Any number of pairs, any seed and any number of kills for each source by hand: make soak PAIRS=1000000 SEED=7 KILLS=5
 soak: build programs
 	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(or $(SEED),) \
-		$(BIN)/python -m pytest tests/kernel/test_random.py
+		$(BIN)/python -m pytest tests/kernel/test_random.py tests/kernel/test_random_values.py
 	@TAMIS_PAIRS=$(or $(PAIRS),1000000) TAMIS_SEED=$(or $(SEED),) \
 		$(BIN)/python -m pytest tests/kernel/test_transform_random.py tests/kernel/test_transform_schema.py
+	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) TAMIS_SEED=$(or $(SEED),) $(BIN)/python -m pytest tests/generations/test_damage.py
+	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) cargo test --quiet --test damage
 	@TAMIS_SOAK=1 $(BIN)/python -m pytest -m soak
 	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/faults/test_faults.py tests/faults/test_faults_kafka.py
 
 clean:
-	rm -rf $(VENV) target .cache
+	rm -rf $(VENV) target .cache dist
 
 # $(call debian,PROGRAMS,PACKAGES): installs Debian's packages if one of the programs is missing.
 define debian
@@ -107,15 +121,15 @@ $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed (make PYTHON=…)" if sys.version_info < (3, 11) else 0)'
 	@if command -v uv >/dev/null; then uv venv --quiet --allow-existing --python $(PYTHON) $(VENV); \
 	else $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check uv; fi
-	@$(UV) pip install --quiet --group build
+	@$(UV) pip install --quiet --constraints $(LOCK) --group build
 	@touch $@
 
-$(VENV)/.packages: pyproject.toml | $(VENV)/.created
+$(VENV)/.packages: pyproject.toml $(LOCK) | $(VENV)/.created
 	@echo '── packages to run with'
 	@$(INSTALL) --extra serve
 	@touch $@
 
-$(VENV)/.tools: pyproject.toml $(VENV)/.packages
+$(VENV)/.tools: pyproject.toml $(LOCK) $(VENV)/.packages
 	@echo '── packages to lint, test and measure with'
 	@$(INSTALL) --extra serve --extra bench --extra postgres --group dev
 	@touch $@
@@ -123,6 +137,13 @@ $(VENV)/.tools: pyproject.toml $(VENV)/.packages
 $(VENV)/.kernel: $(KERNEL) | $(VENV)/.created
 	@echo '── kernel, release build'
 	@$(DEVELOP) --skip-install
+	@touch $@
+
+# The kernel is compiled already.
+dist/.built: $(VENV)/.kernel $(shell find python -type f -not -name '*.py[co]' -not -name '*.so') README.md LICENSE
+	@rm -rf dist
+	@PATH="$(abspath $(BIN)):$$PATH" sh -c 'said=$$(maturin sdist --out dist 2>&1) || { echo "$$said" >&2; exit 1; }'
+	@PATH="$(abspath $(BIN)):$$PATH" maturin build --quiet --release --out dist
 	@touch $@
 
 # Without `--group` maturin would install the group `dev`.

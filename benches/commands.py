@@ -1,4 +1,4 @@
-"""`python -m benches transform|spark|latency|serve`: one measurement by hand."""
+"""`python -m benches transform|spark|latency|start|serve`: one measurement by hand."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benches import transform
-from benches.running import latency, serve
+from benches.running import latency, serve, start
 from benches.sources import NoDataError
 from benches.spark import measure as spark
 from benches.spark.workload import SparkWorkload
@@ -56,6 +56,15 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     command.add_argument("--starts", type=int, default=3, metavar="N", help="3 unless given")
     command.set_defaults(run=run_latency)
+
+    command = commands.add_parser(
+        "start", help="start and latency of the job beside a bare stream of PySpark"
+    )
+    command.add_argument("--starts", type=int, default=5, metavar="N", help="5 unless given")
+    command.add_argument("--single", type=int, default=30, metavar="N", help="messages one at a time; 30")
+    command.add_argument("--rate", type=int, default=100, metavar="N", help="messages a second; 100")
+    command.add_argument("--seconds", type=int, default=30, metavar="N", help="30 unless given")
+    command.set_defaults(run=run_start)
 
     command = commands.add_parser("serve", help="the service: its highest rate, and what one waits for at it")
     command.add_argument(
@@ -106,6 +115,16 @@ def run_latency(options: argparse.Namespace) -> int:
     with bar("latency") as report:
         result = latency.measure(workload, report=report)
     Console(width=None if sys.stdout.isatty() else 120).print(latency.table(result))
+    print(json.dumps(result.as_dict()))
+    return 1 if result.wrong else 0
+
+
+def run_start(options: argparse.Namespace) -> int:
+    """`python -m benches start`."""
+    workload = start.StartWorkload(options.starts, options.single, options.rate, options.seconds)
+    with bar("start") as report:
+        result = start.measure(workload, report=report)
+    Console(width=None if sys.stdout.isatty() else 120).print(start.table(result))
     print(json.dumps(result.as_dict()))
     return 1 if result.wrong else 0
 

@@ -14,7 +14,7 @@ import tamis
 from benches import growth, sources, transform, upkeep
 from benches.checks import Check, Confirmation, against, miscounted
 from benches.oracle import confirm
-from benches.running import latency
+from benches.running import latency, start
 from tamis.bench import CACHE_BYTES
 from tamis.bench.measure import Result, measure
 from tamis.cli.progress import bar
@@ -54,6 +54,8 @@ def run_suite(folder: Path, *, only: Sequence[str] = (), rounds: int) -> Iterato
                     _spark(run, outcome, rounds)
                 elif "latency" in run:
                     outcome.figures, outcome.checks, outcome.problems = latency.run(run)
+                elif "start" in run:
+                    outcome.figures, outcome.checks, outcome.problems = start.run(run)
                 elif "serve" in run:
                     outcome.figures, outcome.checks, outcome.problems = _serve(run)
                 elif "upkeep" in run:

@@ -72,22 +72,22 @@ phase_error! {
 
 /// A segment, generation or snapshot that cannot be built, written or opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct IndexError {
+pub struct GenerationError {
     pub code: &'static str,
     pub reason: String,
     pub exceeded: Option<Exceeded>,
 }
 
-impl IndexError {
-    pub fn new(code: &'static str, reason: String) -> IndexError {
-        IndexError { code, reason, exceeded: None }
+impl GenerationError {
+    pub fn new(code: &'static str, reason: String) -> GenerationError {
+        GenerationError { code, reason, exceeded: None }
     }
 }
 
-impl fmt::Display for IndexError {
+impl fmt::Display for GenerationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.reason)
     }
 }
 
-impl std::error::Error for IndexError {}
+impl std::error::Error for GenerationError {}

@@ -1,5 +1,12 @@
 //! Ids are types, not bare integers: a name is never mistaken for a node.
 
+/// What tables by id need to know of it.
+pub trait Id: Copy + PartialEq {
+    const NONE: Self;
+
+    fn index(self) -> usize;
+}
+
 /// Declares a `u32` newtype with `index()` and a `NONE` that no real id takes.
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -28,6 +35,15 @@ macro_rules! id {
             }
         }
 
+        impl Id for $name {
+            const NONE: $name = $name::NONE;
+
+            #[inline(always)]
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
         impl From<usize> for $name {
             #[inline(always)]
             fn from(index: usize) -> $name {
@@ -38,6 +54,39 @@ macro_rules! id {
     };
 }
 
+id! {
+    /// A branch point of queries that can bind several elements, in a segment.
+    AnchorId
+}
+id! {
+    /// Something that a message contains or not, in a segment: a trie node is bound, or an element has a value.
+    ConditionId
+}
+id! {
+    /// A tenant of a segment.
+    TenantId
+}
+id! {
+    /// A name test of queries, in a segment. `LabelId(0)` is `*`; `LabelId::NONE` a name that no query tests for.
+    LabelId
+}
+id! {
+    /// What queries test below a trie node: an attribute, given by the label of its name test, or one of the
+    /// constants in `segment::format::entries`.
+    SubjectId
+}
+id! {
+    /// A node of the trie of a segment's linear paths: a prefix of some of them.
+    TrieNodeId
+}
+id! {
+    /// A query of a segment.
+    SegmentQuery
+}
+id! {
+    /// A query of a generation: the queries of all its segments are numbered consecutively.
+    GenerationQuery
+}
 id! {
     /// A namespace URI in a `Vocabulary`; `UriId(0)` is "no namespace".
     UriId
@@ -57,4 +106,33 @@ id! {
 id! {
     /// An element's place in `Document::elements`, also in pre-order.
     ElementId
+}
+
+impl SegmentQuery {
+    /// Its number in a generation in which the segment's first query is `first`.
+    #[inline(always)]
+    pub fn in_generation(self, first: GenerationQuery) -> GenerationQuery {
+        GenerationQuery(first.0 + self.0)
+    }
+}
+
+impl GenerationQuery {
+    /// Its number in the segment whose first query is `first`.
+    #[inline(always)]
+    pub fn in_segment(self, first: GenerationQuery) -> SegmentQuery {
+        SegmentQuery(self.0 - first.0)
+    }
+}
+
+impl TenantId {
+    /// The root of the tenant's linear paths in the trie: each tenant has its own, and they are the first nodes.
+    #[inline(always)]
+    pub fn root(self) -> TrieNodeId {
+        TrieNodeId(self.0)
+    }
+}
+
+impl LabelId {
+    /// The label of `*`, which is the least.
+    pub const ANY: LabelId = LabelId(0);
 }

@@ -13,6 +13,8 @@ pub struct Limits {
     pub namespaces: usize,
     /// Bytes of one name.
     pub name: usize,
+    /// Whether messages are UTF-8 because they came as strings, whatever their XML declarations say.
+    pub known_utf8: bool,
     /// Bytes of one run of text, attribute value, comment or processing instruction.
     pub text: usize,
     /// Whether an internal DTD subset is read; if not, the message is refused.
@@ -28,6 +30,8 @@ pub struct Limits {
     pub output: usize,
     /// Bytes of the outputs of all transformations for one message.
     pub outputs: usize,
+    /// Steps that one query may take on one message, see `Budget`.
+    pub work: usize,
 }
 
 impl Default for Limits {
@@ -38,13 +42,15 @@ impl Default for Limits {
             attributes: 256,
             namespaces: 64,
             name: 1 << 10,
-            text: 1 << 20,
+            known_utf8: false,
+            text: 10 << 20,
             internal_subset: false,
             skip_unread_entities: false,
             expansion: 1 << 20,
             bindings: 1 << 20,
             output: 10 << 20,
             outputs: 256 << 20,
+            work: 1 << 28,
         }
     }
 }
@@ -59,3 +65,5 @@ pub const QUERY_DEPTH_LIMIT: usize = 64;
 pub const QUERY_NODES_LIMIT: usize = 4096;
 /// Bytes of one string literal.
 pub const QUERY_LITERAL_LIMIT: usize = 16 << 10;
+/// Characters and classes of a regular expression, with repetitions written out.
+pub const PATTERN_SIZE_LIMIT: usize = 4096;

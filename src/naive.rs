@@ -3,16 +3,22 @@
 //!
 //! Slow, but not exponential: what a condition says of a node is remembered.
 
+mod calls;
+mod tuples;
+mod values;
+
 use rustc_hash::FxHashMap;
+
+use values::{Evaluated, Focus};
 
 use crate::document::{Document, NodeRef, Vocabulary};
 use crate::ids::{ElementId, NameId};
 use crate::query::ast::{
-    Axis, Expr, Literal, Name, NameTest, Node, Operator, Path, Predicate, Query, Step, Test,
+    Axis, Expr, Literal, Name, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test, Variable,
 };
 use crate::query::number::number;
-use crate::query::transformation::Block;
-use crate::transform::output::{ConstructError, Constructor, NodeCopier, NodeLists, Program};
+use crate::query::transformation::{Block, Transformation};
+use crate::transform::output::{ConstructError, Constructor, NodeCopier, NodeLists, Program, TreeWriter};
 
 /// Whether a query is true of a document.
 pub fn matches(query: &Query, document: &Document, vocabulary: &Vocabulary) -> bool {
@@ -37,9 +43,17 @@ pub fn transform(
 ) -> Result<Option<Vec<u8>>, Box<ConstructError>> {
     let Some(transformation) = &query.transformation else { return Ok(None) };
     let mut evaluation = Evaluation::new(document, vocabulary);
-    let blocks = transformation.blocks.iter().map(|block| evaluation.taken(block)).collect();
-    let mut output = Vec::new();
-    let (program, copier) = (Program::new(transformation), NodeCopier::new(document, vocabulary));
+    let (copier, mut output) = (NodeCopier::new(document, vocabulary), Vec::new());
+    let blocks = match &**transformation {
+        Transformation::Blocks(blocks) => blocks,
+        Transformation::Tuples(_) if !evaluation.holds(&query.expr, NodeRef::Document) => return Ok(None),
+        Transformation::Tuples(content) => {
+            evaluation.write(content, &mut TreeWriter::new(&copier, limit, &mut output))?;
+            return Ok(Some(output));
+        }
+    };
+    let program = Program::new(blocks);
+    let blocks = blocks.blocks.iter().map(|block| evaluation.taken(block)).collect();
     let taken = Taken { blocks };
     let made = Constructor::default().construct(&program, &copier, &taken, limit, &mut output)?;
     Ok(made.then_some(output))
@@ -71,14 +85,17 @@ struct Evaluation<'a> {
     vocabulary: &'a Vocabulary,
     /// By the address of the condition, which stays where it is while the query is borrowed.
     known: FxHashMap<(*const Expr, NodeRef), bool>,
+    /// What variables are bound to, innermost last.
+    bound: Vec<(Variable, Evaluated)>,
 }
 
 impl<'a> Evaluation<'a> {
     fn new(document: &'a Document, vocabulary: &'a Vocabulary) -> Evaluation<'a> {
-        Evaluation { document, vocabulary, known: FxHashMap::default() }
+        Evaluation { document, vocabulary, known: FxHashMap::default(), bound: Vec::new() }
     }
 
     fn holds(&mut self, expr: &Expr, context: NodeRef) -> bool {
+        // What depends on the position is evaluated there, by `Evaluation::condition`.
         let key = (std::ptr::from_ref(expr), context);
         if let Some(&known) = self.known.get(&key) {
             return known;
@@ -87,6 +104,7 @@ impl<'a> Evaluation<'a> {
             Expr::Or(operands) => operands.iter().any(|operand| self.holds(operand, context)),
             Expr::And(operands) => operands.iter().all(|operand| self.holds(operand, context)),
             Expr::Not(operand) => !self.holds(operand, context),
+            Expr::Computed(computed) => self.value(&computed.value, Focus::single(context)).boolean(),
             Expr::Path(path, test) => {
                 let nodes = self.nodes(path, context);
                 match test {
@@ -112,6 +130,12 @@ impl<'a> Evaluation<'a> {
                 operands.iter().for_each(|operand| self.select(operand, selected));
             }
             Expr::Not(_) => {}
+            Expr::Computed(computed) => {
+                if let Evaluated::Nodes(nodes) = self.value(&computed.value, Focus::single(NodeRef::Document))
+                {
+                    selected.extend(nodes);
+                }
+            }
             Expr::Path(path, test) => {
                 let nodes = self.nodes(path, NodeRef::Document);
                 match test {
@@ -132,7 +156,11 @@ impl<'a> Evaluation<'a> {
 
     /// The nodes of a path, in document order.
     fn nodes(&mut self, path: &Path, context: NodeRef) -> Vec<NodeRef> {
-        let mut nodes = vec![if path.absolute { NodeRef::Document } else { context }];
+        let mut nodes = match path.start {
+            Start::Context => vec![context],
+            Start::Document => vec![NodeRef::Document],
+            Start::Variable(variable) => self.variable(variable).into_nodes(),
+        };
         for step in &path.steps {
             if step.axis == Axis::Descendant {
                 nodes = self.descendants_or_selves(&nodes);
@@ -158,7 +186,7 @@ impl<'a> Evaluation<'a> {
                     0..self.document.elements.len()
                 }
                 NodeRef::Element(id) => id.index()..self.document.element(id).end.index(),
-                NodeRef::Attribute(..) | NodeRef::Text(_) => continue,
+                NodeRef::Attribute(..) | NodeRef::Text(_) | NodeRef::Other(_) => continue,
             };
             all.extend(elements.clone().filter(|&at| at >= covered).map(|at| NodeRef::Element(at.into())));
             covered = covered.max(elements.end);
@@ -189,7 +217,7 @@ impl<'a> Evaluation<'a> {
         let elements = match parent {
             NodeRef::Document => 0..self.document.elements.len(),
             NodeRef::Element(id) => id.index() + 1..self.document.element(id).end.index(),
-            NodeRef::Attribute(..) | NodeRef::Text(_) => 0..0,
+            NodeRef::Attribute(..) | NodeRef::Text(_) | NodeRef::Other(_) => 0..0,
         };
         let mut children = Vec::new();
         let mut at = elements.start;
@@ -233,6 +261,7 @@ impl<'a> Evaluation<'a> {
         match test {
             NameTest::Any => true,
             NameTest::AnyIn(wanted) => uri == wanted.as_bytes(),
+            NameTest::Local(wanted) => local == wanted.as_bytes(),
             NameTest::Name(Name { uri: wanted, local: wanted_local }) => {
                 local == wanted_local.as_bytes() && uri == wanted.as_bytes()
             }

@@ -115,6 +115,9 @@ pub const MEMO_SPARE_PAGES: usize = 1 << 16;
 pub const VALUE_INDEX_SPARE_ENTRIES: usize = 1 << 16;
 /// How many bytes of each end of a text are hashed: texts of nested elements are long and overlap.
 pub const VALUE_HASH_BYTES: usize = 32;
+
+/// Bytes of text whose search counts as one step of a query's work, about as long as trying an element takes.
+pub const BYTES_PER_STEP: usize = 16;
 /// Words of twigs compiled on demand that are kept.
 pub const COMPILED_TWIG_WORDS: usize = 1 << 20;
 
@@ -138,3 +141,9 @@ pub const DEDUPLICATION_WORDS: usize = 1 << 24;
 pub const SCAN_TEXTS: u32 = 16;
 /// Evaluation from bound elements remembers results if more than so many of them are nested.
 pub const NESTED_ELEMENTS: usize = 8;
+
+/// Compiled regular expressions of a segment are kept up to this total of their sizes (`PATTERN_SIZE_LIMIT` is the limit
+/// of one). A size of 1 takes about 100 bytes.
+pub const KEPT_PATTERNS_SIZE: usize = 1 << 17;
+/// Searching a byte of text counts as one step for each so many parts of the pattern.
+pub const PATTERN_STEP_SIZE: usize = 32;

@@ -6,6 +6,7 @@ use tamis::document::Vocabulary;
 use tamis::ids::NameId;
 use tamis::query::ast::{Axis, Expr, Literal, NameTest, Operator, Predicate, Test};
 use tamis::query::element_path::{ElementPath, Leaf, skeleton, streamed};
+use tamis::query::transformation::Transformation;
 use tamis::query::{Namespaces, parse};
 use tamis::transform::Schema;
 use tamis::transform::plan::{Interner, PathStart, distinct, distinct_pairs, ordered, rewrite};
@@ -75,7 +76,8 @@ impl Query {
     pub fn parse(text: &str) -> Query {
         let query = parse(text, &Namespaces::default()).expect("a query");
         let transformation = query.transformation.expect("a transformation");
-        let [block] = transformation.blocks.as_slice() else { panic!("one block: {text}") };
+        let Transformation::Blocks(blocks) = *transformation else { panic!("one block: {text}") };
+        let [block] = blocks.blocks.as_slice() else { panic!("one block: {text}") };
         let mut conditions = Vec::new();
         for predicate in block.binding.steps.iter().flat_map(|step| &step.predicates) {
             let Predicate::Condition(expr) = predicate else { panic!("no positions: {text}") };
@@ -124,18 +126,18 @@ pub struct Plan {
 }
 
 pub struct Condition {
-    pub path: Found,
+    pub path: TracedDocument,
     pub subject: Subject,
     pub constant: Box<[u8]>,
 }
 
 pub struct Return {
-    pub path: Found,
+    pub path: TracedDocument,
     pub eliminate: bool,
 }
 
 /// How a path from what is bound is found.
-pub enum Found {
+pub enum TracedDocument {
     Streamed(u32),
     Searched(Steps),
 }
@@ -210,11 +212,11 @@ impl Planner<'_> {
         Plan { binding: self.lines.intern(binding), eliminate, conditions, returns, field, ordered }
     }
 
-    fn found(&mut self, from: Degree, binding: &ElementPath, rest: &ElementPath) -> Found {
+    fn found(&mut self, from: Degree, binding: &ElementPath, rest: &ElementPath) -> TracedDocument {
         if self.degree >= from {
-            Found::Streamed(self.lines.intern([binding.as_slice(), rest].concat()))
+            TracedDocument::Streamed(self.lines.intern([binding.as_slice(), rest].concat()))
         } else {
-            Found::Searched(steps(rest, self.vocabulary))
+            TracedDocument::Searched(steps(rest, self.vocabulary))
         }
     }
 

@@ -9,12 +9,14 @@ use tamis::document::{Document, Reader};
 use tamis::engine::generation::Generation;
 use tamis::engine::index::Index;
 use tamis::engine::matcher::Matcher;
+use tamis::ids::{ConditionId, TrieNodeId};
 use tamis::limits::Limits;
-use tamis::matching::automaton::dfa::Dfa;
+use tamis::matching::automaton::dfa::{Cache, Dfa, Scratch, Trace};
 use tamis::matching::automaton::names::Names;
+use tamis::matching::budget::Budget;
 use tamis::matching::findings::{Findings, Ranks};
-use tamis::matching::twigs::by_name::ByName;
-use tamis::matching::twigs::occurrences::Places;
+use tamis::matching::twigs::by_name::ElementsByName;
+use tamis::matching::twigs::occurrences::Occurrences;
 use tamis::matching::twigs::verify::Memo;
 use tamis::query::{Namespaces, parse};
 use tamis::transform::Schema;
@@ -31,19 +33,20 @@ pub struct Shared {
     matcher: Matcher,
     reader: Reader,
     document: Document,
-    root: u32,
+    root: TrieNodeId,
     names: Names,
-    dfa: Dfa,
+    cache: Cache,
+    scratch: Scratch,
     findings: Findings,
     ranks: Ranks,
-    by_name: ByName,
+    by_name: ElementsByName,
     memo: Memo,
     network: Network,
     plans: Vec<Plan>,
     results: Results,
     selected: Selected,
     by_accept_set: ElementsByAcceptSet,
-    places: Places,
+    occurrences: Occurrences<ConditionId>,
 }
 
 impl Shared {
@@ -54,19 +57,22 @@ impl Shared {
         assert!(refused.is_empty(), "transformations are accepted");
         let generation = index.commit().expect("they fit a segment");
         let [part] = generation.parts() else { panic!("one segment") };
-        let (root, segment) = (part.tenant("").expect("the tenant"), part.segment.clone());
+        let (root, segment) = (part.tenant("").expect("the tenant").root(), part.segment.clone());
         let view = segment.view();
         let mut names = Names::new(view);
         names.update(documents.reader.vocabulary());
         let mut network = Network::new(Some(schema));
-        let plans = (0..view.queries() as u32)
+        let plans = view
+            .all_queries()
             .map(|query| {
-                let parsed = parse(segment.text(query), &Namespaces::default()).expect("a canonical text");
+                let parsed = parse(segment.text(query).expect("an intact text"), &Namespaces::default())
+                    .expect("a canonical text");
                 let transformation = parsed.transformation.expect("a transformation");
                 network.plan(SegmentContext { view, names: &names, root }, &transformation)
             })
             .collect();
-        let (dfa, findings) = (Dfa::new(view), Findings::new(view));
+        let (cache, scratch) = (Cache::new(CACHE_BYTES), Scratch::new(&view));
+        let findings = Findings::new(view);
         Shared {
             generation: generation.clone(),
             matcher: Matcher::new(Tuning::new(CACHE_BYTES)),
@@ -74,17 +80,18 @@ impl Shared {
             document: Document::default(),
             root,
             names,
-            dfa,
+            cache,
+            scratch,
             findings,
             ranks: Ranks::default(),
-            by_name: ByName::default(),
+            by_name: ElementsByName::default(),
             memo: Memo::new(usize::MAX),
             network,
             plans,
             results: Results::default(),
             selected: Selected::default(),
             by_accept_set: ElementsByAcceptSet::default(),
-            places: Places::new(view.conditions()),
+            occurrences: Occurrences::new(view.conditions()),
         }
     }
 
@@ -97,7 +104,8 @@ impl Shared {
         let mut found = Vec::new();
         let start = Instant::now();
         self.matcher.match_batch(&self.generation, "", std::iter::once(message), &limits, |matches| {
-            found.extend_from_slice(&matches.expect("well-formed").queries);
+            // The plans are numbered as the queries of the one segment.
+            found.extend(matches.expect("well-formed").queries.iter().map(|query| query.0));
         });
         (start.elapsed().saturating_sub(reading), found)
     }
@@ -105,9 +113,9 @@ impl Shared {
     /// Matching has left the automaton's states where the product finds them; here they are found again.
     fn find_states(&mut self, document: &Document) {
         let view = self.generation.parts()[0].segment.view();
-        let Shared { root, names, dfa, findings, ranks, .. } = self;
+        let Shared { root, names, cache, scratch, findings, ranks, .. } = self;
         ranks.reset();
-        let found = dfa.find(view, *root, document, names, ranks, findings, CACHE_BYTES);
+        let found = Dfa { view: &view, root: *root, names }.find(document, ranks, findings, cache, scratch);
         assert!(found.is_ok(), "the cache is large enough");
         findings.clear();
     }
@@ -118,19 +126,33 @@ impl Shared {
             self.by_name.reset();
             self.results.reset(document.elements.len());
             self.results.fit(&self.network);
-            self.by_accept_set.group(&self.network, &self.dfa, document);
-            self.places.reset();
+            let trace = Trace::new(&self.cache, &self.scratch);
+            self.by_accept_set.group(&self.network, trace, document);
+            self.occurrences.reset();
             for &query in queries {
                 self.plans[query as usize]
                     .index_conditions
                     .iter()
-                    .for_each(|&condition| self.places.expect(condition));
+                    .for_each(|&condition| self.occurrences.request(condition));
             }
-            assert!(self.places.fill(self.dfa.values_found()), "few places");
+            assert!(self.occurrences.fill(trace.value_conditions()), "few occurrences");
         });
-        let Shared { network, names, results, selected, by_accept_set, by_name, memo, places, .. } = self;
-        let (by_accept_set, occurrences) = (Some(&*by_accept_set), Some(&*places));
-        let twigs = TwigEvaluator { words: network.twigs.words(), document, names, by_name, memo };
+        let Shared {
+            network,
+            reader,
+            names,
+            results,
+            selected,
+            by_accept_set,
+            by_name,
+            memo,
+            occurrences,
+            ..
+        } = self;
+        let (by_accept_set, occurrences) = (Some(&*by_accept_set), Some(&*occurrences));
+        let (words, vocabulary) = (network.twigs.words(), reader.vocabulary());
+        let budget = Budget::unlimited();
+        let twigs = TwigEvaluator { words, document, vocabulary, names, by_name, memo, budget };
         let limit = Limits::default().bindings;
         let mut evaluator = Evaluator {
             network,

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use tamis::document::{Document, Vocabulary};
 use tamis::engine::index::Index;
-use tamis::ids::ElementId;
-use tamis::matching::automaton::dfa::Dfa;
+use tamis::ids::{ElementId, TrieNodeId};
+use tamis::matching::automaton::dfa::{Cache, Dfa, Scratch, Trace};
 use tamis::matching::automaton::names::Names;
 use tamis::matching::findings::{Findings, Ranks};
 use tamis::query::Namespaces;
@@ -35,14 +35,15 @@ impl Tuples {
 
 pub struct Engine {
     segment: Arc<Segment>,
-    root: u32,
+    root: TrieNodeId,
     names: Names,
-    dfa: Dfa,
+    cache: Cache,
+    scratch: Scratch,
     findings: Findings,
     ranks: Ranks,
     paths: Vec<Steps>,
     /// By node of the trie.
-    stream_of: FxHashMap<u32, u32>,
+    stream_of: FxHashMap<TrieNodeId, u32>,
     /// The streams of an accept set, as soon as it was met.
     members: Vec<Option<Box<[u32]>>>,
     way: Vec<ElementId>,
@@ -57,7 +58,7 @@ impl Engine {
         assert!(refused.is_empty(), "paths are accepted");
         let generation = index.commit().expect("they fit a segment");
         let [part] = generation.parts() else { panic!("one segment") };
-        let root = part.tenant("").expect("the tenant");
+        let root = part.tenant("").expect("the tenant").root();
         let segment = part.segment.clone();
         let view = segment.view();
         let mut names = Names::new(view);
@@ -68,13 +69,15 @@ impl Engine {
             })
         };
         let stream_of = lines.iter().enumerate().map(|(at, line)| (node(line), at as u32)).collect();
-        let (dfa, findings) = (Dfa::new(view), Findings::new(view));
+        let (cache, scratch) = (Cache::new(CACHE_BYTES), Scratch::new(&view));
+        let findings = Findings::new(view);
         let paths = lines.iter().map(|line| steps(line, vocabulary)).collect();
         Engine {
             segment,
             root,
             names,
-            dfa,
+            cache,
+            scratch,
             findings,
             ranks: Ranks::default(),
             paths,
@@ -92,22 +95,17 @@ impl Engine {
             stream.fields.clear();
         }
         self.ranks.reset();
-        let found = self.dfa.find(
-            self.segment.view(),
-            self.root,
-            document,
-            &self.names,
-            &mut self.ranks,
-            &mut self.findings,
-            CACHE_BYTES,
-        );
+        let dfa = Dfa { view: &self.segment.view(), root: self.root, names: &self.names };
+        let found =
+            dfa.find(document, &mut self.ranks, &mut self.findings, &mut self.cache, &mut self.scratch);
         assert!(found.is_ok(), "the cache is large enough");
         self.findings.clear();
-        self.members.resize(self.dfa.accepts(), None);
+        let trace = Trace::new(&self.cache, &self.scratch);
+        self.members.resize(trace.accepts(), None);
         for element in (0..document.elements.len()).map(ElementId::from) {
-            let accept = self.dfa.accept_of(element);
+            let accept = trace.accept_of(element);
             let members = self.members[accept as usize].get_or_insert_with(|| {
-                let nodes = self.dfa.nodes_of(accept).iter();
+                let nodes = trace.nodes_of(accept).iter();
                 nodes.filter_map(|node| self.stream_of.get(node).copied()).collect()
             });
             for &stream in members.iter() {

@@ -7,7 +7,7 @@ use tamis::ids::ElementId;
 
 use crate::clock::{Clock, NoClock, Operator, Profile};
 use crate::operators::{Lists, Operators, Pairs, equals};
-use crate::plan::{Counts, Degree, Found, Optimisation, Plan, Planner, Query};
+use crate::plan::{Counts, Degree, Optimisation, Plan, Planner, Query, TracedDocument};
 use crate::search::Search;
 use crate::tuples::{Engine, Tuples};
 use crate::{Documents, Given, Setting};
@@ -73,13 +73,13 @@ impl Work {
         for condition in &plan.conditions {
             let test = (&condition.subject, &*condition.constant);
             match &condition.path {
-                Found::Streamed(stream) => {
+                TracedDocument::Streamed(stream) => {
                     clock.time(Operator::Selection, || {
                         Operators::select(document, stream_of(*stream), test, plan.field, selected);
                     });
                     clock.time(Operator::Semijoin, || operators.semijoin(bound, selected, plan.ordered));
                 }
-                Found::Searched(steps) => clock.time(Operator::WhereFilter, || {
+                TracedDocument::Searched(steps) => clock.time(Operator::WhereFilter, || {
                     bound.retain(|&element| {
                         let mut there = false;
                         search.below(document, steps, element, |end| {
@@ -94,7 +94,7 @@ impl Work {
         // Data flows up: duplicates are eliminated before it is known whether anything is joined with them.
         for one in &plan.returns {
             match &one.path {
-                Found::Streamed(stream) if one.eliminate => {
+                TracedDocument::Streamed(stream) if one.eliminate => {
                     let stream = stream_of(*stream);
                     clock.time(Operator::DupElim, || {
                         operators.distinct(stream, plan.field, plan.ordered, pairs);
@@ -105,14 +105,14 @@ impl Work {
                         });
                     }
                 }
-                Found::Streamed(stream) if !bound.is_empty() => {
+                TracedDocument::Streamed(stream) if !bound.is_empty() => {
                     let pairs = stream_of(*stream).iter().map(|tuple| (tuple[plan.field], last(tuple)));
                     clock.time(Operator::OuterJoin, || {
                         operators.outer_join(bound, pairs, plan.ordered, lists);
                     });
                 }
-                Found::Streamed(_) => {}
-                Found::Searched(steps) => clock.time(Operator::ReturnSelect, || {
+                TracedDocument::Streamed(_) => {}
+                TracedDocument::Searched(steps) => clock.time(Operator::ReturnSelect, || {
                     for &element in bound.iter() {
                         search.below(document, steps, element, |end| {
                             lists.nodes.push(end);

@@ -1,10 +1,21 @@
 """tamis sifts streams of XML messages through millions of standing XPath queries."""
 
-from tamis.engine import Index, Schema, __version__, check, decompose, read_batch, read_dtd
+from tamis.engine import (
+    Index,
+    Schema,
+    __version__,
+    check,
+    decompose,
+    read_batch,
+    read_dtd,
+    read_values,
+    weaken,
+)
 from tamis.errors import (
     CatalogError,
     FrameError,
-    IndexError,
+    GenerationError,
+    MatchError,
     QueryError,
     ReadError,
     SinkError,
@@ -14,30 +25,39 @@ from tamis.errors import (
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
     Batch,
+    CacheBytes,
     Decomposition,
     Found,
     Generation,
     Limits,
+    Line,
     Output,
     Query,
+    QueryWarning,
     Stats,
     Transformed,
+    Values,
+    Weakening,
 )
 
 __all__ = [
     "Batch",
+    "CacheBytes",
     "CatalogError",
     "Decomposition",
     "Explanation",
     "Found",
     "FrameError",
     "Generation",
+    "GenerationError",
     "Index",
-    "IndexError",
     "Limits",
+    "Line",
+    "MatchError",
     "Output",
     "Query",
     "QueryError",
+    "QueryWarning",
     "ReadError",
     "Schema",
     "SinkError",
@@ -45,9 +65,13 @@ __all__ = [
     "StoreError",
     "TamisError",
     "Transformed",
+    "Values",
+    "Weakening",
     "__version__",
     "check",
     "decompose",
     "read_batch",
     "read_dtd",
+    "read_values",
+    "weaken",
 ]

@@ -6,26 +6,33 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from tamis import _kernel
-from tamis.errors import IndexError, ReadError
+from tamis.errors import GenerationError, MatchError, ReadError
 from tamis.model.dtd import Dtd
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
     CACHE_BYTES,
     Batch,
+    CacheBytes,
     Decomposition,
     Found,
     Generation,
     Limits,
+    Line,
     Output,
     Query,
+    QueryWarning,
     Stats,
     Transformed,
+    Values,
+    Weakening,
 )
+
+if TYPE_CHECKING:
+    # Arrow takes 0.2 s to import: functions import it when they need it.
+    import pyarrow as pa
 
 __version__: str = _kernel.__version__
 
@@ -35,17 +42,32 @@ Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[bytes | s
 Namespaces = Mapping[str, str]
 """Prefix → namespace URI."""
 
+ERROR_COLUMNS = ("code", "reason", "offset", "line", "column", "value", "limit")
+"""Why a message was refused, as columns of a result."""
+
 _DEFAULT_LIMITS = Limits()
 
 
 def check(text: str, namespaces: Namespaces | None = None) -> Query:
     """Parse a query; `QueryError` if it is refused."""
-    return Query(*_kernel.check(text, _dict(namespaces)))
+    id_, canonical, warnings = _kernel.check(text, _dict(namespaces))
+    return Query(id_, canonical, tuple(QueryWarning(*warning) for warning in warnings))
 
 
 def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
     """Parse messages into tables. A refused message is a row of `errors`; others are not affected."""
-    return Batch(*(pa.record_batch(table) for table in _kernel.read_batch(_arrow(messages), limits)))
+    return Batch(*(_record_batch(table) for table in _kernel.read_batch(_arrow(messages), limits)))
+
+
+def read_values(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Values:
+    """Parse messages into a value table: a row per element, attribute and text node, for joins.
+
+    A refused message is a row of `errors`, also one whose rows would exceed `limits.outputs` bytes.
+    """
+    import pyarrow as pa
+
+    batches, errors = _kernel.read_values(_arrow(messages), limits)
+    return Values(pa.Table.from_batches([_record_batch(rows) for rows in batches]), _record_batch(errors))
 
 
 def read_all(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> int:
@@ -63,10 +85,33 @@ def read_dtd(
     return Dtd.from_json(_kernel.read_dtd(text, limits, resolve))
 
 
+def detect_encoding(head: bytes) -> tuple[str, int]:
+    """The label of a text's encoding by its first bytes, and the length of its byte order mark.
+
+    `ReadError` if the encoding is not supported.
+    """
+    return _kernel.detect_encoding(head)
+
+
+def canonical_label(label: str) -> str | None:
+    """The one label of an encoding that has several; None if it is not supported."""
+    return _kernel.canonical_label(label)
+
+
+Transcoder: TypeAlias = _kernel.Transcoder
+"""Decodes a text in chunks: `utf8(raw, is_last)`; `consume(count)` maps lengths back to bytes of the text."""
+
+
 def decompose(queries: Iterable[str], namespaces: Namespaces | None = None) -> Decomposition:
     """Decompose queries as the planner does. A refused query is a row of `errors`."""
     tables = _kernel.decompose(list(queries), _dict(namespaces))
-    return Decomposition(*(pa.record_batch(table) for table in tables))
+    return Decomposition(*(_record_batch(table) for table in tables))
+
+
+def weaken(query: str, namespaces: Namespaces | None = None) -> Weakening:
+    """The linear paths that messages need to match a query, to route by; `QueryError` if it is refused."""
+    text, alternatives = _kernel.weaken(query, _dict(namespaces))
+    return Weakening(text, tuple(tuple(Line(*line) for line in lines) for lines in alternatives))
 
 
 _Elements: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
@@ -141,17 +186,24 @@ class Index:
         generation: int | None = None,
         *,
         cache_bytes: int = CACHE_BYTES,
+        beside: "Index | None" = None,
     ) -> Self:
-        """Open a snapshot. Its files are mapped, so that processes share one copy.
+        """Open a snapshot. Its files are verified and mapped, so that processes share one copy.
 
-        Opens the newest generation unless `generation` is given. Changes stay in this process until the
-        next snapshot.
+        Opens the newest generation unless `generation` is given. Segments that the index `beside` has mapped
+        are shared with it, and not verified again. Changes stay in this process until the next snapshot.
         """
         path = Path(directory).absolute()
         index = cls.__new__(cls)
-        kernel = _kernel.Index.open(path, generation, cache_bytes)
+        other = None if beside is None else beside._kernel
+        kernel = _kernel.Index.open(path, generation, cache_bytes, other)
         index._attach(kernel, cache_bytes, path)
         return index
+
+    @property
+    def damaged(self) -> bool:
+        """Whether a mapped file turned out to be damaged, or a call panicked: open the index again."""
+        return self._kernel.damaged
 
     def advance(self, generation: int) -> None:
         """Switch to another generation of the same directory.
@@ -160,7 +212,7 @@ class Index:
         """
         saved = self._saved
         if saved is None or self._current().generation != saved.generation:
-            raise IndexError(
+            raise GenerationError(
                 "not-saved", "the index has unsaved changes: only an index as it was opened can advance"
             )
         with self._write_lock:
@@ -178,10 +230,10 @@ class Index:
 
     @property
     def saved(self) -> Generation:
-        """The reference that other processes open this index by; `IndexError` if it has unsaved changes."""
+        """The reference that other processes open this index by; an error if it has unsaved changes."""
         saved = self._saved
         if saved is None or self._current().generation != saved.generation:
-            raise IndexError("not-saved", "the index has unsaved changes: take a snapshot first")
+            raise GenerationError("not-saved", "the index has unsaved changes: take a snapshot first")
         return Generation(str(saved.directory), saved.number, self._cache_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -201,17 +253,19 @@ class Index:
             return self._kernel.remove(target)
 
     def load(
-        self, table: pa.Table | pa.RecordBatch, *, namespaces: Namespaces | None = None
-    ) -> pa.RecordBatch:
+        self, table: "pa.Table | pa.RecordBatch", *, namespaces: Namespaces | None = None
+    ) -> "pa.RecordBatch":
         """Add or replace many targets: columns `target`, `query` and, optionally, `tenant`.
 
         Returns the refused rows: `row`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`.
         """
+        import pyarrow as pa
+
         if "target" in table.schema.names:
             place = table.schema.get_field_index("target")
             table = table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
         with self._write_lock:
-            return pa.record_batch(self._kernel.load(table, _dict(namespaces)))
+            return _record_batch(self._kernel.load(table, _dict(namespaces)))
 
     def merge(self) -> None:
         """Merge all segments into one, with access tests chosen anew from the sample of messages."""
@@ -219,20 +273,33 @@ class Index:
             self._kernel.merge()
 
     def match(self, message: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS) -> list[int]:
-        """The targets whose queries match a message, ascending; `ReadError` if it is malformed."""
-        return self._current().match(message, tenant, limits)
+        """The targets whose queries match a message, ascending; `ReadError` if it is malformed.
+
+        `MatchError` if queries exceed the work limit; it names them and the targets that match.
+        """
+        targets, failed = self._current().match(message, tenant, limits)
+        if failed:
+            raise MatchError(targets, failed, limits.work)
+        return targets
 
     def match_batch(
         self, messages: Messages, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
-    ) -> pa.RecordBatch:
-        """Match messages, one row each: `queries`, `candidates`, `skipped_entities` and the error, if any.
+    ) -> "pa.RecordBatch":
+        """Match messages, one row each: `queries`, `failed`, the work, `skipped_entities` and the error.
 
-        `queries` are query numbers of this generation, unordered; `targets` expands them. `skipped_entities`
-        counts references that were left out (`Limits.skip_unread_entities`). The columns of
-        the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
+        `queries` are query numbers of this generation, unordered; `targets` expands them. `failed` are
+        queries that exceeded the work limit: it is not known whether they match.
+
+        The work by stage: `candidates` were tested; of these, `settled` were decided from what the automaton
+        found at the elements, and `verified` by evaluating them on the message, which took `steps` (see
+        `Limits.work`). `looked_up`: how often elements were looked up by value for that. `uncached`: 1 if
+        the automaton's cache had no room for the message.
+
+        `skipped_entities` counts references that were left out (`Limits.skip_unread_entities`). The columns
+        of the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
         message.
         """
-        return pa.record_batch(self._current().match_batch(_arrow(messages), tenant, limits))
+        return _record_batch(self._current().match_batch(_arrow(messages), tenant, limits))
 
     def match_elements(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -269,7 +336,7 @@ class Index:
         `ReadError` if the message is malformed. A transformation that exceeds a limit fails alone.
         """
         batch = self.transform_batch([message], tenant=tenant, limits=limits, schema=schema)
-        (matched,) = batch.matches.drop_columns(["queries", "candidates", "skipped_entities"]).to_pylist()
+        (matched,) = batch.matches.select(ERROR_COLUMNS).to_pylist()
         if matched["code"] is not None:
             raise ReadError(**matched)
         matching: Any = self.targets(batch.matches).to_pylist()
@@ -289,25 +356,38 @@ class Index:
         limits: Limits = _DEFAULT_LIMITS,
         schema: Schema | None = None,
     ) -> Transformed:
-        """Match messages and run the matching transformations."""
+        """Match messages and run the matching transformations.
+
+        A query that exceeds a limit, also a filter that exceeds the work limit, is a row of `made` with the
+        reason.
+        """
         kernel = None if schema is None else schema._kernel
         tables = self._current().transform_batch(_arrow(messages), tenant, limits, kernel)
-        matches, made, outputs = (pa.record_batch(table) for table in tables)
+        matches, made, outputs = (_record_batch(table) for table in tables)
         return Transformed(matches, made, outputs.column("output"))
 
     @staticmethod
     def _found(tables: tuple[Any, Any]) -> Found:
-        return Found(*(pa.record_batch(table) for table in tables))
+        return Found(*(_record_batch(table) for table in tables))
 
-    def targets(self, matches: pa.RecordBatch) -> "pa.Array[Any]":
+    def targets(self, matches: "pa.RecordBatch") -> "pa.Array[Any]":
         """For each row of a result, the targets of its queries, ascending."""
-        generation = int((matches.schema.metadata or {})[b"generation"])
+        import pyarrow as pa
+
         if "queries" in matches.schema.names:
-            queries = matches.column("queries")
-        else:
-            # One query a row: lists of length one.
-            ends = pa.array(range(matches.num_rows + 1), pa.int64())
-            queries = pa.LargeListArray.from_arrays(ends, matches.column("query"))
+            return self._targets(matches, matches.column("queries"))
+        # One query a row: lists of length one.
+        ends = pa.array(range(matches.num_rows + 1), pa.int64())
+        return self._targets(matches, pa.LargeListArray.from_arrays(ends, matches.column("query")))
+
+    def failed_targets(self, matches: "pa.RecordBatch") -> "pa.Array[Any]":
+        """For each row of `match_batch`, the targets of the queries that failed, ascending."""
+        return self._targets(matches, matches.column("failed"))
+
+    def _targets(self, matches: "pa.RecordBatch", queries: Any) -> "pa.Array[Any]":
+        import pyarrow as pa
+
+        generation = int((matches.schema.metadata or {})[b"generation"])
         targets: pa.Array[Any] = pa.array(self._kernel.targets(queries, generation))
         return targets
 
@@ -336,7 +416,8 @@ class Index:
 
     def stats(self) -> Stats:
         """Statistics of the index."""
-        return Stats(*self._current().stats())
+        *counts, caches = self._current().stats()
+        return Stats(*[*counts, CacheBytes(*caches)])
 
     def _current(self) -> _kernel.Index:
         """The kernel's index, after committing pending changes."""
@@ -400,4 +481,20 @@ def _arrow(messages: Messages) -> Any:
     """What speaks Arrow goes as it is, anything else is copied into an Arrow array once."""
     if hasattr(messages, "__arrow_c_array__") or hasattr(messages, "__arrow_c_stream__"):
         return messages
-    return pa.array(messages, pa.large_binary())
+    import pyarrow as pa
+
+    # A string is UTF-8 whatever it declares: in an array of bytes, a byte order mark says so.
+    given = [text_message(one) if isinstance(one, str) else one for one in messages]
+    return pa.array(given, pa.large_binary())
+
+
+def text_message(text: str) -> bytes:
+    """The bytes of a message that came as a string, with a byte order mark, which positions do not count."""
+    return ("" if text.startswith("\ufeff") else "\ufeff").encode() + text.encode()
+
+
+def _record_batch(table: Any) -> "pa.RecordBatch":
+    """A table of the kernel."""
+    import pyarrow as pa
+
+    return pa.record_batch(table)

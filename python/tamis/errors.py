@@ -55,7 +55,20 @@ class QueryError(PositionedError):
     """A query that is refused."""
 
 
-class IndexError(TamisError):
+class MatchError(TamisError):
+    """Queries that exceeded the work limit, so that it is not known whether a message matches them."""
+
+    def __init__(self, targets: list[int], failed: list[int], limit: int) -> None:
+        """`targets` match, `failed` is not known."""
+        some = ", ".join(map(str, failed[:10])) + (", …" if len(failed) > 10 else "")
+        super().__init__(
+            "work-limit", f"queries of {len(failed)} targets take more than {limit} steps: {some}"
+        )
+        self.targets = targets
+        self.failed = failed
+
+
+class GenerationError(TamisError):
     """A segment, generation or snapshot that cannot be built, written or opened."""
 
 

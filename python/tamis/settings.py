@@ -14,9 +14,12 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from tamis.errors import TamisError
 from tamis.model.matching import Limits
+from tamis.model.sizes import size_of
 from tamis.model.subscription import DEFAULT_TARGET
 from tamis.model.webhook import webhook_of
+from tamis.network.topology import DEFAULT_FILE as NETWORK_FILE
 from tamis.sinks.addresses import Addresses
+from tamis.sources.arrivals import ArrivalsSource
 from tamis.sources.directory import DirectorySource
 from tamis.sources.kafka import KafkaSink, KafkaSource
 
@@ -64,6 +67,7 @@ class ConsoleSink:
 
 
 Source: TypeAlias = DirectorySource | KafkaSource
+Input: TypeAlias = Source | ArrivalsSource
 Sink: TypeAlias = DirectorySink | TopicSink | ConsoleSink
 
 
@@ -143,6 +147,23 @@ class WebhookSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """This broker in a network."""
+
+    name: str
+    network: Path = Path(NETWORK_FILE)
+    """The file with all brokers and links."""
+    hops: int = 32
+    """A message that crossed more links is a dead letter."""
+    limits: Limits = field(default_factory=Limits)
+    """The limits of messages that arrive over links."""
+
+    def __post_init__(self) -> None:
+        if self.hops < 1:
+            raise SettingsError("bad-setting", "[broker]: hops is at least 1")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings. The defaults are the embedded job: local Spark, an inbox, an outbox, SQLite."""
 
@@ -162,8 +183,22 @@ class Settings:
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
+    broker: BrokerSettings | None = None
+    """Without it, this is the only broker."""
     sources: tuple[Source, ...] = (DirectorySource(name="inbox", tenant="", path=Path("inbox")),)
     sinks: tuple[Sink, ...] = (DirectorySink(),)
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """Everything that the job reads: its sources, and what arrives over links."""
+        if self.broker is None:
+            return self.sources
+        return (*self.sources, ArrivalsSource(self.links, self.broker.limits))
+
+    @property
+    def links(self) -> Path:
+        """The state of the links of this broker."""
+        return self.state / "network"
 
     @property
     def generations(self) -> str:
@@ -248,9 +283,14 @@ def _settings(content: Mapping[str, Any], folder: Path) -> Settings:
         parsed["serve"] = _value(ServeSettings, values.pop("serve"), "[serve]")
     if "webhooks" in values:
         parsed["webhooks"] = _webhooks(values.pop("webhooks"))
+    if "broker" in values:
+        parsed["broker"] = _broker(values.pop("broker"), folder)
     if "source" in values:
         tables = enumerate(_tables(values.pop("source"), "source"), 1)
         parsed["sources"] = tuple(_source(table, folder, f"[[source]] {place}") for place, table in tables)
+    elif "broker" in parsed:
+        # A broker may only pass on.
+        parsed["sources"] = ()
     else:
         parsed["sources"] = (DirectorySource(name="inbox", tenant="", path=(folder / "inbox").absolute()),)
     if "sink" in values:
@@ -271,6 +311,14 @@ def _settings(content: Mapping[str, Any], folder: Path) -> Settings:
     )
 
 
+def _broker(table: Any, folder: Path) -> BrokerSettings:
+    values = dict(table) if isinstance(table, Mapping) else table
+    if isinstance(values, dict) and "limits" in values:
+        values["limits"] = _value(Limits, values["limits"], "limits of [broker]")
+    broker = _value(BrokerSettings, values, "[broker]")
+    return replace(broker, network=(folder / broker.network).absolute())
+
+
 def _webhooks(table: Any) -> WebhookSettings:
     values = dict(table) if isinstance(table, Mapping) else table
     if isinstance(values, dict):
@@ -285,7 +333,7 @@ def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
     values = {"tenant": "", **table}
     kind = values.pop("kind", "directory")
     if "limits" in values:
-        values["limits"] = _value(Limits, values["limits"], f"limits of {where}")
+        values["limits"] = _limits(values["limits"], f"limits of {where}")
     if isinstance(values.get("schema"), str):
         values["schema"] = str(folder / values["schema"])
     if kind == "directory":
@@ -297,6 +345,16 @@ def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
             values["topics"] = _names(values["topics"])
         return _value(KafkaSource, values, where)
     raise SettingsError("unknown-kind", f"{where}: a source is a directory or kafka, not {kind!r}")
+
+
+def _limits(table: Any, where: str) -> Limits:
+    """Limits, with sizes as numbers or as strings: `"64MiB"`."""
+    if isinstance(table, Mapping):
+        try:
+            table = {name: size_of(one) if isinstance(one, str) else one for name, one in table.items()}
+        except ValueError as error:
+            raise SettingsError("bad-setting", f"{where}: {error}") from error
+    return _value(Limits, table, where)
 
 
 def _sink(table: Mapping[str, Any], folder: Path, where: str) -> Sink:
@@ -356,9 +414,9 @@ def _with(settings: Settings, name: str, value: Any, where: str) -> Settings:
 
 def _check(settings: Settings) -> None:
     """Refuse settings that would fail later."""
-    if not settings.sources:
-        raise SettingsError("no-source", "a job without a [[source]] has nothing to do")
-    names = [source.name for source in settings.sources]
+    if not settings.inputs:
+        raise SettingsError("no-source", "a job without a [[source]] or a [broker] has nothing to do")
+    names = [source.name for source in settings.inputs]
     for name in names:
         if names.count(name) > 1:
             raise SettingsError("two-sources", f"two sources are called {name!r}: message ids would clash")

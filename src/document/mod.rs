@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `mod.rs` | `Document`: elements, attributes, texts and other nodes in flat arrays |
 //! | `node.rs` | `NodeRef`: one node of a document, its value and its place in document order |
+//! | `charset.rs` | `Charset`: labels of encodings, bytes → UTF-8 |
 //! | `reader/` | `Reader`: bytes → `Document`, strictly well-formed or refused |
 //! | `vocabulary.rs` | `Vocabulary`: names and tag paths ↔ ids, bounded |
 //! | `id_table.rs` | the hash table that the vocabulary and the reader's names use |
 //! | `dtd/` | `Dtd`: internal and external subsets of document type declarations |
 
+pub mod charset;
 pub mod dtd;
 mod id_table;
 mod node;

@@ -11,6 +11,8 @@ pub enum NodeRef {
     Attribute(ElementId, u32),
     /// Its index in `Document::texts`.
     Text(u32),
+    /// A comment or processing instruction: its index in `Document::others`.
+    Other(u32),
 }
 
 impl Document {
@@ -21,15 +23,16 @@ impl Document {
             NodeRef::Element(element) => self.string_value(element),
             NodeRef::Attribute(_, place) => self.value(&self.attributes[place as usize]),
             NodeRef::Text(place) => self.texts[place as usize].content.of(&self.text),
+            NodeRef::Other(place) => self.others[place as usize].content.of(&self.values),
         }
     }
 
-    /// The range of a node's string-value in `Document::text`; `None` for an attribute.
+    /// The range of a node's string-value in `Document::text`; `None` for nodes whose value is not part of it.
     pub fn text_span(&self, node: NodeRef) -> Option<Span> {
         match node {
             NodeRef::Document => Some(Span { start: 0, end: self.text.len() as u32 }),
             NodeRef::Element(element) => Some(self.element(element).text),
-            NodeRef::Attribute(..) => None,
+            NodeRef::Attribute(..) | NodeRef::Other(_) => None,
             NodeRef::Text(place) => Some(self.texts[place as usize].content),
         }
     }
@@ -40,6 +43,7 @@ impl Document {
             NodeRef::Document => NodeId(0),
             NodeRef::Element(element) | NodeRef::Attribute(element, _) => self.element(element).node,
             NodeRef::Text(place) => self.texts[place as usize].node,
+            NodeRef::Other(place) => self.others[place as usize].node,
         }
     }
 
@@ -48,4 +52,50 @@ impl Document {
         let within = if let NodeRef::Attribute(_, place) = node { place + 1 } else { 0 };
         (self.node_id(node), within)
     }
+
+    /// The element itself, or the one that a node belongs to.
+    pub fn element_around(&self, node: NodeRef) -> Option<ElementId> {
+        let element = match node {
+            NodeRef::Document => ElementId::NONE,
+            NodeRef::Element(element) | NodeRef::Attribute(element, _) => element,
+            NodeRef::Text(place) => self.texts[place as usize].parent,
+            NodeRef::Other(place) => self.others[place as usize].parent,
+        };
+        element.is_some().then_some(element)
+    }
+
+    /// The name of an element or attribute as the message writes it, with its prefix. `None` for other nodes,
+    /// and for an attribute that a DTD adds.
+    pub fn qualified_name(&self, node: NodeRef) -> Option<&[u8]> {
+        let element = match node {
+            NodeRef::Element(element) | NodeRef::Attribute(element, _) => element,
+            _ => return None,
+        };
+        let tag = &self.element(element).span.of(&self.source)[1..];
+        let (name, mut rest) = split_name(tag);
+        let NodeRef::Attribute(_, place) = node else { return Some(name) };
+        let mut skipped = place - self.element(element).attributes_start;
+        loop {
+            rest = rest.trim_ascii_start();
+            let (name, after) = split_name(rest);
+            if name.is_empty() {
+                return None;
+            }
+            let quote = after.iter().position(|byte| matches!(byte, b'"' | b'\''))?;
+            let value = &after[quote + 1..];
+            rest = &value[memchr::memchr(after[quote], value)? + 1..];
+            let is_declaration = name == b"xmlns" || name.starts_with(b"xmlns:");
+            match (is_declaration, skipped) {
+                (true, _) => {}
+                (false, 0) => return Some(name),
+                (false, _) => skipped -= 1,
+            }
+        }
+    }
+}
+
+/// The name at the start of markup, and what follows it.
+fn split_name(markup: &[u8]) -> (&[u8], &[u8]) {
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>' | b'=');
+    markup.split_at(markup.iter().position(is_end).unwrap_or(markup.len()))
 }

@@ -1,11 +1,14 @@
-//! What a batch of messages is matched against: segments, less what was removed.
+//! A generation: segments, and the tombstones of removed targets. A batch of messages is matched against one.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::error::{Exceeded, GenerationError};
+use crate::ids::{GenerationQuery, SegmentQuery, TenantId};
 use crate::segment::format::columns::View;
 use crate::segment::format::file::Segment;
+use crate::util::bitset::set_bit;
 
 /// A segment as a generation sees it.
 #[derive(Clone)]
@@ -13,8 +16,8 @@ pub struct Part {
     pub segment: Arc<Segment>,
     tenants: Arc<Tenants>,
     /// A bit per target that was removed, and per query left with no target. Empty if none.
-    dead_targets: Arc<Vec<u64>>,
-    dead_queries: Arc<Vec<u64>>,
+    removed_targets: Arc<Vec<u64>>,
+    removed_queries: Arc<Vec<u64>>,
     removed: usize,
 }
 
@@ -22,7 +25,7 @@ pub struct Part {
 #[derive(Default)]
 struct Tenants {
     names: Vec<Arc<str>>,
-    numbers: FxHashMap<Arc<str>, u32>,
+    numbers: FxHashMap<Arc<str>, TenantId>,
 }
 
 impl Part {
@@ -33,21 +36,20 @@ impl Part {
         for (tenant, &end) in view.tenant_ends.iter().enumerate() {
             let name: Arc<str> = String::from_utf8_lossy(&view.tenant_bytes[start..end as usize]).into();
             tenants.names.push(name.clone());
-            tenants.numbers.insert(name, tenant as u32);
+            tenants.numbers.insert(name, TenantId::from(tenant));
             start = end as usize;
         }
         let none = Arc::new(Vec::new());
         Part {
             segment,
             tenants: Arc::new(tenants),
-            dead_targets: none.clone(),
-            dead_queries: none,
+            removed_targets: none.clone(),
+            removed_queries: none,
             removed: 0,
         }
     }
 
-    /// The number of a tenant, which is also its root in the trie.
-    pub fn tenant(&self, name: &str) -> Option<u32> {
+    pub fn tenant(&self, name: &str) -> Option<TenantId> {
         self.tenants.numbers.get(name).copied()
     }
 
@@ -55,8 +57,8 @@ impl Part {
         self.tenants.names.iter().map(|name| &**name)
     }
 
-    pub fn dead_queries(&self) -> &[u64] {
-        &self.dead_queries
+    pub fn removed_queries(&self) -> &[u64] {
+        &self.removed_queries
     }
 
     /// Targets that are left.
@@ -66,19 +68,19 @@ impl Part {
 
     /// Queries that have a target left.
     pub fn live_queries(&self) -> usize {
-        let dead: u32 = self.dead_queries.iter().map(|word| word.count_ones()).sum();
+        let dead: u32 = self.removed_queries.iter().map(|word| word.count_ones()).sum();
         self.segment.view().queries() - dead as usize
     }
 
     /// The places of removed targets, for the manifest.
     pub fn removed(&self) -> Vec<u32> {
-        crate::util::bitset::set_bits(&self.dead_targets).collect()
+        crate::util::bitset::set_bits(&self.removed_targets).collect()
     }
 
     /// The place of a live target.
     pub fn find(&self, target: u64) -> Option<u32> {
         let place = self.segment.view().target.binary_search(&target).ok()?;
-        (!bit(&self.dead_targets, place as u32)).then_some(place as u32)
+        (!bit(&self.removed_targets, place as u32)).then_some(place as u32)
     }
 
     /// Removes targets by place.
@@ -88,40 +90,40 @@ impl Part {
         }
         let segment = self.segment.clone();
         let view = segment.view();
-        let dead_targets = Arc::make_mut(&mut self.dead_targets);
-        dead_targets.resize(view.target.len().div_ceil(64), 0);
+        let removed_targets = Arc::make_mut(&mut self.removed_targets);
+        removed_targets.resize(view.target.len().div_ceil(64), 0);
         for &place in places {
-            let word = &mut dead_targets[place as usize / 64];
+            let word = &mut removed_targets[place as usize / 64];
             self.removed += (*word >> (place % 64) & 1 == 0) as usize;
             *word |= 1 << (place % 64);
         }
-        let dead_queries = Arc::make_mut(&mut self.dead_queries);
-        dead_queries.resize(view.queries().div_ceil(64), 0);
+        let removed_queries = Arc::make_mut(&mut self.removed_queries);
+        removed_queries.resize(view.queries().div_ceil(64), 0);
         // Many of them may be of one query: its targets are looked through once.
-        let mut queries: Vec<u32> = places.iter().map(|&place| view.target_query[place as usize]).collect();
+        let mut queries: Vec<SegmentQuery> =
+            places.iter().map(|&place| view.target_query[place as usize]).collect();
         queries.sort_unstable();
         queries.dedup();
         for query in queries {
-            if view.targets_of(query).iter().all(|&place| bit(dead_targets, place)) {
-                dead_queries[query as usize / 64] |= 1 << (query % 64);
+            if view.targets_of(query).iter().all(|&place| bit(removed_targets, place)) {
+                set_bit(removed_queries, query.index());
             }
         }
     }
 
     /// The live targets of a query.
-    pub fn targets(&self, query: u32) -> impl Iterator<Item = u64> {
+    pub fn targets(&self, query: SegmentQuery) -> impl Iterator<Item = u64> {
         let view = self.segment.view();
         view.targets_of(query)
             .iter()
-            .filter(|&&place| !bit(&self.dead_targets, place))
+            .filter(|&&place| !bit(&self.removed_targets, place))
             .map(move |&place| view.target[place as usize])
     }
 
     /// The tenant of a query.
-    pub fn tenant_of(&self, query: u32) -> &str {
-        let view = self.segment.view();
-        let tenant = view.query_tenant.get(query as usize).copied().unwrap_or(0);
-        self.tenants.names.get(tenant as usize).map_or("", |name| name)
+    pub fn tenant_of(&self, query: SegmentQuery) -> &str {
+        let tenant = self.segment.view().tenant_of(query);
+        self.tenants.names.get(tenant.index()).map_or("", |name| name)
     }
 }
 
@@ -129,26 +131,34 @@ fn bit(bits: &[u64], at: u32) -> bool {
     bits.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
 }
 
+/// Queries of a generation have 32-bit numbers.
+const MOST_QUERIES: u64 = u32::MAX as u64;
+
 /// A numbered, immutable set of parts. Queries are numbered through all of them.
 #[derive(Clone, Default)]
 pub struct Generation {
     pub number: u64,
     parts: Vec<Part>,
-    bases: Vec<u32>,
+    /// The number of each part's first query.
+    first_queries: Vec<GenerationQuery>,
 }
 
 impl Generation {
-    pub fn new(number: u64, parts: Vec<Part>) -> Generation {
-        let mut next = 0;
-        let bases = parts
-            .iter()
-            .map(|part| {
-                let base = next;
-                next += part.segment.view().queries() as u32;
-                base
-            })
-            .collect();
-        Generation { number, parts, bases }
+    /// Numbers the queries of all parts; fails if there are more than 32-bit numbers.
+    pub fn new(number: u64, parts: Vec<Part>) -> Result<Generation, GenerationError> {
+        let mut first_queries = Vec::with_capacity(parts.len());
+        let mut queries = 0;
+        for part in &parts {
+            first_queries.push(GenerationQuery(queries as u32));
+            queries += part.segment.view().queries() as u64;
+            if queries > MOST_QUERIES {
+                let reason =
+                    format!("a generation holds at most {MOST_QUERIES} queries, this one has {queries}");
+                let exceeded = Some(Exceeded { value: queries, limit: MOST_QUERIES });
+                return Err(GenerationError { code: "generation-limit", reason, exceeded });
+            }
+        }
+        Ok(Generation { number, parts, first_queries })
     }
 
     pub fn parts(&self) -> &[Part] {
@@ -156,19 +166,19 @@ impl Generation {
     }
 
     /// The number of a part's first query.
-    pub fn base(&self, part: usize) -> u32 {
-        self.bases[part]
+    pub fn first_query(&self, part: usize) -> GenerationQuery {
+        self.first_queries[part]
     }
 
     /// The part a query belongs to, and its number there.
-    fn locate(&self, query: u32, views: &[View<'_>]) -> Option<(usize, u32)> {
-        let part = self.bases.partition_point(|&base| base <= query).checked_sub(1)?;
-        let local = query - self.bases[part];
-        ((local as usize) < views[part].queries()).then_some((part, local))
+    fn locate(&self, query: GenerationQuery, views: &[View<'_>]) -> Option<(usize, SegmentQuery)> {
+        let part = self.first_queries.partition_point(|&first| first <= query).checked_sub(1)?;
+        let query = query.in_segment(self.first_queries[part]);
+        (query.index() < views[part].queries()).then_some((part, query))
     }
 
     /// The live targets of several queries, ascending. Looks at each segment's columns once.
-    pub fn targets_of(&self, queries: &[u32]) -> Vec<u64> {
+    pub fn targets_of(&self, queries: &[GenerationQuery]) -> Vec<u64> {
         let views: Vec<View<'_>> = self.parts.iter().map(|part| part.segment.view()).collect();
         let mut targets = Vec::with_capacity(queries.len());
         for &query in queries {
@@ -176,7 +186,7 @@ impl Generation {
                 continue;
             };
             let places = views[at].targets_of(query).iter();
-            let live = places.filter(|&&place| !bit(&self.parts[at].dead_targets, place));
+            let live = places.filter(|&&place| !bit(&self.parts[at].removed_targets, place));
             targets.extend(live.map(|&place| views[at].target[place as usize]));
         }
         targets.sort_unstable();
@@ -185,5 +195,15 @@ impl Generation {
 
     pub fn live(&self) -> usize {
         self.parts.iter().map(Part::live).sum()
+    }
+
+    /// Refuses files that were cut short since they were opened.
+    pub fn check_sizes(&self) -> Result<(), GenerationError> {
+        self.parts.iter().try_for_each(|part| part.segment.check_size())
+    }
+
+    /// Verifies all segments again, as when they were opened, and all texts.
+    pub fn verify(&self) -> Result<(), GenerationError> {
+        self.parts.iter().try_for_each(|part| part.segment.verify())
     }
 }

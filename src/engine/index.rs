@@ -11,8 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::engine::generation::{Generation, Part};
 use crate::engine::parse_ahead::parse_ahead;
 use crate::engine::sample::Sample;
-use crate::error::{IndexError, QueryError};
-use crate::query::{Namespaces, QueryId, StorableQuery, parse, parse_storable};
+use crate::error::{GenerationError, QueryError};
+use crate::ids::SegmentQuery;
+use crate::query::{Namespaces, Query, QueryId, StorableQuery, parse, parse_storable};
 use crate::segment::build::Builder;
 use crate::tuning::SEGMENT_FAN_IN;
 
@@ -56,7 +57,8 @@ impl Index {
         self.drop_changes();
     }
 
-    fn drop_changes(&mut self) {
+    /// Drops uncommitted changes.
+    pub fn drop_changes(&mut self) {
         self.pending.clear();
         self.removed.clear();
         self.changed = false;
@@ -103,7 +105,7 @@ impl Index {
         &mut self,
         rows: impl Iterator<Item = (u64, &'a str, &'a str)> + Clone + Send,
         namespaces: &Namespaces,
-    ) -> Result<Vec<Refused>, IndexError> {
+    ) -> Result<Vec<Refused>, GenerationError> {
         self.commit()?;
         let tenants = distinct(rows.clone().map(|(_, tenant, _)| tenant));
         let repeated = repeated(rows.clone().map(|(target, _, _)| target));
@@ -138,7 +140,7 @@ impl Index {
     }
 
     /// Makes inserts and removals visible, and returns the generation to match against.
-    pub fn commit(&mut self) -> Result<Arc<Generation>, IndexError> {
+    pub fn commit(&mut self) -> Result<Arc<Generation>, GenerationError> {
         if !self.changed {
             return Ok(self.generation.clone());
         }
@@ -159,23 +161,23 @@ impl Index {
     }
 
     /// Merges all segments into one, with access tests chosen by the current sample.
-    pub fn merge(&mut self) -> Result<Arc<Generation>, IndexError> {
+    pub fn merge(&mut self) -> Result<Arc<Generation>, GenerationError> {
         self.commit()?;
         if !self.generation.parts().is_empty() {
             let merged = self.merged(self.generation.parts())?;
-            self.generation = Arc::new(Generation::new(self.generation.number + 1, vec![merged]));
+            self.generation = Arc::new(Generation::new(self.generation.number + 1, vec![merged])?);
         }
         Ok(self.generation.clone())
     }
 
-    fn freeze(&self, builder: Builder) -> Result<Part, IndexError> {
-        let roots = builder.tenants();
-        let segment = builder.freeze(|view| self.sample.measure(view, |name| roots.get(name).copied()))?;
+    fn freeze(&self, builder: Builder) -> Result<Part, GenerationError> {
+        let tenants = builder.tenants();
+        let segment = builder.freeze(|view| self.sample.measure(view, |name| tenants.get(name).copied()))?;
         Ok(Part::new(Arc::new(segment)))
     }
 
     /// Switches to the next generation: without the removed targets, with an added part, merged in tiers.
-    fn advance(&mut self, added: Option<Part>) -> Result<(), IndexError> {
+    fn advance(&mut self, added: Option<Part>) -> Result<(), GenerationError> {
         let mut parts = self.generation.parts().to_vec();
         for (part, places) in parts.iter_mut().zip(&self.removed) {
             part.remove(&places.iter().copied().collect::<Vec<_>>());
@@ -183,14 +185,14 @@ impl Index {
         parts.extend(added);
         parts.retain(|part| part.live() > 0);
         self.merge_tiers(&mut parts)?;
-        self.generation = Arc::new(Generation::new(self.generation.number + 1, parts));
+        self.generation = Arc::new(Generation::new(self.generation.number + 1, parts)?);
         self.drop_changes();
         Ok(())
     }
 
     /// Merges each tier of `SEGMENT_FAN_IN` segments of about the same size, and rewrites segments of which less than
     /// half is left.
-    fn merge_tiers(&self, parts: &mut Vec<Part>) -> Result<(), IndexError> {
+    fn merge_tiers(&self, parts: &mut Vec<Part>) -> Result<(), GenerationError> {
         for part in parts.iter_mut() {
             if part.live() * 2 < part.segment.view().target.len() {
                 *part = self.merged(std::slice::from_ref(part))?;
@@ -215,29 +217,38 @@ impl Index {
     }
 
     /// One part with all live targets of several.
-    fn merged(&self, parts: &[Part]) -> Result<Part, IndexError> {
+    fn merged(&self, parts: &[Part]) -> Result<Part, GenerationError> {
         let mut builder =
             Builder::new(distinct(parts.iter().flat_map(Part::tenants)), parts.iter().map(Part::live).sum());
-        let none = Namespaces::default();
         let queries = parts.iter().flat_map(|part| {
-            let queries = 0..part.segment.view().queries() as u32;
+            let queries = part.segment.view().all_queries();
             queries.filter(|&query| part.targets(query).next().is_some()).map(move |query| (part, query))
         });
-        let parse = |&(part, query): &(&Part, u32)| parse(part.segment.text(query), &none);
-        parse_ahead(queries, parse, |&(part, query), parsed| {
-            // A canonical text always parses: the kernel wrote it.
-            let Ok(parsed) = parsed else { return };
-            let (id, tenant, text) =
-                (part.segment.query_id(query), part.tenant_of(query), part.segment.text(query));
-            part.targets(query).for_each(|target| builder.add(target, tenant, parsed, id, text));
+        let mut damaged = None;
+        parse_ahead(queries, parse_again, |&(part, query), parsed| match parsed {
+            Ok((text, parsed)) => {
+                let (id, tenant) = (part.segment.query_id(query), part.tenant_of(query));
+                part.targets(query).for_each(|target| builder.add(target, tenant, parsed, id, text));
+            }
+            Err(error) => damaged = Some(GenerationError::clone(error)),
         });
-        self.freeze(builder)
+        match damaged {
+            Some(error) => Err(error),
+            None => self.freeze(builder),
+        }
     }
 
     /// The newest generation, without uncommitted changes.
     pub fn generation(&self) -> &Arc<Generation> {
         &self.generation
     }
+}
+
+/// The canonical text of a query in a segment, and the query.
+fn parse_again<'p>(&(part, query): &(&'p Part, SegmentQuery)) -> Result<(&'p str, Query), GenerationError> {
+    let text = part.segment.text(query)?;
+    // A canonical text always parses: the kernel wrote it.
+    Ok((text, parse(text, &Namespaces::default()).expect("a canonical text")))
 }
 
 /// The targets that occur more than once.

@@ -1,115 +1,135 @@
-//! Document × generation → matches: the hot loop.
+//! The batch API: messages × generation → matches, selected nodes or outputs. One matcher serves one thread.
+//!
+//! For each message: read it; for each segment run the automaton, collect candidates, settle or verify them.
 
 use std::sync::Arc;
 
 use crate::document::{Document, Reader, Vocabulary};
+use crate::engine::cache_stats::{CacheBytes, CacheStats};
 use crate::engine::generation::{Generation, Part};
 use crate::error::ReadError;
+use crate::ids::{GenerationQuery, TenantId};
 use crate::limits::Limits;
-use crate::matching::automaton::dfa::Dfa;
+use crate::matching::automaton::dfa::{Cache, Dfa, Scratch, Trace};
 use crate::matching::automaton::names::Names;
 use crate::matching::automaton::nfa::Nfa;
-use crate::matching::candidates::blocks::{Block, Blocks};
-use crate::matching::candidates::range_families::Alike;
-use crate::matching::candidates::{Collector, Judge, Met, Work};
+use crate::matching::budget::{Budget, WorkLimit};
+use crate::matching::candidates::blocks::{Blocks, RowBlock};
+use crate::matching::candidates::{CandidateScratch, Collector, ReportedQueries};
 use crate::matching::findings::{Findings, Ranks};
-use crate::matching::twigs::by_name::ByName;
-use crate::matching::twigs::compiled::Compiled;
-use crate::matching::twigs::occurrences::Found;
-use crate::matching::twigs::settle::{Settler, Unsettled};
+use crate::matching::twigs::by_name::ElementsByName;
+use crate::matching::twigs::compiled::CompiledTwigs;
+use crate::matching::twigs::decide::TwigDecider;
+use crate::matching::twigs::occurrences::TracedDocument;
+use crate::matching::twigs::settle::Settler;
 use crate::matching::twigs::verify::{Memo, Verifier};
+use crate::matching::work::Work;
 use crate::query::QueryId;
 use crate::segment::format::columns::View;
 use crate::segment::format::file::Segment;
 use crate::transform::{Conformance, MatchedMessage, OperatorReport, Outputs, Schema, Transformer};
-use crate::tuning::{ROW_BATCH, TRANSFORM_CACHE_FRACTION, Tuning};
+use crate::tuning::{TRANSFORM_CACHE_FRACTION, Tuning};
 
-/// A thread's scratch space and caches. Compiled things are shared and never change; a matcher is
-/// one thread's own, and what it remembers of a segment lives as long as the segment does.
+/// The scratch space and the caches of one thread. Segments are shared and never change. What a matcher caches for a
+/// segment lives as long as the generation has the segment.
 pub struct Matcher {
     reader: Reader,
     document: Document,
-    segments: Vec<Remembered>,
+    segments: Vec<SegmentState>,
     generation: Option<u64>,
     tuning: Tuning,
     nfa: Nfa,
     ranks: Ranks,
-    by_name: ByName,
+    by_name: ElementsByName,
     /// The rows of a message that was matched without a cache.
     blocks: Blocks,
-    opened: Vec<u32>,
-    unsettled: Vec<Unsettled>,
-    unverified: Vec<u32>,
-    unmatched: Vec<u32>,
-    alike: Alike,
-    outbox: Box<[u32; ROW_BATCH]>,
-    places: Box<[u32; ROW_BATCH]>,
+    candidates: CandidateScratch,
     conformance: Conformance,
 }
 
 /// What a matcher keeps of one segment.
-struct Remembered {
+struct SegmentState {
     segment: Arc<Segment>,
     names: Names,
-    dfa: Dfa,
+    cache: Cache,
+    scratch: Scratch,
     findings: Findings,
-    met: Met,
+    reported: ReportedQueries,
     memo: Memo,
-    compiled: Compiled,
+    compiled: CompiledTwigs,
     settler: Settler,
     transformer: Transformer,
-    /// Whether the DFA has matched all of the last message.
-    whole: bool,
+    /// Whether the last message was matched by the DFA, so that there is a trace of it.
+    traced: bool,
 }
 
-impl Remembered {
-    fn new(segment: Arc<Segment>, tuning: &Tuning) -> Remembered {
+impl SegmentState {
+    fn new(segment: Arc<Segment>, tuning: &Tuning) -> SegmentState {
         let view = segment.view();
-        let (names, dfa, findings) = (Names::new(view), Dfa::new(view), Findings::new(view));
-        let (met, settler) = (Met::new(view), Settler::new(view, tuning.scan_occurrences));
-        Remembered {
+        let (names, scratch, findings) = (Names::new(view), Scratch::new(&view), Findings::new(view));
+        let (reported, settler) = (ReportedQueries::new(view), Settler::new(view, tuning.scan_occurrences));
+        SegmentState {
             segment,
             names,
-            dfa,
+            cache: Cache::new(tuning.cache_bytes),
+            scratch,
             findings,
-            met,
+            reported,
             memo: Memo::new(tuning.scan_elements),
-            compiled: Compiled::default(),
+            compiled: CompiledTwigs::default(),
             settler,
             transformer: Transformer::default(),
-            whole: false,
+            traced: false,
         }
     }
 
+    /// Memory that counts against the capacity of the matcher.
     fn cache_bytes(&self) -> usize {
-        self.dfa.bytes() + self.transformer.bytes()
+        self.cache.bytes() + self.transformer.bytes()
+    }
+
+    fn cache_stats(&self) -> CacheStats {
+        let probes = self.cache.probe_cache_bytes();
+        let bytes = CacheBytes {
+            automaton: self.cache.bytes() - probes,
+            probes,
+            values: self.cache.value_cache_bytes(),
+            transformations: self.transformer.bytes(),
+            memo: self.memo.bytes(),
+            twigs: self.compiled.bytes(),
+        };
+        CacheStats { bytes, states: self.cache.states(), clears: self.cache.clears() }
     }
 }
 
-/// The matching queries of a message, and the work they were.
+/// The queries that match a message, and the work of finding them.
 #[derive(Default)]
 pub struct Matches {
     /// Numbers of the generation's queries, in no particular order.
-    pub queries: Vec<u32>,
+    pub queries: Vec<GenerationQuery>,
+    /// Queries that exceeded the work limit: it is not known whether they match.
+    pub failed: Vec<GenerationQuery>,
     pub work: Work,
-    /// References to entities that were not read, which the message lacks.
+    /// References to entities that were not read and left out.
     pub skipped_entities: u32,
 }
 
-/// What `walk_batch` found in one message.
-pub struct Walked<'a, T> {
+impl Matches {
+    fn clear(&mut self) {
+        self.queries.clear();
+        self.failed.clear();
+        self.work = Work::default();
+    }
+}
+
+/// What `select_batch` selects in one message.
+pub struct SelectedNodes<'a, T> {
     pub document: &'a Document,
     pub vocabulary: &'a Vocabulary,
     /// By query, ascending.
-    pub found: Vec<(u32, T)>,
-}
-
-/// What a matcher's caches hold.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct CacheStats {
-    pub bytes: usize,
-    pub states: usize,
-    pub clears: u64,
+    pub found: Vec<(GenerationQuery, T)>,
+    /// Queries that exceeded the work limit.
+    pub failed: &'a [GenerationQuery],
 }
 
 impl Matcher {
@@ -122,20 +142,14 @@ impl Matcher {
             tuning,
             nfa: Nfa::default(),
             ranks: Ranks::default(),
-            by_name: ByName::default(),
+            by_name: ElementsByName::default(),
             blocks: Blocks::default(),
-            opened: Vec::new(),
-            unsettled: Vec::new(),
-            unverified: Vec::new(),
-            unmatched: Vec::new(),
-            alike: Alike::default(),
-            outbox: Box::new([0; ROW_BATCH]),
-            places: Box::new([0; ROW_BATCH]),
+            candidates: CandidateScratch::default(),
             conformance: Conformance::default(),
         }
     }
 
-    /// Matches messages one by one and hands each outcome to `sink`.
+    /// Matches messages one by one and gives each outcome to `sink`.
     pub fn match_batch<'m>(
         &mut self,
         generation: &Generation,
@@ -148,12 +162,11 @@ impl Matcher {
         let active = self.active(generation, tenant);
         let mut matches = Matches::default();
         for message in messages {
-            matches.queries.clear();
-            matches.work = Work::default();
+            matches.clear();
             match self.reader.read(message, limits, &mut self.document) {
                 Ok(()) => {
                     matches.skipped_entities = self.document.skipped_entities;
-                    self.match_document(&active, &mut matches);
+                    self.match_document(&active, limits, &mut matches);
                     sink(Ok(&matches));
                 }
                 Err(error) => sink(Err(error)),
@@ -161,52 +174,56 @@ impl Matcher {
         }
     }
 
-    /// Matches messages and hands over, per message, each matching query with what `walk` finds for
-    /// it on the document.
-    pub fn walk_batch<'m, T>(
+    /// Matches messages and gives `sink`, per message, each matching query with the result of `select` on its twig.
+    pub fn select_batch<'m, T>(
         &mut self,
         generation: &Generation,
         tenant: &str,
         messages: impl Iterator<Item = &'m [u8]>,
         limits: &Limits,
-        walk: impl Fn(&mut Verifier<'_>, u32) -> T,
-        mut sink: impl FnMut(Result<Walked<'_, T>, ReadError>),
+        select: impl Fn(&mut Verifier<'_>, u32) -> Result<T, WorkLimit>,
+        mut sink: impl FnMut(Result<SelectedNodes<'_, T>, ReadError>),
     ) {
         self.prepare(generation);
         let active = self.active(generation, tenant);
         let mut matches = Matches::default();
         for message in messages {
-            matches.queries.clear();
+            matches.clear();
             if let Err(error) = self.reader.read(message, limits, &mut self.document) {
                 sink(Err(error));
                 continue;
             }
-            self.match_document(&active, &mut matches);
+            self.match_document(&active, limits, &mut matches);
             matches.queries.sort_unstable();
             let mut found = Vec::with_capacity(matches.queries.len());
             let mut rest = matches.queries.as_slice();
-            for Active { at, view, base, .. } in &active {
-                let (own, others) =
-                    rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
-                rest = others;
-                let Remembered { segment, names, memo, compiled, .. } = &mut self.segments[*at];
+            for part @ ActivePart { at, first_query, .. } in &active {
+                let own = part.take_queries(&mut rest);
+                let SegmentState { segment, names, memo, compiled, .. } = &mut self.segments[*at];
                 compiled.trim();
-                own.iter().for_each(|query| compiled.prepare(segment, names, query - base));
+                own.iter().for_each(|query| compiled.prepare(segment, names, query.in_segment(*first_query)));
                 memo.clear();
-                let mut verifier =
-                    Verifier::new(compiled.words(), &self.document, names, &mut self.by_name, memo);
                 for &query in own {
-                    let offset = compiled.offset(query - base).expect("prepared");
-                    found.push((query, walk(&mut verifier, offset)));
+                    let offset = compiled.offset(query.in_segment(*first_query)).expect("prepared");
+                    let (words, vocabulary) = (compiled.words(), self.reader.vocabulary());
+                    let (document, by_name) = (&self.document, &mut self.by_name);
+                    let mut budget = Budget::new(limits.work);
+                    let mut verifier =
+                        Verifier::new(words, document, vocabulary, names, by_name, memo, &mut budget);
+                    match select(&mut verifier, offset) {
+                        Ok(selected) => found.push((query, selected)),
+                        Err(WorkLimit) => matches.failed.push(query),
+                    }
                 }
                 memo.clear();
             }
-            sink(Ok(Walked { document: &self.document, vocabulary: self.reader.vocabulary(), found }));
+            let (vocabulary, failed) = (self.reader.vocabulary(), matches.failed.as_slice());
+            sink(Ok(SelectedNodes { document: &self.document, vocabulary, found, failed }));
         }
     }
 
-    /// Matches messages and hands over, per message, what matching transformations make of it. Messages
-    /// that conform to a schema are transformed by plans made for it.
+    /// Matches messages and gives `sink`, per message, the outputs of matching transformations. Messages that conform
+    /// to a schema are transformed by plans made for it.
     pub fn transform_batch<'m>(
         &mut self,
         generation: &Generation,
@@ -220,8 +237,7 @@ impl Matcher {
         let active = self.active(generation, tenant);
         let (mut matches, mut outputs) = (Matches::default(), Outputs::default());
         for message in messages {
-            matches.queries.clear();
-            matches.work = Work::default();
+            matches.clear();
             outputs.clear();
             if let Err(error) = self.reader.read(message, limits, &mut self.document) {
                 sink(Err(error));
@@ -232,19 +248,18 @@ impl Matcher {
             let conforms =
                 |schema: &&Arc<Schema>| self.conformance.conforms(schema, &self.document, vocabulary);
             let schema = schema.filter(conforms);
-            self.match_document(&active, &mut matches);
+            self.match_document(&active, limits, &mut matches);
             matches.queries.sort_unstable();
             let mut rest = matches.queries.as_slice();
             for active in &active {
-                let Active { view, base, .. } = active;
-                let (own, others) =
-                    rest.split_at(rest.partition_point(|query| query - base < view.queries() as u32));
-                rest = others;
+                let (own, first) = (active.take_queries(&mut rest), active.first_query);
                 let (transformer, matched) = self.matched(active);
-                let own = own.iter().map(|query| query - base);
-                transformer.transform(matched, schema, own, *base, limits, &mut outputs);
+                let own = own.iter().map(|query| query.in_segment(first));
+                transformer.transform(matched, schema, own, first, limits, &mut outputs);
             }
             self.trim_transformers();
+            outputs.add_failed(&matches.failed, limits.work);
+            matches.queries.extend_from_slice(&matches.failed);
             sink(Ok((&matches, &outputs)));
         }
     }
@@ -264,31 +279,27 @@ impl Matcher {
         self.reader.read(message, limits, &mut self.document)?;
         let vocabulary = self.reader.vocabulary();
         let schema = schema.filter(|schema| self.conformance.conforms(schema, &self.document, vocabulary));
-        self.match_document(&active, &mut Matches::default());
+        self.match_document(&active, limits, &mut Matches::default());
         for active in &active {
-            let view = active.view;
-            let is_it = |&at: &usize| {
-                let tenant = view.query_tenant.get(at).is_none_or(|&tenant| tenant == active.tenant);
-                tenant && view.query_id[at] == query.0
-            };
-            if let Some(at) = (0..view.queries()).find(is_it) {
+            if let Some(query) = active.view.find_query(active.tenant, query) {
                 let (_, matched) = self.matched(active);
-                return Ok(Transformer::explain(matched, schema, at as u32, limits));
+                return Ok(Transformer::explain(matched, schema, query, limits));
             }
         }
         Ok(Vec::new())
     }
 
     /// What a segment's transformations need of the message that was matched last.
-    fn matched(&mut self, active: &Active<'_>) -> (&mut Transformer, MatchedMessage<'_>) {
-        let Remembered { segment, names, dfa, memo, transformer, whole, .. } = &mut self.segments[active.at];
+    fn matched(&mut self, active: &ActivePart<'_>) -> (&mut Transformer, MatchedMessage<'_>) {
+        let SegmentState { segment, names, cache, scratch, memo, transformer, traced, .. } =
+            &mut self.segments[active.at];
         let matched = MatchedMessage {
             segment,
-            root: active.tenant,
+            tenant: active.tenant,
             document: &self.document,
             vocabulary: self.reader.vocabulary(),
             names,
-            dfa: whole.then_some(dfa),
+            trace: traced.then_some(Trace::new(cache, scratch)),
             by_name: &mut self.by_name,
             memo,
         };
@@ -296,154 +307,156 @@ impl Matcher {
     }
 
     /// The parts that hold queries of a tenant.
-    fn active<'g>(&self, generation: &'g Generation, tenant: &str) -> Vec<Active<'g>> {
+    fn active<'g>(&self, generation: &'g Generation, tenant: &str) -> Vec<ActivePart<'g>> {
         let parts = generation.parts().iter().enumerate();
         parts
             .filter_map(|(at, part)| {
                 let tenant = part.tenant(tenant)?;
-                Some(Active { at, part, view: part.segment.view(), tenant, base: generation.base(at) })
+                Some(ActivePart {
+                    at,
+                    part,
+                    view: part.segment.view(),
+                    tenant,
+                    first_query: generation.first_query(at),
+                })
             })
             .collect()
     }
 
-    /// Keeps what is remembered of segments that the generation still has.
-    fn prepare(&mut self, generation: &Generation) {
+    /// Keeps the state of segments that the generation still has, and makes room for the others.
+    pub fn prepare(&mut self, generation: &Generation) {
         if self.generation == Some(generation.number) && self.segments.len() == generation.parts().len() {
             return;
         }
         let mut known = std::mem::take(&mut self.segments);
         for part in generation.parts() {
-            let same = |remembered: &Remembered| Arc::ptr_eq(&remembered.segment, &part.segment);
+            let same = |state: &SegmentState| Arc::ptr_eq(&state.segment, &part.segment);
             self.segments.push(match known.iter().position(same) {
                 Some(at) => known.swap_remove(at),
-                None => Remembered::new(part.segment.clone(), &self.tuning),
+                None => SegmentState::new(part.segment.clone(), &self.tuning),
             });
         }
         self.generation = Some(generation.number);
     }
 
-    fn match_document(&mut self, active: &[Active<'_>], matches: &mut Matches) {
+    fn match_document(&mut self, active: &[ActivePart<'_>], limits: &Limits, matches: &mut Matches) {
+        let mut budget = Budget::new(limits.work);
         self.ranks.reset();
         self.by_name.reset();
-        let held = |segments: &[Remembered]| segments.iter().map(Remembered::cache_bytes).sum();
-        let mut held_by_all: usize = held(&self.segments);
-        if held_by_all > self.tuning.cache_bytes {
-            self.segments.iter_mut().for_each(|remembered| remembered.dfa.clear());
-            held_by_all = held(&self.segments);
+        let cache_bytes_of = |segments: &[SegmentState]| segments.iter().map(SegmentState::cache_bytes).sum();
+        let mut bytes_of_all: usize = cache_bytes_of(&self.segments);
+        if bytes_of_all > self.tuning.cache_bytes {
+            self.segments.iter_mut().for_each(|state| state.cache.clear());
+            bytes_of_all = cache_bytes_of(&self.segments);
         }
-        for Active { at, part, view, tenant, base } in active {
-            let Remembered { names, dfa, findings, met, memo, settler, whole, .. } = &mut self.segments[*at];
-            let held_by_others = held_by_all - dfa.bytes();
+        for ActivePart { at, part, view, tenant, first_query } in active {
+            let SegmentState { names, cache, scratch, findings, reported, memo, settler, traced, .. } =
+                &mut self.segments[*at];
+            let bytes_of_others = bytes_of_all - cache.bytes();
             if names.update(self.reader.vocabulary()) {
-                dfa.clear();
+                cache.clear();
             }
-            let room = self.tuning.cache_bytes.saturating_sub(held_by_others);
-            let found = dfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings, room);
-            *whole = found.is_ok();
+            cache.set_capacity(self.tuning.cache_bytes.saturating_sub(bytes_of_others));
+            let dfa = Dfa { view, root: tenant.root(), names };
+            let found = dfa.find(&self.document, &mut self.ranks, findings, cache, scratch);
+            *traced = found.is_ok();
             if found.is_err() {
-                // This message goes without; the next one starts with an empty cache.
+                // This message is matched without a cache; the next one starts with an empty cache.
                 findings.clear();
-                self.nfa.find(*view, *tenant, &self.document, names, &mut self.ranks, findings);
+                self.nfa.find(*view, tenant.root(), &self.document, names, &mut self.ranks, findings);
             }
-            held_by_all = held_by_others + dfa.bytes();
-            let unremembered: Block;
+            bytes_of_all = bytes_of_others + cache.bytes();
+            let trace = Trace::new(cache, scratch);
+            let uncached_block: RowBlock;
             let (blocks, wanted) = match found {
-                Ok(()) => dfa.wanted(),
+                Ok(()) => trace.blocks(),
                 Err(_) => {
                     self.blocks.clear();
-                    unremembered = self.blocks.store(*view, findings.conditions.words());
-                    (&self.blocks, std::slice::from_ref(&unremembered))
+                    uncached_block = self.blocks.store(view, findings.conditions.words());
+                    (&self.blocks, std::slice::from_ref(&uncached_block))
                 }
             };
-            findings.hold_always();
-            let judge = OnDocument {
+            findings.set_always();
+            let decider = TwigDecider {
                 view: *view,
-                found: found.is_ok().then_some(Found { document: &self.document, dfa }),
+                traced: found.is_ok().then_some(TracedDocument { document: &self.document, trace }),
                 settler,
-                verifier: Verifier::new(view.twig, &self.document, names, &mut self.by_name, memo),
+                verifier: Verifier::new(
+                    view.twig,
+                    &self.document,
+                    self.reader.vocabulary(),
+                    names,
+                    &mut self.by_name,
+                    memo,
+                    &mut budget,
+                ),
             };
             let mut collector = Collector {
                 view: *view,
                 findings,
-                dead: part.dead_queries(),
-                met,
-                opened: &mut self.opened,
-                unsettled: &mut self.unsettled,
-                unverified: &mut self.unverified,
-                unmatched: &mut self.unmatched,
-                alike: &mut self.alike,
-                few: self.tuning.verify_singly,
-                judge,
-                outbox: &mut self.outbox,
-                filled: 0,
-                places: &mut self.places,
-                base: *base,
+                removed: part.removed_queries(),
+                reported,
+                scratch: &mut self.candidates,
+                verify_singly: self.tuning.verify_singly,
+                decider,
+                first_query: *first_query,
                 matches: &mut matches.queries,
+                failed: &mut matches.failed,
                 work: &mut matches.work,
             };
             collector.collect(*tenant, blocks, wanted);
+            matches.work.looked_up += memo.lookups();
+            matches.work.uncached |= !*traced as u64;
             settler.reset();
             findings.clear();
             memo.clear();
         }
+        matches.work.steps = budget.steps();
     }
 
     /// Frees plans and buffers of transformations beyond their share of the capacity. The share is theirs alone, so
     /// that neither they nor the automaton evict each other.
     fn trim_transformers(&mut self) {
         let share = self.tuning.cache_bytes / TRANSFORM_CACHE_FRACTION;
-        let bytes: usize = self.segments.iter().map(|remembered| remembered.transformer.bytes()).sum();
+        let bytes: usize = self.segments.iter().map(|state| state.transformer.bytes()).sum();
         if bytes > share {
             let each = share / self.segments.len();
-            self.segments.iter_mut().for_each(|remembered| remembered.transformer.trim(each));
+            self.segments.iter_mut().for_each(|state| state.transformer.trim(each));
         }
     }
 
-    /// Forgets what caches hold, as at the start.
+    /// Clears all caches.
     pub fn clear(&mut self) {
-        for remembered in &mut self.segments {
-            remembered.dfa.clear();
-            remembered.transformer.trim(0);
+        for state in &mut self.segments {
+            state.cache.clear();
+            state.transformer.trim(0);
         }
     }
 
     pub fn cache_stats(&self) -> CacheStats {
-        self.segments.iter().fold(CacheStats::default(), |sum, remembered| CacheStats {
-            bytes: sum.bytes + remembered.cache_bytes(),
-            states: sum.states + remembered.dfa.states(),
-            clears: sum.clears + remembered.dfa.clears(),
-        })
-    }
-}
-
-/// Judges candidates by the document at hand.
-struct OnDocument<'a> {
-    view: View<'a>,
-    /// None if the document was matched without the DFA.
-    found: Option<Found<'a>>,
-    settler: &'a mut Settler,
-    verifier: Verifier<'a>,
-}
-
-impl Judge for OnDocument<'_> {
-    fn verify(&mut self, query: u32) -> bool {
-        self.verifier.matches(self.view.query_twig[query as usize])
-    }
-
-    fn expect(&mut self, row: &Unsettled) {
-        self.settler.expect(row);
-    }
-
-    fn settle(&mut self, row: &Unsettled) -> Option<bool> {
-        self.settler.settle(row, self.found?)
+        let mut stats = CacheStats::default();
+        self.segments.iter().for_each(|state| stats += state.cache_stats());
+        stats
     }
 }
 
 /// A part of the generation that a batch is matched against.
-struct Active<'g> {
+struct ActivePart<'g> {
     at: usize,
     part: &'g Part,
     view: View<'g>,
-    tenant: u32,
-    base: u32,
+    tenant: TenantId,
+    /// The number of the segment's first query in the generation.
+    first_query: GenerationQuery,
+}
+
+impl ActivePart<'_> {
+    /// Removes the queries of this part from the front of `queries`, which ascend.
+    fn take_queries<'q>(&self, queries: &mut &'q [GenerationQuery]) -> &'q [GenerationQuery] {
+        let is_own =
+            |query: &GenerationQuery| query.in_segment(self.first_query).index() < self.view.queries();
+        let (own, others) = queries.split_at(queries.partition_point(is_own));
+        *queries = others;
+        own
+    }
 }

@@ -1,7 +1,21 @@
 //! The engine: the set of standing queries as it changes, and matching batches against it.
+//!
+//! | file | |
+//! |---|---|
+//! | `index` | the queries as they change: inserts, removals, commits, merges |
+//! | `parse_ahead` | parses queries while earlier ones are compiled |
+//! | `sample` | a sample of messages, for the selectivity of conditions |
+//! | `generation` | segments and tombstones, which a batch is matched against |
+//! | `snapshot` | generations as files |
+//! | `matcher` | batches of messages × generation → matches, selected nodes or outputs |
+//! | `cache_stats` | the memory of the caches of a matcher |
+//! | `guard` | panics → errors: damage, or a defect |
+//! | `explain/` | why a query matched a message or not |
 
+pub mod cache_stats;
 pub mod explain;
 pub mod generation;
+pub mod guard;
 pub mod index;
 pub mod matcher;
 mod parse_ahead;

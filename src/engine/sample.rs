@@ -1,8 +1,9 @@
 //! A sample of the messages seen, and what it says about how often conditions hold.
 
 use crate::document::{Document, Reader};
+use crate::ids::TenantId;
 use crate::limits::Limits;
-use crate::matching::automaton::dfa::Dfa;
+use crate::matching::automaton::dfa::{Cache, Dfa, Scratch};
 use crate::matching::automaton::names::Names;
 use crate::matching::findings::{Findings, Ranks};
 use crate::segment::build::frequency::Measured;
@@ -55,7 +56,7 @@ impl Sample {
     }
 
     /// Counts in how many messages each condition of a segment holds.
-    pub fn measure(&self, view: View<'_>, tenant: impl Fn(&str) -> Option<u32>) -> Measured {
+    pub fn measure(&self, view: View<'_>, tenant: impl Fn(&str) -> Option<TenantId>) -> Measured {
         let mut measured = Measured {
             messages: 0,
             conditions: vec![0; view.conditions()],
@@ -64,28 +65,30 @@ impl Sample {
         let mut reader = Reader::new();
         let mut document = Document::default();
         let mut names = Names::new(view);
-        let mut dfa = Dfa::new(view);
+        let (mut cache, mut scratch) = (Cache::new(SAMPLE_CACHE_BYTES), Scratch::new(&view));
         let mut findings = Findings::new(view);
         let mut ranks = Ranks::default();
         for (of, message) in self.messages.iter().take(view.queries() / SAMPLE_QUERIES_PER_MESSAGE) {
-            let Some(root) = tenant(of) else { continue };
+            let Some(tenant) = tenant(of) else { continue };
             if reader.read(message, &Limits::default(), &mut document).is_err() {
                 continue;
             }
-            names.update(reader.vocabulary());
+            if names.update(reader.vocabulary()) {
+                cache.clear();
+            }
             ranks.reset();
-            let found =
-                dfa.find(view, root, &document, &names, &mut ranks, &mut findings, SAMPLE_CACHE_BYTES);
+            let dfa = Dfa { view: &view, root: tenant.root(), names: &names };
+            let found = dfa.find(&document, &mut ranks, &mut findings, &mut cache, &mut scratch);
             if found.is_ok() {
                 measured.messages += 1;
                 findings.conditions.iter().for_each(|condition| measured.conditions[condition as usize] += 1);
-                for &slot in findings.touched() {
+                for &slot in findings.slots_with_numbers() {
                     for side in [slot as usize * 2, slot as usize * 2 + 1] {
                         measured.sides[side].push(findings.side(side));
                     }
                 }
             } else {
-                dfa.clear();
+                cache.clear();
             }
             findings.clear();
         }

@@ -8,7 +8,7 @@
 //!   tamis 1                         the format of manifests
 //!   generation 12
 //!   shard                           one for now; what follows belongs to it
-//!   summary -                       room for what a shard lets through
+//!   summary -                       reserved: always `-`
 //!   segment <hash> <hash or ->      a segment, and what was removed of it
 //!   end
 //! ```
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::engine::generation::{Generation, Part};
-use crate::error::IndexError;
+use crate::error::GenerationError;
 use crate::segment::format::file::{Segment, content_name};
 
 /// Changes with the meaning of a manifest.
@@ -31,68 +31,60 @@ const FORMAT: &str = "tamis 1";
 
 /// Writes a generation to a directory, and says under which number it can be opened there: the
 /// newest one's if nothing has changed since, else the next.
-pub fn write(generation: &Generation, directory: &Path) -> Result<u64, IndexError> {
+pub fn write(generation: &Generation, directory: &Path) -> Result<u64, GenerationError> {
     fs::create_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
-    let mut content = String::from("shard\nsummary -\n");
+    let mut segments = Vec::new();
     for part in generation.parts() {
         let name = part.segment.name();
         put(&directory.join(format!("{name}.segment")), part.segment.bytes())?;
         put(&directory.join(format!("{name}.texts")), part.segment.text_bytes())?;
-        let removed = put_removed(part, directory)?;
-        let _ = writeln!(content, "segment {name} {removed}");
+        segments.push((name, put_removed(part, directory)?));
     }
-    content.push_str("end\n");
+    let segments: Vec<(&str, &str)> = segments.iter().map(|(name, removed)| (*name, &**removed)).collect();
     loop {
         let newest = newest(directory)?;
         if let Some(number) = newest
-            && read(directory, number)? == manifest(number, &content)
+            && fs::read(manifest_path(directory, number))
+                .is_ok_and(|text| text == manifest(number, &segments).as_bytes())
         {
             return Ok(number);
         }
         let number = generation.number.max(newest.map_or(0, |newest| newest + 1));
         // Somebody else may have taken the number meanwhile; then there is a newer newest.
-        if link(&manifest_path(directory, number), manifest(number, &content).as_bytes())? {
+        if link(&manifest_path(directory, number), manifest(number, &segments).as_bytes())? {
             return Ok(number);
         }
     }
 }
 
-/// Opens a generation of a directory, the newest if no number is given. Segments are mapped, but for
-/// those that are among the parts of another generation already.
-pub fn open(directory: &Path, number: Option<u64>, known: &[Part]) -> Result<Generation, IndexError> {
+/// Opens a generation of a directory, the newest if no number is given, and verifies all its files. Segments are
+/// mapped, but for those that are mapped among the parts of another generation already.
+pub fn open(directory: &Path, number: Option<u64>, known: &[Part]) -> Result<Generation, GenerationError> {
     let number = match number {
         Some(number) => number,
         None => newest(directory)?.ok_or_else(|| {
             let reason = format!("there is no snapshot in {}", directory.display());
-            IndexError::new("no-snapshot", reason)
+            GenerationError::new("no-snapshot", reason)
         })?,
     };
-    let text = read(directory, number)?;
     let path = manifest_path(directory, number);
-    let mut lines = text.lines();
-    if lines.next() != Some(FORMAT) || text.lines().last() != Some("end") {
+    let text = fs::read(&path).map_err(|error| lost(&path, &error))?;
+    let text = str::from_utf8(&text).map_err(|_| damaged(&path))?;
+    let segments = text.lines().filter_map(|line| line.strip_prefix("segment ")?.split_once(' '));
+    let segments: Vec<(&str, &str)> = segments.collect();
+    let is_right = |&(name, removed): &(&str, &str)| is_name(name) && (removed == "-" || is_name(removed));
+    // A manifest has no hash: it must be exactly what is written for these segments.
+    if text != manifest(number, &segments) || !segments.iter().all(is_right) {
         return Err(damaged(&path));
     }
-    let mut parts = Vec::new();
-    for line in lines {
-        let mut words = line.split(' ');
-        match words.next() {
-            Some("segment") => {
-                let (Some(name), Some(removed)) = (words.next(), words.next()) else {
-                    return Err(damaged(&path));
-                };
-                parts.push(open_part(directory, name, removed, known)?);
-            }
-            Some("generation" | "shard" | "summary" | "end") => {}
-            _ => return Err(damaged(&path)),
-        }
-    }
-    Ok(Generation::new(number, parts))
+    let parts = segments.iter().map(|(name, removed)| open_part(directory, name, removed, known));
+    Generation::new(number, parts.collect::<Result<_, _>>()?)
 }
 
-fn open_part(directory: &Path, name: &str, removed: &str, known: &[Part]) -> Result<Part, IndexError> {
+fn open_part(directory: &Path, name: &str, removed: &str, known: &[Part]) -> Result<Part, GenerationError> {
     let file = |suffix: &str| directory.join(format!("{name}.{suffix}"));
-    let segment = match known.iter().find(|part| part.segment.name() == name) {
+    let is_known = |part: &&Part| part.segment.is_mapped() && part.segment.name() == name;
+    let segment = match known.iter().find(is_known) {
         Some(part) => part.segment.clone(),
         None => Arc::new(Segment::open(&file("segment"), &file("texts"))?),
     };
@@ -112,8 +104,13 @@ fn open_part(directory: &Path, name: &str, removed: &str, known: &[Part]) -> Res
     Ok(part)
 }
 
+/// Whether a name can be the hash of a file's content.
+fn is_name(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// The number of the newest generation in a directory.
-fn newest(directory: &Path) -> Result<Option<u64>, IndexError> {
+fn newest(directory: &Path) -> Result<Option<u64>, GenerationError> {
     let entries = fs::read_dir(directory).map_err(|error| unreadable(directory, &error))?;
     let number = |entry: fs::DirEntry| {
         let name = entry.file_name();
@@ -122,21 +119,22 @@ fn newest(directory: &Path) -> Result<Option<u64>, IndexError> {
     Ok(entries.flatten().filter_map(number).max())
 }
 
-fn manifest(number: u64, content: &str) -> String {
-    format!("{FORMAT}\ngeneration {number}\n{content}")
+/// The text of a manifest: each segment with the name of what was removed of it.
+fn manifest(number: u64, segments: &[(&str, &str)]) -> String {
+    let mut text = format!("{FORMAT}\ngeneration {number}\nshard\nsummary -\n");
+    for (name, removed) in segments {
+        let _ = writeln!(text, "segment {name} {removed}");
+    }
+    text.push_str("end\n");
+    text
 }
 
 fn manifest_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(format!("generation-{number}.manifest"))
 }
 
-fn read(directory: &Path, number: u64) -> Result<String, IndexError> {
-    let path = manifest_path(directory, number);
-    fs::read_to_string(&path).map_err(|error| lost(&path, &error))
-}
-
 /// The name of a file with the places removed from a part, written if there are any.
-fn put_removed(part: &Part, directory: &Path) -> Result<String, IndexError> {
+fn put_removed(part: &Part, directory: &Path) -> Result<String, GenerationError> {
     let bytes: Vec<u8> = part.removed().into_iter().flat_map(u32::to_le_bytes).collect();
     if bytes.is_empty() {
         return Ok("-".to_string());
@@ -147,7 +145,7 @@ fn put_removed(part: &Part, directory: &Path) -> Result<String, IndexError> {
 }
 
 /// Writes a file named after its content, unless it is there.
-fn put(path: &Path, content: &[u8]) -> Result<(), IndexError> {
+fn put(path: &Path, content: &[u8]) -> Result<(), GenerationError> {
     match path.exists() {
         true => Ok(()),
         false => link(path, content).map(drop),
@@ -155,7 +153,7 @@ fn put(path: &Path, content: &[u8]) -> Result<(), IndexError> {
 }
 
 /// Makes a file appear whole under a name; false if the name was taken.
-fn link(path: &Path, content: &[u8]) -> Result<bool, IndexError> {
+fn link(path: &Path, content: &[u8]) -> Result<bool, GenerationError> {
     let failed = |error: io::Error| unwritable(path, &error);
     let (draft, mut file) = draft(path).map_err(failed)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
@@ -171,7 +169,7 @@ fn link(path: &Path, content: &[u8]) -> Result<bool, IndexError> {
     Ok(linked)
 }
 
-/// A new file beside `path` that nobody else writes to.
+/// A new file beside `path` that no other process writes to.
 fn draft(path: &Path) -> io::Result<(PathBuf, File)> {
     for attempt in 0u64.. {
         let draft = path.with_extension(format!("draft-{attempt}"));
@@ -183,22 +181,22 @@ fn draft(path: &Path) -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> IndexError {
-    IndexError::new("snapshot-unwritable", format!("{}: {error}", path.display()))
+fn unwritable(path: &Path, error: &io::Error) -> GenerationError {
+    GenerationError::new("snapshot-unwritable", format!("{}: {error}", path.display()))
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> IndexError {
-    IndexError::new("snapshot-unreadable", format!("{}: {error}", path.display()))
+fn unreadable(path: &Path, error: &io::Error) -> GenerationError {
+    GenerationError::new("snapshot-unreadable", format!("{}: {error}", path.display()))
 }
 
 /// A file that belongs to a snapshot and cannot be read: without it the snapshot is not whole.
-fn lost(path: &Path, error: &io::Error) -> IndexError {
+fn lost(path: &Path, error: &io::Error) -> GenerationError {
     match error.kind() {
         io::ErrorKind::NotFound => damaged(path),
         _ => unreadable(path, error),
     }
 }
 
-fn damaged(path: &Path) -> IndexError {
-    IndexError::new("snapshot-damaged", format!("{} is not whole", path.display()))
+fn damaged(path: &Path) -> GenerationError {
+    GenerationError::new("snapshot-damaged", format!("{} is not whole", path.display()))
 }

@@ -1,32 +1,32 @@
-//! What a message was found to contain, in the terms of one segment.
+//! What a message contains, as one segment sees it: the result of the automaton.
 
 use crate::document::Document;
-use crate::ids::ElementId;
+use crate::ids::{AnchorId, ElementId};
 use crate::segment::format::columns::View;
 use crate::util::bitset::Bits;
 
-/// Conditions that hold, anchors that bound elements, numbers that slots gathered.
+/// Conditions that hold, anchors that bound elements, and the numbers of slots.
 pub struct Findings {
     pub conditions: Bits,
     /// Anchors that bound an element, and those that bound a second one.
-    pub once: Bits,
-    pub twice: Bits,
-    /// Per slot, its largest number and the negative of its smallest: the two sides that ranges
-    /// look at. NaN if there is no number, which exceeds nothing.
+    pub bound: Bits,
+    pub bound_twice: Bits,
+    /// Per slot, its largest number and the negative of its smallest: the two sides that ranges compare. NaN if there
+    /// is no number, which exceeds nothing.
     sides: Vec<f64>,
-    touched: Vec<u32>,
+    slots_with_numbers: Vec<u32>,
     always: u32,
 }
 
 impl Findings {
     pub fn new(view: View<'_>) -> Findings {
         Findings {
-            // One more of each, for rows that have nothing to ask there.
+            // One more of each, for unused fields of rows.
             conditions: Bits::new(view.conditions() + 1),
-            once: Bits::new(view.anchors() + 1),
-            twice: Bits::new(view.anchors() + 1),
+            bound: Bits::new(view.anchors() + 1),
+            bound_twice: Bits::new(view.anchors() + 1),
             sides: vec![f64::NAN; view.slots() * 2],
-            touched: Vec::new(),
+            slots_with_numbers: Vec::new(),
             always: view.conditions() as u32,
         }
     }
@@ -42,42 +42,42 @@ impl Findings {
         &self.sides
     }
 
+    /// Adds a number of a slot's subject.
     #[inline]
-    pub fn gather(&mut self, slot: u32, number: f64) {
+    pub fn add_number(&mut self, slot: u32, number: f64) {
         if number.is_nan() {
             return;
         }
         let sides = &mut self.sides[slot as usize * 2..slot as usize * 2 + 2];
         if sides[0].is_nan() {
-            self.touched.push(slot);
+            self.slots_with_numbers.push(slot);
         }
         // `max` prefers a number to NaN.
         sides[0] = sides[0].max(number);
         sides[1] = sides[1].max(-number);
     }
 
-    /// The slots that gathered a number.
-    pub fn touched(&self) -> &[u32] {
-        &self.touched
+    pub fn slots_with_numbers(&self) -> &[u32] {
+        &self.slots_with_numbers
     }
 
-    /// Sets the condition that rows are filled up with. Last, so that nobody takes it for a finding.
-    pub fn hold_always(&mut self) {
+    /// Sets the condition that unused fields of rows refer to. Last, because it is not a finding.
+    pub fn set_always(&mut self) {
         self.conditions.set(self.always);
     }
 
-    pub fn bind_anchor(&mut self, anchor: u32) {
-        if self.once.get(anchor) {
-            self.twice.set(anchor);
+    pub fn bind_anchor(&mut self, anchor: AnchorId) {
+        if self.bound.get(anchor.0) {
+            self.bound_twice.set(anchor.0);
         }
-        self.once.set(anchor);
+        self.bound.set(anchor.0);
     }
 
     pub fn clear(&mut self) {
         self.conditions.clear();
-        self.once.clear();
-        self.twice.clear();
-        for slot in self.touched.drain(..) {
+        self.bound.clear();
+        self.bound_twice.clear();
+        for slot in self.slots_with_numbers.drain(..) {
             self.sides[slot as usize * 2..slot as usize * 2 + 2].fill(f64::NAN);
         }
     }
@@ -101,7 +101,7 @@ pub struct Rank {
 }
 
 impl Ranks {
-    /// Forgets the last document; counting waits until somebody asks.
+    /// Forgets the last document; the next one is counted when a rank is first needed.
     pub fn reset(&mut self) {
         self.ready = false;
     }

@@ -1,7 +1,21 @@
 //! Document × segment → matching queries.
+//!
+//! | room or file | |
+//! |---|---|
+//! | `automaton/` | which conditions hold and what anchors bind: a lazy DFA, or the NFA without a cache |
+//! | `values/` | caches for the values of messages |
+//! | `findings` | the result of the automaton |
+//! | `candidates/` | rows whose access test holds, tested |
+//! | `twigs/` | candidates that branch where several elements are bound: settled or verified |
+//! | `budget` | the limit on the work of one query |
+//! | `work` | how much work a message was |
 
 pub mod automaton;
+pub mod budget;
 pub mod candidates;
 pub mod findings;
+#[cfg(test)]
+mod fixture;
 pub mod twigs;
 pub mod values;
+pub mod work;

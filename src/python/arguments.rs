@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::prelude::*;
+use pyo3::types::PySlice;
 
 use super::error::raise_query;
+use crate::error::{Position, QueryError};
 use crate::limits::Limits;
 use crate::query::Namespaces;
 
@@ -16,10 +19,42 @@ impl<'py> FromPyObject<'_, 'py> for NamespacesArg {
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<NamespacesArg> {
         let mut namespaces = Namespaces::new();
-        for (prefix, uri) in given.extract::<Option<BTreeMap<String, String>>>()?.unwrap_or_default() {
+        let map = given.extract::<Option<BTreeMap<String, String>>>().map_err(|error| {
+            if !error.is_instance_of::<PyUnicodeEncodeError>(given.py()) {
+                return error;
+            }
+            let reason = "the prefix map contains half of a surrogate pair".to_string();
+            let position = Position::default();
+            raise_query(given.py(), &QueryError { code: "namespace", reason, position, exceeded: None })
+        });
+        for (prefix, uri) in map?.unwrap_or_default() {
             namespaces.bind(&prefix, &uri).map_err(|error| raise_query(given.py(), &error))?;
         }
         Ok(NamespacesArg(namespaces))
+    }
+}
+
+/// The text of a query. A `str` with a lone surrogate is refused as a query.
+pub struct QueryText(pub String);
+
+impl<'py> FromPyObject<'_, 'py> for QueryText {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<QueryText> {
+        let py = given.py();
+        given.extract::<String>().map(QueryText).map_err(|error| {
+            if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
+                return error;
+            }
+            // What is before the surrogate is valid.
+            let start = error.value(py).getattr("start").and_then(|start| start.extract::<isize>());
+            let before =
+                start.and_then(|start| given.get_item(PySlice::new(py, 0, start, 1))?.extract::<String>());
+            let before = before.unwrap_or_default();
+            let position = Position::of(before.as_bytes(), before.len());
+            let reason = "half of a surrogate pair is not a character".to_string();
+            raise_query(py, &QueryError { code: "syntax", reason, position, exceeded: None })
+        })
     }
 }
 
@@ -32,19 +67,22 @@ impl<'py> FromPyObject<'_, 'py> for LimitsArg {
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<LimitsArg> {
         let number = |field: &str| given.getattr(field)?.extract::<usize>();
         let flag = |field: &str| given.getattr(field)?.extract::<bool>();
+        let document = number("document")?;
         Ok(LimitsArg(Limits {
-            document: number("document")?,
+            known_utf8: false,
+            document,
             depth: number("depth")?,
             attributes: number("attributes")?,
             namespaces: number("namespaces")?,
             name: number("name")?,
-            text: number("text")?,
+            text: given.getattr("text")?.extract::<Option<usize>>()?.unwrap_or(document),
             internal_subset: flag("internal_subset")?,
             skip_unread_entities: flag("skip_unread_entities")?,
             expansion: number("expansion")?,
             bindings: number("bindings")?,
             output: number("output")?,
             outputs: number("outputs")?,
+            work: number("work")?,
         }))
     }
 }

@@ -10,9 +10,8 @@ use arrow_array::{ArrayRef, RecordBatch};
 use super::error::ErrorTable;
 use super::tables::{Column, record_batch};
 use crate::query::ast::{Axis, Literal, NameTest};
-use crate::query::decompose::{
-    Alternative, Check, DOCUMENT, Decomposition, Postfix, Subject, decompose, postfix,
-};
+use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, Subject, decompose};
+use crate::query::postfix::{Postfix, postfix};
 use crate::query::{Namespaces, QueryId, parse};
 
 /// The tables of `tamis.Decomposition`, in its order.
@@ -74,6 +73,7 @@ impl NameTestColumns {
             None | Some(NameTest::Any) => (None, None),
             Some(NameTest::AnyIn(uri)) => (Some(uri), None),
             Some(NameTest::Name(name)) => (Some(&name.uri), Some(&name.local)),
+            Some(NameTest::Local(local)) => (None, Some(local)),
         };
         self.namespace.append_option(namespace);
         self.name.append_option(name);

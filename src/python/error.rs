@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::tables::{Column, record_batch};
-use crate::error::{Exceeded, IndexError, Position, QueryError, ReadError};
+use crate::error::{Exceeded, GenerationError, Position, QueryError, ReadError};
+use crate::matching::budget::WorkLimit;
 
 pub fn raise_query(py: Python<'_>, error: &QueryError) -> PyErr {
     raise_positioned(py, "QueryError", error.code, &error.reason, error.position, error.exceeded)
@@ -18,10 +19,10 @@ pub fn raise_read(py: Python<'_>, error: &ReadError) -> PyErr {
     raise_positioned(py, "ReadError", error.code, &error.reason, error.position, error.exceeded)
 }
 
-pub fn raise_index(py: Python<'_>, error: &IndexError) -> PyErr {
+pub fn raise_generation_error(py: Python<'_>, error: &GenerationError) -> PyErr {
     (error.code, error.reason.as_str())
         .into_pyobject(py)
-        .and_then(|arguments| raise(py, "IndexError", arguments))
+        .and_then(|arguments| raise(py, "GenerationError", arguments))
         .unwrap_or_else(|error| error)
 }
 
@@ -117,6 +118,12 @@ impl ErrorTable {
     pub fn push_read(&mut self, position: usize, error: &ReadError) {
         self.position.append_value(position as u32);
         self.errors.fail(error);
+    }
+
+    /// A query that exceeded the work limit, which its numbers name.
+    pub fn push_failed(&mut self, position: usize, reason: &str, exceeded: Exceeded) {
+        self.position.append_value(position as u32);
+        self.errors.push(WorkLimit::CODE, reason, None, Some(exceeded));
     }
 
     pub fn push_query(&mut self, position: usize, error: &QueryError) {

@@ -26,7 +26,7 @@ pub fn to_tuple(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, 
         .map(|one| (one.kind, one.text, one.shared, one.results, one.note))
         .collect();
     let (canonical, matches, reason) = (explanation.canonical, explanation.matches, explanation.reason);
-    (canonical, matches, reason, nodes, lines, alternatives, operators).into_pyobject(py)
+    (canonical, matches, reason, nodes, lines, alternatives, operators, explanation.instead).into_pyobject(py)
 }
 
 fn line(report: LineReport) -> LineTuple {

@@ -15,20 +15,24 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyTuple;
 
-use super::arguments::{LimitsArg, NamespacesArg};
+use super::arguments::{LimitsArg, NamespacesArg, QueryText};
 use super::arrow::{Exported, import_array};
-use super::error::{ErrorTable, raise_index, raise_query, raise_read};
+use super::error::{ErrorTable, raise_generation_error, raise_query, raise_read};
+use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
 use super::selection;
 use super::subscriptions::Subscriptions;
 use super::transform::{OutputRows, Schema};
+use crate::engine::cache_stats::CacheBytes;
 use crate::engine::explain::explain;
 use crate::engine::generation::{Generation, Part};
-use crate::engine::matcher::{CacheStats, Matcher, Matches, Walked};
+use crate::engine::matcher::{Matcher, Matches, SelectedNodes};
 use crate::engine::snapshot;
-use crate::error::{IndexError, ReadError};
+use crate::error::{GenerationError, ReadError};
+use crate::ids::GenerationQuery;
 use crate::limits::Limits;
+use crate::matching::budget::WorkLimit;
 use crate::matching::twigs::verify::Verifier;
 use crate::query::parse;
 use crate::transform::Outputs;
@@ -38,14 +42,12 @@ use crate::tuning::Tuning;
 const KEPT_GENERATIONS: usize = 8;
 
 /// In the order of `tamis.Stats`.
-type Stats = (u64, usize, usize, usize, usize, usize, usize, usize, u64, usize);
+type Stats = (u64, usize, usize, usize, usize, usize, usize, usize, u64, usize, [usize; 6]);
 
 #[pyclass(frozen, module = "tamis._kernel")]
 pub struct Index {
     state: Mutex<State>,
-    /// Idle matchers, at most one for each thread that has matched.
-    matchers: Mutex<Vec<Matcher>>,
-    tuning: Tuning,
+    matchers: Matchers,
 }
 
 struct State {
@@ -75,12 +77,12 @@ impl Index {
         &self,
         py: Python<'_>,
         target: u64,
-        query: &str,
+        query: QueryText,
         tenant: &str,
         namespaces: NamespacesArg,
     ) -> PyResult<String> {
         let mut state = self.state();
-        let inserted = state.index(py)?.insert(target, tenant, query, &namespaces.0);
+        let inserted = state.index(py)?.insert(target, tenant, &query.0, &namespaces.0);
         let id = inserted.map_err(|error| raise_query(py, &error))?;
         state.changed = true;
         Ok(id.to_string())
@@ -101,8 +103,7 @@ impl Index {
         subscriptions: Subscriptions,
         namespaces: NamespacesArg,
     ) -> PyResult<Exported> {
-        let loaded = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
-        let refused = loaded.map_err(|error| raise_index(py, &error))?;
+        let refused = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
         let mut refusals = ErrorTable::new("row");
         refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
         Ok(refusals.finish().into())
@@ -116,12 +117,18 @@ impl Index {
 
     /// Makes changes visible to matching.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, |index| index.commit().map(drop))?.map_err(|error| raise_index(py, &error))
+        self.change(py, |index| index.commit().map(drop))
     }
 
     /// Merges all segments into one.
     fn merge(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, |index| index.merge().map(drop))?.map_err(|error| raise_index(py, &error))
+        self.change(py, |index| index.merge().map(drop))
+    }
+
+    /// Whether a segment turned out to be damaged, or a call panicked: then the index is to be opened again.
+    #[getter]
+    fn damaged(&self) -> bool {
+        self.matchers.damaged()
     }
 
     /// In a child process: changes that another thread was making remain in the parent.
@@ -136,24 +143,31 @@ impl Index {
         self.state().newest().number
     }
 
-    /// The targets of the queries that a message matches, ascending.
+    /// The targets of the queries that a message matches, ascending; and of those that exceeded the work limit.
     fn r#match(
         &self,
         py: Python<'_>,
         message: PyBackedBytes,
         tenant: &str,
         limits: LimitsArg,
-    ) -> PyResult<Vec<u64>> {
+    ) -> PyResult<(Vec<u64>, Vec<u64>)> {
         let generation = self.state().newest();
-        let matched = py.detach(|| {
-            let mut targets = Ok(Vec::new());
-            self.with_matcher(|matcher| {
-                matcher.match_batch(&generation, tenant, std::iter::once(&*message), &limits.0, |outcome| {
-                    targets = outcome.map(|matches| generation.targets_of(&matches.queries));
-                });
-            });
-            targets
-        });
+        let matched = py
+            .detach(|| {
+                let mut targets = None;
+                let work = |matcher: &mut Matcher, targets: &mut Option<_>| {
+                    let messages = std::iter::once(&*message).take(targets.is_none() as usize);
+                    matcher.match_batch(&generation, tenant, messages, &limits.0, |outcome| {
+                        let of = |queries: &[GenerationQuery]| generation.targets_of(queries);
+                        *targets = Some(outcome.map(|matches| (of(&matches.queries), of(&matches.failed))));
+                    });
+                };
+                let refuse = |targets: &mut Option<_>, error: &ReadError| *targets = Some(Err(error.clone()));
+                self.matchers
+                    .run(&generation, &mut targets, work, refuse)
+                    .map(|()| targets.expect("an outcome for each message"))
+            })
+            .map_err(|error| raise_generation_error(py, &error))?;
         let targets = matched.map_err(|error| raise_read(py, &error))?;
         self.offer_to_sample(tenant, std::iter::once(&*message));
         Ok(targets)
@@ -161,25 +175,40 @@ impl Index {
 
     /// One row per message: the numbers of the matching queries in this generation, how many
     /// candidates there were, or the error.
-    fn match_batch(&self, py: Python<'_>, messages: Messages, tenant: &str, limits: LimitsArg) -> Exported {
+    fn match_batch(
+        &self,
+        py: Python<'_>,
+        messages: Messages,
+        tenant: &str,
+        limits: LimitsArg,
+    ) -> PyResult<Exported> {
         let generation = self.state().newest();
-        let mut good = Vec::with_capacity(messages.len());
-        let batch = py.detach(|| {
-            let mut rows = MatchRows::new(messages.len());
-            self.with_matcher(|matcher| {
-                matcher.match_batch(&generation, tenant, messages.or_empty(), &limits.0, |outcome| {
-                    good.push(outcome.is_ok());
-                    match outcome {
-                        Ok(matches) => rows.push(matches),
-                        Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
-                    }
-                });
-            });
-            rows.finish(generation.number)
-        });
+        let limits = messages.limits(limits);
+        let (batch, good) = py
+            .detach(|| {
+                let mut done = (MatchRows::new(messages.len()), Vec::with_capacity(messages.len()));
+                let work = |matcher: &mut Matcher, (rows, good): &mut (MatchRows, Vec<bool>)| {
+                    let rest = messages.or_empty().skip(rows.len());
+                    matcher.match_batch(&generation, tenant, rest, &limits, |outcome| {
+                        good.push(outcome.is_ok());
+                        match outcome {
+                            Ok(matches) => rows.push(matches),
+                            Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
+                        }
+                    });
+                };
+                let refuse = |(rows, good): &mut (MatchRows, Vec<bool>), error: &ReadError| {
+                    good.push(false);
+                    rows.fail(error);
+                };
+                self.matchers
+                    .run(&generation, &mut done, work, refuse)
+                    .map(|()| (done.0.finish(generation.number), done.1))
+            })
+            .map_err(|error| raise_generation_error(py, &error))?;
         let offered = messages.or_empty().zip(good).filter_map(|(message, good)| good.then_some(message));
         self.offer_to_sample(tenant, offered);
-        batch.into()
+        Ok(batch.into())
     }
 
     /// The nodes that matching queries select, up to `limit` for each message and query; and errors.
@@ -190,12 +219,12 @@ impl Index {
         tenant: &str,
         limits: LimitsArg,
         limit: usize,
-    ) -> (Exported, Exported) {
+    ) -> PyResult<(Exported, Exported)> {
         let mut nodes = selection::NodeRows::default();
         let walk = |verifier: &mut Verifier<'_>, twig| verifier.nodes(twig);
-        let push = |number, walked: &Walked<'_, _>| nodes.push(number, walked, limit);
-        let (generation, errors) = self.walk(py, &messages, tenant, &limits.0, walk, push);
-        (nodes.finish(generation).into(), errors)
+        let push = |number, walked: &SelectedNodes<'_, _>| nodes.push(number, walked, limit);
+        let (generation, errors) = self.walk(py, &messages, tenant, &messages.limits(limits), walk, push)?;
+        Ok((nodes.finish(generation).into(), errors))
     }
 
     /// The bindings of those nodes, one node per step, up to `limit` for each message and query; and errors.
@@ -206,12 +235,12 @@ impl Index {
         tenant: &str,
         limits: LimitsArg,
         limit: usize,
-    ) -> (Exported, Exported) {
+    ) -> PyResult<(Exported, Exported)> {
         let mut bindings = selection::BindingRows::default();
         let walk = |verifier: &mut Verifier<'_>, twig| verifier.tuples(twig, limit);
-        let push = |number, walked: &Walked<'_, _>| bindings.push(number, walked);
-        let (generation, errors) = self.walk(py, &messages, tenant, &limits.0, walk, push);
-        (bindings.finish(generation).into(), errors)
+        let push = |number, walked: &SelectedNodes<'_, _>| bindings.push(number, walked);
+        let (generation, errors) = self.walk(py, &messages, tenant, &messages.limits(limits), walk, push)?;
+        Ok((bindings.finish(generation).into(), errors))
     }
 
     /// As `match_batch`; then rows for the outputs of matching transformations, and the outputs.
@@ -222,26 +251,32 @@ impl Index {
         tenant: &str,
         limits: LimitsArg,
         schema: Option<Bound<'_, Schema>>,
-    ) -> (Exported, Exported, Exported) {
+    ) -> PyResult<(Exported, Exported, Exported)> {
         let generation = self.state().newest();
+        let limits = messages.limits(limits);
         let schema = schema.map(|schema| schema.get().0.clone());
-        let (matches, output_rows, outputs) = py.detach(|| {
-            let (mut rows, mut output_rows) = (MatchRows::new(messages.len()), OutputRows::new());
-            self.with_matcher(|matcher| {
-                let sink = |outcome: Result<(&Matches, &Outputs), ReadError>| match outcome {
-                    Ok((matches, outputs)) => {
-                        output_rows.push(rows.len(), outputs);
-                        rows.push(matches);
-                    }
-                    Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
+        let (matches, output_rows, outputs) = py
+            .detach(|| {
+                let mut done = (MatchRows::new(messages.len()), OutputRows::new());
+                let work = |matcher: &mut Matcher, (rows, output_rows): &mut (MatchRows, OutputRows)| {
+                    let rest = messages.or_empty().skip(rows.len());
+                    let sink = |outcome: Result<(&Matches, &Outputs), ReadError>| match outcome {
+                        Ok((matches, outputs)) => {
+                            output_rows.push(rows.len(), outputs);
+                            rows.push(matches);
+                        }
+                        Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
+                    };
+                    matcher.transform_batch(&generation, tenant, rest, &limits, schema.as_ref(), sink);
                 };
-                let (given, schema) = (messages.or_empty(), schema.as_ref());
-                matcher.transform_batch(&generation, tenant, given, &limits.0, schema, sink);
-            });
-            let (output_rows, outputs) = output_rows.finish(generation.number);
-            (rows.finish(generation.number), output_rows, outputs)
-        });
-        (matches.into(), output_rows.into(), outputs.into())
+                let refuse = |(rows, _): &mut (MatchRows, _), error: &ReadError| rows.fail(error);
+                self.matchers.run(&generation, &mut done, work, refuse).map(|()| {
+                    let (output_rows, outputs) = done.1.finish(generation.number);
+                    (done.0.finish(generation.number), output_rows, outputs)
+                })
+            })
+            .map_err(|error| raise_generation_error(py, &error))?;
+        Ok((matches.into(), output_rows.into(), outputs.into()))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -250,48 +285,52 @@ impl Index {
         &self,
         py: Python<'py>,
         message: PyBackedBytes,
-        query: &str,
+        query: QueryText,
         tenant: &str,
         namespaces: NamespacesArg,
         limits: LimitsArg,
         schema: Option<Bound<'py, Schema>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let generation = self.state().newest();
-        let query = parse(query, &namespaces.0).map_err(|error| raise_query(py, &error))?;
+        let query = parse(&query.0, &namespaces.0).map_err(|error| raise_query(py, &error))?;
         let schema = schema.map(|schema| schema.get().0.clone());
-        let explained =
-            py.detach(|| explain(&query, &message, &limits.0, &generation, tenant, schema.as_ref()));
+        let work = || explain(&query, &message, &limits.0, &generation, tenant, schema.as_ref());
+        let explained = py
+            .detach(|| self.matchers.guarded(&generation, work))
+            .map_err(|error| raise_generation_error(py, &error))?;
         super::explain::to_tuple(py, explained.map_err(|error| raise_read(py, &error))?)
     }
 
     /// Writes the newest generation to a directory; its number there, and here.
     fn snapshot(&self, py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64)> {
         let generation = self.state().newest();
-        let written = py.detach(|| snapshot::write(&generation, &directory));
-        Ok((written.map_err(|error| raise_index(py, &error))?, generation.number))
+        let write = || snapshot::write(&generation, &directory);
+        let written = py.detach(|| self.matchers.guarded(&generation, write).and_then(|written| written));
+        Ok((written.map_err(|error| raise_generation_error(py, &error))?, generation.number))
     }
 
-    /// An index over a generation of a directory, and that generation's number.
+    /// An index over a generation of a directory. It shares the mapped segments of another index.
     #[staticmethod]
     fn open(
         py: Python<'_>,
         directory: PathBuf,
         generation: Option<u64>,
         cache_bytes: usize,
+        beside: Option<&Index>,
     ) -> PyResult<Index> {
-        let opened = py.detach(|| snapshot::open(&directory, generation, &[]));
-        let generation = opened.map_err(|error| raise_index(py, &error))?;
+        let known = beside.map(|index| index.state().newest()).unwrap_or_default();
+        let opened = py.detach(|| snapshot::open(&directory, generation, known.parts()));
+        let generation = opened.map_err(|error| raise_generation_error(py, &error))?;
         Ok(Index::with_engine(crate::engine::index::Index::of(generation), Tuning::new(cache_bytes)))
     }
 
     /// Goes over to another generation of a directory, with the segments and caches that both have.
     fn advance(&self, py: Python<'_>, directory: PathBuf, generation: u64) -> PyResult<()> {
-        let advanced = self.change(py, |index| {
+        self.change(py, |index| {
             let opened = snapshot::open(&directory, Some(generation), index.generation().parts())?;
             index.switch_to(opened);
             Ok(())
-        })?;
-        advanced.map_err(|error: IndexError| raise_index(py, &error))
+        })
     }
 
     /// Sizes of the index and of the idle matchers' caches: the fields of `tamis.Stats`.
@@ -300,13 +339,8 @@ impl Index {
         let generation = state.newest();
         let parts = generation.parts();
         let sum = |of: &dyn Fn(&Part) -> usize| parts.iter().map(of).sum::<usize>();
-        let matchers = self.matchers.try_lock();
-        let caches = matchers.iter().flat_map(|matchers| matchers.iter().map(Matcher::cache_stats));
-        let cache = caches.fold(CacheStats::default(), |sum, one| CacheStats {
-            bytes: sum.bytes + one.bytes,
-            states: sum.states + one.states,
-            clears: sum.clears + one.clears,
-        });
+        let cache = self.matchers.cache_stats();
+        let CacheBytes { automaton, probes, values, transformations, memo, twigs } = cache.bytes;
         (
             generation.number,
             parts.len(),
@@ -314,10 +348,11 @@ impl Index {
             sum(&Part::live_queries),
             sum(&|part| part.segment.bytes().len()),
             sum(&|part| part.segment.text_bytes().len()),
-            cache.bytes,
+            cache.bytes.bounded(),
             cache.states,
             cache.clears,
             state.index.as_ref().map_or(0, |index| index.sample.len()),
+            [automaton, probes, values, transformations, memo, twigs],
         )
     }
 
@@ -328,7 +363,7 @@ impl Index {
             let reason = format!(
                 "generation {generation} is no longer kept; call `targets` before {KEPT_GENERATIONS} more changes"
             );
-            return Err(raise_index(py, &IndexError::new("old-generation", reason)));
+            return Err(raise_generation_error(py, &GenerationError::new("old-generation", reason)));
         };
         let lists = import_array(&queries, |given| match &given {
             DataType::LargeList(item) if *item.data_type() == DataType::UInt32 => Ok(given),
@@ -338,7 +373,9 @@ impl Index {
             }
         })?;
         let lists = LargeListArray::from(lists);
-        Ok(py.detach(|| expand_targets(&generation, &lists)).into())
+        let targets =
+            py.detach(|| self.matchers.guarded(&generation, || expand_targets(&generation, &lists)));
+        Ok(targets.map_err(|error| raise_generation_error(py, &error))?.into())
     }
 }
 
@@ -346,7 +383,7 @@ impl Index {
     fn with_engine(index: crate::engine::index::Index, tuning: Tuning) -> Index {
         let generations = VecDeque::from([index.generation().clone()]);
         let state = State { index: Some(index), generations, changed: false };
-        Index { state: Mutex::new(state), matchers: Mutex::default(), tuning }
+        Index { state: Mutex::new(state), matchers: Matchers::new(tuning) }
     }
 
     /// Lock it briefly, and never with the interpreter released.
@@ -354,68 +391,78 @@ impl Index {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the index with the interpreter released.
+    /// Changes the index with the interpreter released. After a panic, changes that were not committed are dropped.
     fn change<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut crate::engine::index::Index) -> T + Send,
+        work: impl FnOnce(&mut crate::engine::index::Index) -> Result<T, GenerationError> + Send,
     ) -> PyResult<T> {
         let mut state = self.state();
         state.index(py)?;
-        let mut index = state.index.take();
+        let taken = state.index.take();
         drop(state);
-        let done = py.detach(|| index.as_mut().map(work));
+        let mut index = taken.ok_or_else(|| busy(py))?;
+        let (index, done) = py.detach(|| {
+            let generation = index.generation().clone();
+            let done = self.matchers.guarded(&generation, || work(&mut index));
+            if done.is_err() {
+                index.drop_changes();
+            }
+            (index, done.and_then(|done| done))
+        });
         let mut state = self.state();
-        if let Some(index) = &index
-            && index.generation().number != state.newest().number
-        {
+        if index.generation().number != state.newest().number {
             state.generations.push_back(index.generation().clone());
             while state.generations.len() > KEPT_GENERATIONS {
                 state.generations.pop_front();
             }
         }
-        state.index = index;
+        state.index = Some(index);
         state.changed = false;
-        done.ok_or_else(|| busy(py))
+        done.map_err(|error| raise_generation_error(py, &error))
     }
 
     /// Walks the matching queries of messages and passes the results of each message to `push`. Returns the
-    /// number of the generation, and the errors of messages that cannot be read.
+    /// number of the generation, and the errors of messages that cannot be read and of queries that failed.
     fn walk<T>(
         &self,
         py: Python<'_>,
         messages: &Messages,
         tenant: &str,
         limits: &Limits,
-        walk: impl Fn(&mut Verifier<'_>, u32) -> T + Send,
-        mut push: impl FnMut(usize, &Walked<'_, T>) + Send,
-    ) -> (u64, Exported) {
+        walk: impl Fn(&mut Verifier<'_>, u32) -> Result<T, WorkLimit> + Sync,
+        mut push: impl FnMut(usize, &SelectedNodes<'_, T>) + Send,
+    ) -> PyResult<(u64, Exported)> {
         let generation = self.state().newest();
         let errors = py.detach(|| {
-            let mut errors = ErrorTable::new("message");
-            let mut number = 0;
-            self.with_matcher(|matcher| {
-                matcher.walk_batch(&generation, tenant, messages.or_empty(), limits, walk, |outcome| {
+            let mut done = (ErrorTable::new("message"), 0);
+            let work = |matcher: &mut Matcher, (errors, number): &mut (ErrorTable, usize)| {
+                let rest = messages.or_empty().skip(*number);
+                matcher.select_batch(&generation, tenant, rest, limits, &walk, |outcome| {
                     match outcome {
-                        Ok(walked) => push(number, &walked),
-                        Err(error) => errors.push_read(number, &messages.error_at(number, error)),
+                        Ok(walked) => {
+                            push(*number, &walked);
+                            for query in walked.failed {
+                                let (reason, exceeded) = WorkLimit::describe(limits.work);
+                                errors.push_failed(
+                                    *number,
+                                    &format!("query {}: {reason}", query.0),
+                                    exceeded,
+                                );
+                            }
+                        }
+                        Err(error) => errors.push_read(*number, &messages.error_at(*number, error)),
                     }
-                    number += 1;
+                    *number += 1;
                 });
-            });
-            errors.finish()
+            };
+            let refuse = |(errors, number): &mut (ErrorTable, usize), error: &ReadError| {
+                errors.push_read(*number, error);
+                *number += 1;
+            };
+            self.matchers.run(&generation, &mut done, work, refuse).map(|()| done.0.finish())
         });
-        (generation.number, errors.into())
-    }
-
-    /// Lends an idle matcher, or a new one: it does not wait for the lock, as a fork may have left it locked.
-    fn with_matcher(&self, work: impl FnOnce(&mut Matcher)) {
-        let idle = self.matchers.try_lock().ok().and_then(|mut matchers| matchers.pop());
-        let mut matcher = idle.unwrap_or_else(|| Matcher::new(self.tuning));
-        work(&mut matcher);
-        if let Ok(mut matchers) = self.matchers.try_lock() {
-            matchers.push(matcher);
-        }
+        Ok((generation.number, errors.map_err(|error| raise_generation_error(py, &error))?.into()))
     }
 
     /// Offers messages to the sample, unless a thread is changing the index.
@@ -438,5 +485,5 @@ impl State {
 
 fn busy(py: Python<'_>) -> PyErr {
     let reason = "another thread is changing the index, or was when this process was forked";
-    raise_index(py, &IndexError::new("busy", reason.to_string()))
+    raise_generation_error(py, &GenerationError::new("busy", reason.to_string()))
 }

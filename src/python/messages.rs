@@ -6,23 +6,36 @@ use arrow_schema::DataType;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use super::arguments::LimitsArg;
 use super::arrow::import;
 use crate::error::{Position, ReadError};
+use crate::limits::Limits;
 
 /// Borrows the messages from Arrow's buffers.
 pub struct Messages {
     chunks: Vec<ArrayRef>,
+    are_strings: bool,
 }
 
 impl<'py> FromPyObject<'_, 'py> for Messages {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Messages> {
-        Ok(Messages { chunks: import(&given, as_bytes)?.into_iter().map(make_array).collect() })
+        let mut are_strings = false;
+        let data = import(&given, |given| {
+            are_strings = matches!(given, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+            as_bytes(given)
+        })?;
+        Ok(Messages { chunks: data.into_iter().map(make_array).collect(), are_strings })
     }
 }
 
 impl Messages {
+    /// The limits to read them with.
+    pub fn limits(&self, given: LimitsArg) -> Limits {
+        Limits { known_utf8: self.are_strings, ..given.0 }
+    }
+
     pub fn len(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.len()).sum()
     }

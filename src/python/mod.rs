@@ -9,11 +9,12 @@
 //! |---|---|
 //! | `arrow` | imports and exports Arrow arrays by the C data interface |
 //! | `arguments`, `messages`, `subscriptions` | Python's arguments → values of the kernel, validated |
-//! | `index` | the class `Index`: a pool of matchers, and the last generations |
+//! | `index`, `matchers` | the class `Index`: the last generations, and a pool of matchers |
 //! | `matches`, `selection`, `transform` | results of matching and transforming → tables |
-//! | `nodes`, `decompose` | documents and queries → tables |
+//! | `nodes`, `values`, `decompose` | documents and queries → tables |
 //! | `error` | errors → exceptions and columns |
 //! | `explain`, `dtd`, `naive` | results as tuples, JSON and lists |
+//! | `transcoder` | bytes in any encoding → UTF-8, for files that Python splits |
 //! | `tables` | columns → a record batch |
 
 mod arguments;
@@ -23,6 +24,7 @@ mod dtd;
 mod error;
 mod explain;
 mod index;
+mod matchers;
 mod matches;
 mod messages;
 mod naive;
@@ -30,7 +32,9 @@ mod nodes;
 mod selection;
 mod subscriptions;
 mod tables;
+mod transcoder;
 mod transform;
+mod values;
 
 use pyo3::pymodule;
 
@@ -38,22 +42,37 @@ use pyo3::pymodule;
 mod _kernel {
     use pyo3::prelude::*;
 
-    use super::arguments::{LimitsArg, NamespacesArg};
+    use super::arguments::{LimitsArg, NamespacesArg, QueryText};
     use super::arrow::Exported;
     use super::error::raise_query;
     #[pymodule_export]
     use super::index::Index;
     use super::messages::Messages;
     #[pymodule_export]
+    use super::transcoder::Transcoder;
+    #[pymodule_export]
     use super::transform::Schema;
-    use super::{decompose, dtd, naive, nodes};
+    use super::{decompose, dtd, naive, nodes, transcoder, values};
+    use crate::document::charset::Charset;
     use crate::query;
+    use crate::query::weaken::NecessaryLine;
 
-    /// The id and the canonical text of a query.
+    /// Code, reason, line and column of a warning.
+    type Warning = (&'static str, String, usize, usize);
+
+    /// The id, the canonical text and the warnings of a query.
     #[pyfunction]
-    fn check(py: Python<'_>, text: &str, namespaces: NamespacesArg) -> PyResult<(String, String)> {
-        let query = query::parse(text, &namespaces.0).map_err(|error| raise_query(py, &error))?;
-        Ok((query.id().to_string(), query.canonical()))
+    fn check(
+        py: Python<'_>,
+        text: QueryText,
+        namespaces: NamespacesArg,
+    ) -> PyResult<(String, String, Vec<Warning>)> {
+        let parsed = query::parse_with_warnings(&text.0, &namespaces.0);
+        let (query, warnings) = parsed.map_err(|error| raise_query(py, &error))?;
+        let warnings = warnings
+            .into_iter()
+            .map(|warning| (warning.code, warning.reason, warning.position.line, warning.position.column));
+        Ok((query.id().to_string(), query.canonical(), warnings.collect()))
     }
 
     /// Nodes, attributes, tag paths and errors of a batch of messages, as four tables.
@@ -63,14 +82,24 @@ mod _kernel {
         messages: Messages,
         limits: LimitsArg,
     ) -> PyResult<(Exported, Exported, Exported, Exported)> {
-        let tables = py.detach(|| nodes::read_batch(&messages, &limits.0));
+        let limits = messages.limits(limits);
+        let tables = py.detach(|| nodes::read_batch(&messages, &limits));
         Ok((tables.nodes.into(), tables.attributes.into(), tables.tag_paths.into(), tables.errors.into()))
+    }
+
+    /// The value tables of a batch of messages, in batches of rows, and the errors.
+    #[pyfunction]
+    fn read_values(py: Python<'_>, messages: Messages, limits: LimitsArg) -> (Vec<Exported>, Exported) {
+        let limits = messages.limits(limits);
+        let (batches, errors) = py.detach(|| values::read_values(&messages, &limits));
+        (batches.into_iter().map(Exported::from).collect(), errors.into())
     }
 
     /// Reads a batch and returns only the number of its elements. For measuring how long reading takes.
     #[pyfunction]
     fn read_all(py: Python<'_>, messages: Messages, limits: LimitsArg) -> u64 {
-        py.detach(|| nodes::read_all(&messages, &limits.0))
+        let limits = messages.limits(limits);
+        py.detach(|| nodes::read_all(&messages, &limits))
     }
 
     /// Decomposes queries: the tables of `tamis.Decomposition`.
@@ -78,6 +107,20 @@ mod _kernel {
     fn decompose_queries(py: Python<'_>, queries: Vec<String>, namespaces: NamespacesArg) -> Vec<Exported> {
         let tables = py.detach(|| decompose::tables(&queries, &namespaces.0));
         tables.into_iter().map(Exported::from).collect()
+    }
+
+    /// The lines of an alternative, each with its path.
+    type Alternative = Vec<(String, String)>;
+
+    /// The weakening of a query: its text, and its alternatives.
+    #[pyfunction]
+    fn weaken(py: Python<'_>, text: &str, namespaces: NamespacesArg) -> PyResult<(String, Vec<Alternative>)> {
+        let query = query::parse(text, &namespaces.0).map_err(|error| raise_query(py, &error))?;
+        let weak = query::weaken::weaken(&query);
+        let pairs = |lines: Vec<NecessaryLine>| -> Alternative {
+            lines.into_iter().map(|one| (one.line, one.path)).collect()
+        };
+        Ok((weak.text, weak.alternatives.into_iter().map(pairs).collect()))
     }
 
     /// For each message, the positions of the queries that match it by the naive evaluator.
@@ -89,7 +132,7 @@ mod _kernel {
         namespaces: NamespacesArg,
         limits: LimitsArg,
     ) -> PyResult<Vec<Vec<usize>>> {
-        naive::match_batch(py, &queries, &messages, &namespaces.0, &limits.0)
+        naive::match_batch(py, &queries, &messages, &namespaces.0, &messages.limits(limits))
     }
 
     /// For each message and each query, the output by the naive evaluator, or the code of the error.
@@ -102,7 +145,19 @@ mod _kernel {
         limits: LimitsArg,
         output_limit: usize,
     ) -> PyResult<Vec<Vec<naive::Transformed>>> {
-        naive::transform_batch(py, &queries, &messages, &namespaces.0, &limits.0, output_limit)
+        naive::transform_batch(py, &queries, &messages, &namespaces.0, &messages.limits(limits), output_limit)
+    }
+
+    /// The label of a text's encoding by its first bytes, and the length of its byte order mark.
+    #[pyfunction]
+    fn detect_encoding(py: Python<'_>, head: &[u8]) -> PyResult<(String, usize)> {
+        transcoder::detect_encoding(py, head)
+    }
+
+    /// The one label of an encoding that has several.
+    #[pyfunction]
+    fn canonical_label(label: &str) -> Option<String> {
+        Charset::for_label(label).map(Charset::label)
     }
 
     /// Reads a DTD into JSON. `resolve` returns the text of an external parameter entity by its system identifier.

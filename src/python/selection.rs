@@ -6,8 +6,9 @@ use arrow_array::builder::{ListBuilder, StringBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 
 use super::tables::record_batch;
+use crate::document::OtherKind;
 use crate::document::{Document, NodeRef};
-use crate::engine::matcher::Walked;
+use crate::engine::matcher::SelectedNodes;
 
 /// Rows (message, query, node).
 #[derive(Default)]
@@ -22,12 +23,12 @@ pub struct NodeRows {
 }
 
 impl NodeRows {
-    pub fn push(&mut self, message: usize, walked: &Walked<'_, Vec<NodeRef>>, limit: usize) {
+    pub fn push(&mut self, message: usize, walked: &SelectedNodes<'_, Vec<NodeRef>>, limit: usize) {
         let document = walked.document;
         for (query, nodes) in &walked.found {
             for &node in nodes.iter().take(limit) {
                 self.message.append_value(message as u32);
-                self.query.append_value(*query);
+                self.query.append_value(query.0);
                 self.node.append_value(document.node_id(node).0);
                 let (kind, attribute, span) = match node {
                     NodeRef::Document => ("document", None, None),
@@ -37,6 +38,14 @@ impl NodeRows {
                         ("attribute", Some(place - first), None)
                     }
                     NodeRef::Text(place) => ("text", None, Some(document.texts[place as usize].span)),
+                    NodeRef::Other(place) => {
+                        let other = &document.others[place as usize];
+                        let kind = match other.kind {
+                            OtherKind::Comment => "comment",
+                            OtherKind::Instruction { .. } => "processing-instruction",
+                        };
+                        (kind, None, Some(other.span))
+                    }
                 };
                 self.kind.append_value(kind);
                 self.attribute.append_option(attribute);
@@ -69,12 +78,12 @@ pub struct BindingRows {
 }
 
 impl BindingRows {
-    pub fn push(&mut self, message: usize, walked: &Walked<'_, Vec<Vec<NodeRef>>>) {
+    pub fn push(&mut self, message: usize, walked: &SelectedNodes<'_, Vec<Vec<NodeRef>>>) {
         let number = |document: &Document, node: &NodeRef| Some(document.node_id(*node).0);
         for (query, tuples) in &walked.found {
             for tuple in tuples {
                 self.message.append_value(message as u32);
-                self.query.append_value(*query);
+                self.query.append_value(query.0);
                 self.nodes.append_value(tuple.iter().map(|node| number(walked.document, node)));
             }
         }

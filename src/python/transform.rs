@@ -51,7 +51,7 @@ impl OutputRows {
     pub fn push(&mut self, message: usize, outputs: &Outputs) {
         let first = self.offsets.len() as u32 - 1;
         self.message.extend(std::iter::repeat_n(message as u32, outputs.outcomes.len()));
-        self.query.extend(outputs.outcomes.iter().map(|(query, _)| query));
+        self.query.extend(outputs.outcomes.iter().map(|(query, _)| query.0));
         for (_, outcome) in &outputs.outcomes {
             self.has_output.append(outcome.is_ok());
             self.output.push(outcome.as_ref().map_or(0, |number| first + number));

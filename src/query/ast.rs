@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::transformation::Transformation;
+use super::value::Computed;
 
 /// An expanded name; an empty `uri` is "no namespace".
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,6 +19,8 @@ pub enum NameTest {
     /// `p:*`, by its URI
     AnyIn(String),
     Name(Name),
+    /// `*:name`, in any namespace or in none, by its local name
+    Local(String),
 }
 
 /// What a step selects.
@@ -51,12 +54,54 @@ pub enum Predicate {
     Condition(Expr),
 }
 
-/// A path from the document node, or from the context node of the predicate that contains it.
-/// A relative path with no steps is `.`, an absolute one is `/`.
+/// A variable by its level: how many other variables are in scope where it is bound. So variables that are in
+/// scope together differ, and a part of a query reads the same wherever it stands among its siblings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Variable(pub u32);
+
+/// Where a path starts. The order decides how canonical text sorts paths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Start {
+    /// The context node of the predicate around the path.
+    #[default]
+    Context,
+    /// The document node.
+    Document,
+    /// The nodes that a variable is bound to.
+    Variable(Variable),
+}
+
+/// Without steps, the start itself: `.`, `/` or `$v`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Path {
-    pub absolute: bool,
+    pub start: Start,
     pub steps: Vec<Step>,
+}
+
+impl Path {
+    /// `.`: the context node.
+    pub const CONTEXT: Path = Path::starting_at(Start::Context);
+    /// `/`
+    pub const DOCUMENT: Path = Path::starting_at(Start::Document);
+
+    /// The start itself.
+    pub const fn starting_at(start: Start) -> Path {
+        Path { start, steps: Vec::new() }
+    }
+
+    /// Calls `visit` with each name test in the path and its predicates.
+    pub fn for_each_name_test(&self, visit: &mut impl FnMut(&NameTest)) {
+        for step in &self.steps {
+            if let Node::Element(test) | Node::Attribute(test) = &step.node {
+                visit(test);
+            }
+            for predicate in &step.predicates {
+                if let Predicate::Condition(expr) = predicate {
+                    expr.for_each_name_test(visit);
+                }
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -79,6 +124,28 @@ impl Operator {
             Operator::LessOrEqual => "<=",
             Operator::Greater => ">",
             Operator::GreaterOrEqual => ">=",
+        }
+    }
+
+    pub fn holds(self, left: f64, right: f64) -> bool {
+        match self {
+            Operator::Equal => left == right,
+            Operator::NotEqual => left != right,
+            Operator::Less => left < right,
+            Operator::LessOrEqual => left <= right,
+            Operator::Greater => left > right,
+            Operator::GreaterOrEqual => left >= right,
+        }
+    }
+
+    /// The operator with its operands exchanged.
+    pub fn mirrored(self) -> Operator {
+        match self {
+            Operator::Less => Operator::Greater,
+            Operator::LessOrEqual => Operator::GreaterOrEqual,
+            Operator::Greater => Operator::Less,
+            Operator::GreaterOrEqual => Operator::LessOrEqual,
+            same => same,
         }
     }
 }
@@ -146,6 +213,38 @@ pub enum Expr {
     Not(Box<Expr>),
     And(Vec<Expr>),
     Or(Vec<Expr>),
+    Computed(Box<Computed>),
+}
+
+impl Expr {
+    pub const TRUE: Expr = Expr::And(Vec::new());
+    pub const FALSE: Expr = Expr::Or(Vec::new());
+
+    pub fn constant(holds: bool) -> Expr {
+        if holds { Expr::TRUE } else { Expr::FALSE }
+    }
+
+    /// Whether it depends on the position of its context node.
+    pub fn is_positional(&self) -> bool {
+        match self {
+            Expr::Path(..) => false,
+            Expr::Not(operand) => operand.is_positional(),
+            Expr::And(operands) | Expr::Or(operands) => operands.iter().any(Expr::is_positional),
+            Expr::Computed(computed) => computed.value.is_positional(),
+        }
+    }
+
+    /// Calls `visit` with each name test in the expression.
+    pub fn for_each_name_test(&self, visit: &mut impl FnMut(&NameTest)) {
+        match self {
+            Expr::Path(path, _) => path.for_each_name_test(visit),
+            Expr::Not(operand) => operand.for_each_name_test(visit),
+            Expr::And(operands) | Expr::Or(operands) => {
+                operands.iter().for_each(|operand| operand.for_each_name_test(visit));
+            }
+            Expr::Computed(computed) => computed.value.for_each_name_test(visit),
+        }
+    }
 }
 
 /// A filter or a transformation. Its id is the hash of its canonical text.
@@ -157,6 +256,14 @@ pub struct Query {
 }
 
 impl Query {
+    /// Calls `visit` with each name test of its paths.
+    pub fn for_each_name_test(&self, visit: &mut impl FnMut(&NameTest)) {
+        match &self.transformation {
+            None => self.expr.for_each_name_test(visit),
+            Some(transformation) => transformation.for_each_name_test(visit),
+        }
+    }
+
     pub fn filter(expr: Expr) -> Query {
         Query { expr, transformation: None }
     }

@@ -11,8 +11,9 @@
 //! the meaning, may rely on canonical sub-expressions, and never makes a query deeper. The cost is that
 //! of sorting operands and predicates.
 
-use super::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Step, Test};
+use super::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test};
 use super::number::number;
+use super::value::Value;
 
 /// The surroundings of an expression that decide which rewrites keep its meaning.
 #[derive(Clone, Copy)]
@@ -48,9 +49,13 @@ const PASSES: [Pass; 10] = [
 
 const TOP: Context = Context { top: true, negated: false, leaf: false };
 
-pub fn canonicalise(query: &mut Query) {
+pub(super) fn canonicalise(query: &mut Query) {
     if let Some(transformation) = &mut query.transformation {
-        transformation.map_paths(canonical_path);
+        // Paths of `for` and `let`, and those that are copied; other expressions stay as they are written.
+        transformation.map(canonical_path, |value| match value {
+            Value::Nodes(path) => Value::Nodes(canonical_path(path.clone())),
+            value => value.clone(),
+        });
         query.expr = transformation.filter();
     }
     rewrite(&mut query.expr, TOP);
@@ -59,34 +64,31 @@ pub fn canonicalise(query: &mut Query) {
 /// The canonical form of a path whose nodes are used: a test of their own value stays a predicate.
 fn canonical_path(path: Path) -> Path {
     let Some(last) = path.steps.last() else { return path };
-    let (absolute, node) = (path.absolute, last.node.clone());
+    let (start, node) = (path.start, last.node.clone());
     let mut expr = Expr::Path(path, Test::Exists);
     rewrite(&mut expr, TOP);
     match expr {
         Expr::Path(path, Test::Exists) => path,
         Expr::Path(mut path, test) => {
-            let own = Expr::Path(Path { absolute: false, steps: Vec::new() }, test);
+            let own = Expr::Path(Path::CONTEXT, test);
             if let Some(step) = path.steps.last_mut() {
                 step.predicates.push(Predicate::Condition(own));
                 sort_runs(&mut step.predicates);
             }
             path
         }
-        _ => empty_path(absolute, node),
+        _ => empty_path(start, node),
     }
 }
 
 /// The canonical path that selects nothing: `*[0]`, `@*[0]` or `text()[0]`.
-fn empty_path(absolute: bool, node: Node) -> Path {
+fn empty_path(start: Start, node: Node) -> Path {
     let node = match node {
         Node::Element(_) => Node::Element(NameTest::Any),
         Node::Attribute(_) => Node::Attribute(NameTest::Any),
         Node::Text => Node::Text,
     };
-    Path {
-        absolute,
-        steps: vec![Step { axis: Axis::Child, node, predicates: vec![Predicate::Position(None)] }],
-    }
+    Path { start, steps: vec![Step { axis: Axis::Child, node, predicates: vec![Predicate::Position(None)] }] }
 }
 
 fn rewrite(expr: &mut Expr, context: Context) {
@@ -105,14 +107,16 @@ fn rewrite(expr: &mut Expr, context: Context) {
                 }
             }
         }
+        // It stays as it is written: rewrites would have to keep which nodes a position counts.
+        Expr::Computed(_) => {}
     }
     for pass in PASSES {
         pass(expr, context);
     }
 }
 
-const TRUE: Expr = Expr::And(Vec::new());
-const FALSE: Expr = Expr::Or(Vec::new());
+const TRUE: Expr = Expr::TRUE;
+const FALSE: Expr = Expr::FALSE;
 
 fn is_true(expr: &Expr) -> bool {
     matches!(expr, Expr::And(operands) if operands.is_empty())
@@ -142,7 +146,7 @@ fn compare_numbers(expr: &mut Expr, _: Context) {
 /// `/ = 'x'` → `/* = 'x'`: the document's string-value is that of its root element.
 fn test_root_element(expr: &mut Expr, _: Context) {
     let Expr::Path(path, test) = expr else { return };
-    if path.absolute && path.steps.is_empty() && *test != Test::Exists {
+    if path.start == Start::Document && path.steps.is_empty() && *test != Test::Exists {
         path.steps.push(Step {
             axis: Axis::Child,
             node: Node::Element(NameTest::Any),
@@ -178,7 +182,7 @@ fn simplify_positions(expr: &mut Expr, _: Context) {
     for (at, step) in path.steps.iter_mut().enumerate().filter(|(_, step)| !step.predicates.is_empty()) {
         let mut single = match step.node {
             Node::Attribute(NameTest::Name(_)) => true,
-            Node::Element(_) => path.absolute && at == 0 && step.axis == Axis::Child,
+            Node::Element(_) => path.start == Start::Document && at == 0 && step.axis == Axis::Child,
             _ => false,
         };
         step.predicates.retain_mut(|predicate| match predicate {
@@ -219,8 +223,7 @@ fn compare_own_value(expr: &mut Expr, _: Context) {
         return;
     }
     if let Test::Compare(..) = test {
-        let own =
-            Expr::Path(Path { absolute: false, steps: Vec::new() }, std::mem::replace(test, Test::Exists));
+        let own = Expr::Path(Path::CONTEXT, std::mem::replace(test, Test::Exists));
         step.predicates.push(Predicate::Condition(own));
         sort_runs(&mut step.predicates);
     }
@@ -236,7 +239,7 @@ fn compare_own_value(expr: &mut Expr, _: Context) {
 fn compares_own_value(predicate: &Predicate) -> bool {
     matches!(
         predicate,
-        Predicate::Condition(Expr::Path(Path { absolute: false, steps }, Test::Compare(..))) if steps.is_empty()
+        Predicate::Condition(Expr::Path(Path { start: Start::Context, steps }, Test::Compare(..))) if steps.is_empty()
     )
 }
 
@@ -258,7 +261,7 @@ fn join_single_predicate(expr: &mut Expr, context: Context) {
     else {
         return;
     };
-    if inner.absolute || inner.steps.is_empty() {
+    if inner.start != Start::Context || inner.steps.is_empty() {
         return;
     }
     if let Some(Predicate::Condition(Expr::Path(inner, inner_test))) = step.predicates.pop() {
@@ -272,13 +275,17 @@ fn fold_constants(expr: &mut Expr, context: Context) {
     let Expr::Path(path, test) = expr else { return };
     match test {
         Test::Contains(text) | Test::StartsWith(text) if text.is_empty() => return *expr = TRUE,
-        Test::Exists if path.steps.is_empty() => return *expr = TRUE,
+        // Not of a variable, which may be bound to no node.
+        Test::Exists if path.steps.is_empty() && !matches!(path.start, Start::Variable(_)) => {
+            return *expr = TRUE;
+        }
         _ => {}
     }
     let Some(first) = path.steps.first() else { return };
-    let starts_nowhere = match path.absolute {
-        true => first.axis == Axis::Child && !matches!(first.node, Node::Element(_)),
-        false => context.leaf,
+    let starts_nowhere = match path.start {
+        Start::Document => first.axis == Axis::Child && !matches!(first.node, Node::Element(_)),
+        Start::Context => context.leaf,
+        Start::Variable(_) => false,
     };
     let never = |predicate: &Predicate| match predicate {
         Predicate::Position(position) => position.is_none(),
@@ -310,7 +317,7 @@ fn negate(expr: Expr) -> Expr {
         // Correct only for the context node, which is one node. (A set of nodes can be both `= 'x'` and
         // `!= 'x'`, and `not(. < 1)` is true for a value that is not a number.)
         Expr::Path(path, Test::Compare(operator @ (Operator::Equal | Operator::NotEqual), literal))
-            if !path.absolute && path.steps.is_empty() =>
+            if path.start == Start::Context && path.steps.is_empty() =>
         {
             let opposite = if operator == Operator::Equal { Operator::NotEqual } else { Operator::Equal };
             Expr::Path(path, Test::Compare(opposite, literal))

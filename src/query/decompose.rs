@@ -16,12 +16,18 @@
 //! In the example, `<a><b x="1"/><b><c/><e/></b></a>` satisfies lines 0, 1 and 2, but the anchor `b` binds
 //! two elements: verification finds that no single `b` has all three, and the query does not match.
 
-use crate::query::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Step, Test};
+use crate::query::ast::{
+    Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test,
+};
+use crate::query::own_name::own_names;
 
 /// A conjunction of disjunctions with more alternatives than this is weakened, not multiplied out.
 const PRODUCT_LIMIT: usize = 32;
 /// A disjunction with more alternatives than this is not decomposed: it is always a candidate.
 const ALTERNATIVES_LIMIT: usize = 1024;
+
+/// In a query with more element steps than this, or for more names, `*[self::a or self::b]` is not split by name.
+const NAMED_LIMIT: usize = 64;
 
 /// An element step of the query's twig, as an index into `Decomposition::nodes`.
 pub type TwigNode = u32;
@@ -102,16 +108,6 @@ pub enum Reach {
     Unclear,
 }
 
-/// The boolean tree in postfix order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Postfix {
-    /// One path of the query with its test, by its number in pre-order.
-    Path(u32),
-    And(u32),
-    Or(u32),
-    Not,
-}
-
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Decomposition<'q> {
     pub nodes: Vec<TwigStep<'q>>,
@@ -125,30 +121,6 @@ pub fn decompose(query: &Query) -> Decomposition<'_> {
     let partials = parts.expr(&query.expr, DOCUMENT);
     parts.alternatives = partials.into_iter().map(|partial| partial.alternative).collect();
     parts
-}
-
-/// The query's boolean tree over its top-level paths, in postfix order.
-pub fn postfix(query: &Query) -> Vec<Postfix> {
-    fn walk(expr: &Expr, paths: &mut u32, out: &mut Vec<Postfix>) {
-        match expr {
-            Expr::Path(..) => {
-                out.push(Postfix::Path(*paths));
-                *paths += 1;
-            }
-            Expr::Not(inner) => {
-                walk(inner, paths, out);
-                out.push(Postfix::Not);
-            }
-            Expr::And(operands) | Expr::Or(operands) => {
-                operands.iter().for_each(|operand| walk(operand, paths, out));
-                let count = operands.len() as u32;
-                out.push(if matches!(expr, Expr::And(_)) { Postfix::And(count) } else { Postfix::Or(count) });
-            }
-        }
-    }
-    let mut out = Vec::new();
-    walk(&query.expr, &mut 0, &mut out);
-    out
 }
 
 /// An alternative under construction, relative to a context node.
@@ -202,6 +174,11 @@ impl<'q> Decomposition<'q> {
             Expr::Not(operand) => {
                 let inner = self.expr(operand, context);
                 self.negate(inner, context)
+            }
+            Expr::Computed(computed) => {
+                let mut partials = self.expr(&computed.necessary, context);
+                partials.iter_mut().for_each(|partial| partial.alternative.exact = false);
+                partials
             }
         }
     }
@@ -271,7 +248,12 @@ impl<'q> Decomposition<'q> {
 
     /// The alternatives of "some node of the path passes the test".
     fn path(&mut self, path: &'q Path, test: &'q Test, context: TwigNode) -> Vec<Partial> {
-        let start = if path.absolute { DOCUMENT } else { context };
+        let start = match path.start {
+            Start::Document => DOCUMENT,
+            Start::Context => context,
+            // What is necessary of variables is said by paths of their nodes: `necessary.rs`.
+            Start::Variable(_) => return vec![Partial::always(false)],
+        };
         let mut partials = self.steps(&path.steps, test, start);
         if start != context {
             // An absolute path has no branch below the context node.
@@ -289,23 +271,42 @@ impl<'q> Decomposition<'q> {
         };
         let plain = step.predicates.is_empty();
         match &step.node {
-            Node::Element(name) => {
-                let node = self.node(context, step.axis, name);
-                let below = if rest.is_empty() && matches!(test, Test::Exists) {
-                    vec![Partial::always(true)]
-                } else {
-                    self.steps(rest, test, node)
-                };
-                if plain {
-                    return self.lift(below, node);
+            Node::Element(NameTest::Any) if !plain && self.nodes.len() < NAMED_LIMIT => {
+                match own_names(&step.predicates) {
+                    Some(names) if names.len() < NAMED_LIMIT => names
+                        .into_iter()
+                        .flat_map(|name| self.element(name, step, rest, test, context))
+                        .collect(),
+                    _ => self.element(&NameTest::Any, step, rest, test, context),
                 }
-                let predicates = self.predicates(step, node);
-                let partials = self.conjoin(predicates, below, node);
-                self.lift(partials, node)
             }
+            Node::Element(name) => self.element(name, step, rest, test, context),
             Node::Attribute(name) => self.leaves(step.axis, Subject::Attribute(name), test, context, plain),
             Node::Text => self.leaves(step.axis, Subject::Text, test, context, plain),
         }
+    }
+
+    /// The alternatives of an element step, as far as its element has this name.
+    fn element(
+        &mut self,
+        name: &'q NameTest,
+        step: &'q Step,
+        rest: &'q [Step],
+        test: &'q Test,
+        context: TwigNode,
+    ) -> Vec<Partial> {
+        let node = self.node(context, step.axis, name);
+        let below = if rest.is_empty() && matches!(test, Test::Exists) {
+            vec![Partial::always(true)]
+        } else {
+            self.steps(rest, test, node)
+        };
+        if step.predicates.is_empty() {
+            return self.lift(below, node);
+        }
+        let predicates = self.predicates(step, node);
+        let partials = self.conjoin(predicates, below, node);
+        self.lift(partials, node)
     }
 
     /// The lines of a last step that selects attributes or text nodes: those of the context node, and

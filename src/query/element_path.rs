@@ -1,6 +1,6 @@
 //! Paths of element steps without predicates: what the shared automaton matches.
 
-use super::ast::{Axis, NameTest, Node, Path};
+use super::ast::{Axis, NameTest, Node, Path, Start};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ElementStep {
@@ -22,7 +22,7 @@ pub enum Leaf {
 /// A relative path as an element path and a leaf. `None` if the automaton cannot match it: it has
 /// predicates, or selects attributes or text at every depth.
 pub fn streamed(path: &Path) -> Option<(ElementPath, Leaf)> {
-    if path.absolute {
+    if path.start != Start::Context {
         return None;
     }
     let mut line = ElementPath::with_capacity(path.steps.len());

@@ -6,29 +6,59 @@
 //! | `parser/` | text → AST, or a refusal with position and hint |
 //! | `namespaces.rs` | the prefixes that a query's names may use |
 //! | `ast.rs`, `transformation.rs` | the AST of a filter, and what a transformation adds to it |
+//! | `flwor.rs`, `blocks.rs` | transformations with any clauses, and those that shared operators can run |
 //! | `canonical.rs` | AST → canonical AST, so that equal queries become one |
-//! | `text.rs`, `template_text.rs` | canonical AST → canonical text; the query's id is the hash of it |
+//! | `text.rs`, `template_text.rs`, `value_text.rs` | canonical AST → canonical text; the query's id is the hash of it |
 //! | `decompose.rs` | query → linear paths with tests, and alternatives of necessary ones |
+//! | `postfix.rs` | query → its boolean tree in postfix order |
+//! | `weaken.rs` | query → a weaker one that routes: alternatives of linear paths |
 //! | `element_path.rs` | path → its element steps, without predicates |
-//! | `number.rs` | XPath's `number()` |
+//! | `value.rs` | what is evaluated on the document: any axis, arithmetic, functions, comparisons of any operands |
+//! | `variables.rs` | which variables an expression names |
+//! | `constant.rs` | what a value is that does not depend on the message |
+//! | `necessary.rs` | value → a condition that holds wherever it is true |
+//! | `own_name.rs` | conditions on a node's own name → name tests |
+//! | `rename.rs` | a query with other name tests |
+//! | `signature.rs` | the table of functions |
+//! | `functions.rs`, `number.rs`, `moment.rs` | XPath's functions of strings and numbers; `number()`; dates |
+//! | `atomic.rs`, `pattern.rs` | the types of `castable as`; regular expressions |
+//! | `replacement.rs` | `replace()` and `tokenize()` |
 
 pub mod ast;
+pub mod atomic;
+mod blocks;
 mod canonical;
+mod constant;
 pub mod decompose;
 pub mod element_path;
+pub mod flwor;
+pub mod functions;
+pub mod moment;
 pub(crate) mod namespaces;
+mod necessary;
 pub mod number;
+mod own_name;
 mod parser;
+pub mod pattern;
+pub mod postfix;
+pub mod rename;
+pub mod replacement;
+mod signature;
 mod template_text;
 mod text;
 pub mod transformation;
+pub mod value;
+mod value_text;
+pub mod variables;
+pub mod weaken;
 
 use std::fmt;
 
+use ast::Expr;
 pub use ast::Query;
 pub use namespaces::Namespaces;
 
-use crate::error::QueryError;
+use crate::error::{Position, QueryError};
 use crate::limits::QUERY_DEPTH_LIMIT;
 
 /// Parses a query, resolves its names and rewrites it into canonical form.
@@ -36,6 +66,25 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     let mut query = parse_as_written(text, namespaces)?;
     canonical::canonicalise(&mut query);
     Ok(query)
+}
+
+/// Parses a query and tells what is accepted but hardly meant, such as a query that can never match.
+pub fn parse_with_warnings(
+    text: &str,
+    namespaces: &Namespaces,
+) -> Result<(Query, Vec<QueryError>), QueryError> {
+    let (mut query, mut warnings) = parser::parse(text, namespaces).map_err(|refused| *refused)?;
+    canonical::canonicalise(&mut query);
+    let matches = query.expr == Expr::TRUE && query.transformation.is_none();
+    if warnings.is_empty() && (matches || query.expr == Expr::FALSE) {
+        warnings.push(QueryError {
+            code: if matches { "always-matches" } else { "never-matches" },
+            reason: parser::hints::constant(matches).to_string(),
+            position: Position::of(text.as_bytes(), 0),
+            exceeded: None,
+        });
+    }
+    Ok((query, warnings))
 }
 
 /// A query whose canonical text parses to the same query again, so it can be stored as text.
@@ -67,7 +116,7 @@ pub fn parse_storable(text: &str, namespaces: &Namespaces) -> Result<StorableQue
 
 /// Parses a query without rewriting it into canonical form; tests compare the two.
 pub fn parse_as_written(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
-    parser::parse(text, namespaces).map_err(|refused| *refused)
+    parser::parse(text, namespaces).map(|(query, _)| query).map_err(|refused| *refused)
 }
 
 /// A query's id: the first 128 bits of the BLAKE3 hash of its canonical text, so the same in every process.
@@ -94,6 +143,13 @@ impl fmt::Debug for QueryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "QueryId({self})")
     }
+}
+
+/// A clause as canonical text.
+pub fn clause_text(clause: &value::Clause) -> String {
+    let mut out = String::new();
+    template_text::clause(clause, &mut out);
+    out
 }
 
 impl Query {

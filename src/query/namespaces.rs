@@ -6,7 +6,8 @@ use crate::util::xml_chars::{is_name_char, is_name_start};
 /// The URI that the prefix `xml` is always bound to.
 pub const XML_URI: &str = "http://www.w3.org/XML/1998/namespace";
 
-/// Prefix → namespace URI. `xml` is always bound.
+/// Prefix → namespace URI. `xml` is always bound. The empty prefix is the default namespace of elements, not of
+/// attributes: that of names without a prefix.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Namespaces {
     /// Sorted by prefix.
@@ -46,16 +47,13 @@ fn check(prefix: &str, uri: &str) -> Result<(), String> {
     let mut characters = prefix.chars();
     let is_name = characters.next().is_some_and(|c| c != ':' && is_name_start(c))
         && characters.all(|c| c != ':' && is_name_char(c));
-    if prefix.is_empty() {
-        return Err("the empty prefix cannot be bound: an unprefixed name has no namespace".to_string());
-    }
-    if !is_name {
+    if !is_name && !prefix.is_empty() {
         return Err(format!("{prefix:?} is not a namespace prefix"));
     }
     if prefix == "xmlns" || (prefix == "xml") != (uri == XML_URI) {
         return Err(format!("the prefix `{prefix}` cannot be bound to {uri:?}"));
     }
-    if uri.is_empty() {
+    if uri.is_empty() && !prefix.is_empty() {
         return Err(format!("the prefix `{prefix}` is bound to an empty URI"));
     }
     // Braces delimit the URI in the canonical text.

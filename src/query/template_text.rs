@@ -1,24 +1,117 @@
 //! Transformation → canonical text, which parses to the same transformation again without a prefix map.
 
 use super::ast::Path;
+use super::flwor::{Content, Flwor};
 use super::text;
 use super::transformation::{Block, Element, Item, Outer, Part, PrefixedName, Transformation};
+use super::value::Clause;
+use super::value_text;
 use crate::util::xml_chars;
 
 /// The variable of every block.
 const VARIABLE: &str = "$v";
 
 pub fn write(transformation: &Transformation, out: &mut String) {
-    match &transformation.outer {
-        Outer::Block(place) => block(&transformation.blocks[*place], out),
-        other => outer(other, &transformation.blocks, out),
+    match transformation {
+        Transformation::Blocks(blocks) => match &blocks.outer {
+            Outer::Block(place) => block(&blocks.blocks[*place], out),
+            other => outer(other, &blocks.blocks, out),
+        },
+        Transformation::Tuples(parts) => content(parts, out),
+    }
+}
+
+fn content(part: &Content, out: &mut String) {
+    match part {
+        Content::Text(text) => content_text(text, out),
+        Content::Element(constructed) => element(constructed, out, content, value_part),
+        Content::Enclosed(inner) => {
+            out.push('{');
+            content(inner, out);
+            out.push('}');
+        }
+        Content::Sequence(parts) => {
+            out.push('(');
+            for (at, part) in parts.iter().enumerate() {
+                if at > 0 {
+                    out.push_str(", ");
+                }
+                content(part, out);
+            }
+            out.push(')');
+        }
+        Content::Value(value) => value_text::content(value, out),
+        Content::If(condition, yes, no) => {
+            out.push_str("if (");
+            value_text::condition_text(condition, out);
+            out.push_str(") then ");
+            content(yes, out);
+            out.push_str(" else ");
+            content(no, out);
+        }
+        Content::Flwor(parts) => flwor(parts, out),
+    }
+}
+
+fn value_part(part: &Content, out: &mut String) {
+    match part {
+        Content::Text(text) => value_characters(text, out),
+        part => content(part, out),
+    }
+}
+
+/// `for $v in //a where … order by … return …`
+fn flwor(flwor: &Flwor, out: &mut String) {
+    for part in &flwor.clauses {
+        clause(part, out);
+        out.push(' ');
+    }
+    for (at, key) in flwor.order.iter().enumerate() {
+        out.push_str(if at == 0 { "order by " } else { ", " });
+        value_text::content(&key.value, out);
+        if key.is_descending {
+            out.push_str(" descending");
+        }
+        if key.is_empty_greatest {
+            out.push_str(" empty greatest");
+        }
+    }
+    out.push_str(if flwor.order.is_empty() { "return " } else { " return " });
+    content(&flwor.result, out);
+}
+
+pub fn clause(clause: &Clause, out: &mut String) {
+    match clause {
+        Clause::For(variable, nodes) => {
+            out.push_str("for ");
+            text::variable(*variable, out);
+            out.push_str(" in ");
+            value_text::content(nodes, out);
+        }
+        Clause::Let(variable, value) => {
+            out.push_str("let ");
+            text::variable(*variable, out);
+            out.push_str(" := ");
+            value_text::content(value, out);
+        }
+        Clause::Where(condition) => {
+            out.push_str("where ");
+            value_text::condition_text(condition, out);
+        }
     }
 }
 
 fn outer(part: &Outer, blocks: &[Block], out: &mut String) {
     match part {
         Outer::Text(text) => content_text(text, out),
-        Outer::Element(constructed) => element(constructed, &[], out, |part, out| outer(part, blocks, out)),
+        Outer::Element(constructed) => {
+            element(
+                constructed,
+                out,
+                |part, out| outer(part, blocks, out),
+                |part, out| taken(part, &[], out),
+            );
+        }
         Outer::Block(place) => {
             out.push('{');
             block(&blocks[*place], out);
@@ -44,37 +137,38 @@ fn block(block: &Block, out: &mut String) {
 fn item(part: &Item, returns: &[Path], out: &mut String) {
     match part {
         Item::Text(text) => content_text(text, out),
-        Item::Element(constructed) => {
-            element(constructed, returns, out, |part, out| item(part, returns, out))
-        }
+        Item::Element(constructed) => element(
+            constructed,
+            out,
+            |part, out| item(part, returns, out),
+            |part, out| taken(part, returns, out),
+        ),
         Item::Nodes(place) => enclosed("", &returns[*place], "", out),
         Item::Count(place) => enclosed("count(", &returns[*place], ")", out),
         Item::First(place) => enclosed("string(", &returns[*place], ")", out),
     }
 }
 
-fn element<T>(element: &Element<T>, returns: &[Path], out: &mut String, child: impl Fn(&T, &mut String)) {
+fn element<T, P>(
+    element: &Element<T, P>,
+    out: &mut String,
+    child: impl Fn(&T, &mut String),
+    value: impl Fn(&P, &mut String),
+) {
     out.push('<');
     name(&element.name, out);
     for (prefix, uri) in &element.namespaces {
         out.push_str(if prefix.is_empty() { " xmlns" } else { " xmlns:" });
         out.push_str(prefix);
         out.push_str("=\"");
-        value_text(uri, out);
+        value_characters(uri, out);
         out.push('"');
     }
     for attribute in &element.attributes {
         out.push(' ');
         name(&attribute.name, out);
         out.push_str("=\"");
-        for part in &attribute.value {
-            match part {
-                Part::Text(text) => value_text(text, out),
-                Part::Values(place) => enclosed("", &returns[*place], "", out),
-                Part::Count(place) => enclosed("count(", &returns[*place], ")", out),
-                Part::First(place) => enclosed("string(", &returns[*place], ")", out),
-            }
-        }
+        attribute.value.iter().for_each(|part| value(part, out));
         out.push('"');
     }
     if element.content.is_empty() {
@@ -86,6 +180,16 @@ fn element<T>(element: &Element<T>, returns: &[Path], out: &mut String, child: i
     out.push_str("</");
     name(&element.name, out);
     out.push('>');
+}
+
+/// A part of an attribute value.
+fn taken(part: &Part, returns: &[Path], out: &mut String) {
+    match part {
+        Part::Text(text) => value_characters(text, out),
+        Part::Values(place) => enclosed("", &returns[*place], "", out),
+        Part::Count(place) => enclosed("count(", &returns[*place], ")", out),
+        Part::First(place) => enclosed("string(", &returns[*place], ")", out),
+    }
 }
 
 fn name(name: &PrefixedName, out: &mut String) {
@@ -124,7 +228,7 @@ fn content_text(text: &str, out: &mut String) {
     }
 }
 
-fn value_text(text: &str, out: &mut String) {
+fn value_characters(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '"' => out.push_str("&quot;"),

@@ -2,8 +2,11 @@
 
 use std::fmt::Write;
 
-use super::ast::{Axis, Expr, Literal, Name, NameTest, Node, Path, Predicate, Query, Step, Test};
+use super::ast::{
+    Axis, Expr, Literal, Name, NameTest, Node, Path, Predicate, Query, Start, Step, Test, Variable,
+};
 use super::template_text;
+use super::value_text::{computed, computed_operand, predicate_text};
 
 pub fn write(query: &Query, out: &mut String) {
     match &query.transformation {
@@ -13,7 +16,7 @@ pub fn write(query: &Query, out: &mut String) {
 }
 
 /// `inside_and`: whether an `or` needs parentheses.
-fn expr(expression: &Expr, inside_and: bool, out: &mut String) {
+pub(super) fn expr(expression: &Expr, inside_and: bool, out: &mut String) {
     match expression {
         Expr::Or(operands) if operands.is_empty() => out.push_str("false()"),
         Expr::And(operands) if operands.is_empty() => out.push_str("true()"),
@@ -34,6 +37,7 @@ fn expr(expression: &Expr, inside_and: bool, out: &mut String) {
             out.push(')');
         }
         Expr::Path(nodes, test) => tested(nodes, test, out),
+        Expr::Computed(condition) => computed(&condition.value, out),
     }
 }
 
@@ -42,7 +46,10 @@ fn joined(operands: &[Expr], word: &str, inside_and: bool, out: &mut String) {
         if at > 0 {
             out.push_str(word);
         }
-        expr(operand, inside_and, out);
+        match operand {
+            Expr::Computed(condition) if operands.len() > 1 => computed_operand(&condition.value, out),
+            operand => expr(operand, inside_and, out),
+        }
     }
 }
 
@@ -70,18 +77,31 @@ fn function(opening: &str, nodes: &Path, value: &str, out: &mut String) {
     out.push(')');
 }
 
-fn path(path: &Path, out: &mut String) {
-    match path.steps.split_first() {
+pub(super) fn path(path: &Path, out: &mut String) {
+    match (path.start, path.steps.split_first()) {
         // In parentheses, so that a word after it is not read as a step.
-        None => out.push_str(if path.absolute { "(/)" } else { "." }),
-        Some((first, rest)) if !path.absolute => {
+        (Start::Document, None) => out.push_str("(/)"),
+        (Start::Document, Some(_)) => steps(&path.steps, out),
+        (Start::Context, None) => out.push('.'),
+        (Start::Context, Some((first, rest))) => {
             if first.axis == Axis::Descendant {
                 out.push_str(".//");
             }
             step(first, out);
             steps(rest, out);
         }
-        Some(_) => steps(&path.steps, out),
+        (Start::Variable(name), _) => {
+            variable(name, out);
+            steps(&path.steps, out);
+        }
+    }
+}
+
+/// `$v`, and for those bound while others are in scope `$v2`, `$v3`, ….
+pub(super) fn variable(Variable(level): Variable, out: &mut String) {
+    out.push_str("$v");
+    if level > 0 {
+        let _ = write!(out, "{}", level + 1);
     }
 }
 
@@ -106,13 +126,13 @@ fn step(step: &Step, out: &mut String) {
         out.push('[');
         match predicate {
             Predicate::Position(position) => number(position.map_or(0.0, f64::from), out),
-            Predicate::Condition(condition) => expr(condition, false, out),
+            Predicate::Condition(condition) => predicate_text(condition, out),
         }
         out.push(']');
     }
 }
 
-fn name_test(test: &NameTest, out: &mut String) {
+pub(super) fn name_test(test: &NameTest, out: &mut String) {
     match test {
         NameTest::Any => out.push('*'),
         NameTest::AnyIn(uri) => {
@@ -125,6 +145,10 @@ fn name_test(test: &NameTest, out: &mut String) {
             }
             out.push_str(local);
         }
+        NameTest::Local(local) => {
+            out.push_str("*:");
+            out.push_str(local);
+        }
     }
 }
 
@@ -135,7 +159,7 @@ fn namespace(uri: &str, out: &mut String) {
 }
 
 /// A literal contains at most one kind of quote: XPath 1.0 cannot write both in one literal.
-fn quoted(value: &str, out: &mut String) {
+pub(super) fn quoted(value: &str, out: &mut String) {
     let quote = if value.contains('\'') { '"' } else { '\'' };
     out.push(quote);
     out.push_str(value);
@@ -143,7 +167,7 @@ fn quoted(value: &str, out: &mut String) {
 }
 
 /// The shortest decimal text that parses to the number, without exponent.
-fn number(value: f64, out: &mut String) {
+pub(super) fn number(value: f64, out: &mut String) {
     if value.is_infinite() {
         // XPath cannot write infinity; the smallest power of ten beyond the doubles parses to it.
         let sign = if value < 0.0 { "-" } else { "" };

@@ -3,23 +3,34 @@
 //! ```text
 //! expr  = AND|OR count<<8, operand…      operand = offset of an expr
 //!       | NOT, operand
-//!       | PATH flags<<8 steps<<16, test, step…
+//!       | PATH start<<8 steps<<16, test, step…
+//!       | COMPUTED, offset of a value
 //! test  = kind | operator<<8 | length<<16, then the literal: 2 words of a number, or bytes
 //! step  = kind | axis<<4 | memo<<5 | predicates<<8, label, predicate…
 //! predicate = POSITION | n, or offset of an expr
 //! ```
 
+pub mod values;
+
 use rustc_hash::FxHashMap;
 
-use crate::query::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Step, Test};
+use crate::ids::LabelId;
+use crate::query::ast::{
+    Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Start, Step, Test, Variable,
+};
+use crate::query::value::{Function, Value, Walk};
+use crate::query::variables::{Uses, names_variables};
 
 pub const AND: u32 = 0;
 pub const OR: u32 = 1;
 pub const NOT: u32 = 2;
 pub const PATH: u32 = 3;
+pub const COMPUTED: u32 = 4;
 
-/// Flag of a path: it starts at the document node.
-pub const ABSOLUTE: u32 = 1;
+/// Where a path starts: at the context node, at the document node, or at a variable of level n: `FROM_VARIABLE + n`.
+pub const FROM_CONTEXT: u32 = 0;
+pub const FROM_DOCUMENT: u32 = 1;
+pub const FROM_VARIABLE: u32 = 2;
 
 pub const TEST_EXISTS: u32 = 0;
 pub const TEST_TEXT: u32 = 1;
@@ -29,10 +40,11 @@ pub const TEST_STARTS_WITH: u32 = 4;
 
 pub const STEP_NAME: u32 = 0;
 pub const STEP_ANY: u32 = 1;
-pub const STEP_NAMESPACE: u32 = 2;
+/// `p:*` or `*:name`
+pub const STEP_WILDCARD: u32 = 2;
 pub const STEP_ATTRIBUTE_NAME: u32 = 3;
 pub const STEP_ATTRIBUTE_ANY: u32 = 4;
-pub const STEP_ATTRIBUTE_NAMESPACE: u32 = 5;
+pub const STEP_ATTRIBUTE_WILDCARD: u32 = 5;
 pub const STEP_TEXT: u32 = 6;
 /// The step's axis is `//`.
 pub const STEP_DESCENDANT: u32 = 1 << 4;
@@ -53,21 +65,55 @@ pub fn operator_code(operator: Operator) -> u32 {
     }
 }
 
+/// The offset of a part, which is stored before what it is a part of. In a damaged twig it may not be: to walk such a
+/// twig would take for ever.
+pub fn part(words: &[u32], whole: u32, place: u32) -> u32 {
+    let part = words[(whole + place) as usize];
+    assert!(part < whole, "the twig is damaged");
+    part
+}
+
+/// The operator of a code.
+pub fn operator_of(code: u32) -> Operator {
+    match code {
+        0 => Operator::Equal,
+        1 => Operator::NotEqual,
+        2 => Operator::Less,
+        3 => Operator::LessOrEqual,
+        4 => Operator::Greater,
+        _ => Operator::GreaterOrEqual,
+    }
+}
+
 #[derive(Default)]
 pub struct Twigs {
     words: Vec<u32>,
     offsets: FxHashMap<Box<[u32]>, u32>,
+    /// Whether the expression that is compiled names variables anywhere.
+    has_variables: bool,
 }
 
 impl Twigs {
     /// Compiles a query's expression and returns its offset. `label` numbers name tests.
-    pub fn compile(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> u32) -> u32 {
+    pub fn compile(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> LabelId) -> u32 {
+        self.note_variables(expr);
         self.expr(expr, label, 0)
     }
 
     /// The same for an expression that is asked of elements which may lie in one another.
-    pub fn compile_nested(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> u32) -> u32 {
+    pub fn compile_nested(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> LabelId) -> u32 {
+        self.note_variables(expr);
         self.expr(expr, label, 1)
+    }
+
+    /// Compiles a value that may name variables, and returns its offset.
+    pub fn compile_value(&mut self, value: &Value, label: &mut impl FnMut(&NameTest) -> LabelId) -> u32 {
+        self.has_variables = true;
+        self.value(value, label)
+    }
+
+    fn note_variables(&mut self, expr: &Expr) {
+        self.has_variables = names_variables(expr);
     }
 
     pub fn words(&self) -> &[u32] {
@@ -79,13 +125,23 @@ impl Twigs {
     }
 
     /// `depth` counts the `//` steps on the way here.
-    fn expr(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> u32, depth: u32) -> u32 {
+    fn expr(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> LabelId, depth: u32) -> u32 {
         let words = match expr {
             Expr::And(operands) => self.operands(AND, operands, label, depth),
             Expr::Or(operands) => self.operands(OR, operands, label, depth),
             Expr::Not(operand) => vec![NOT, self.expr(operand, label, depth)],
+            // What is remembered of the steps of a path must not depend on variables.
+            Expr::Path(path, test) if self.has_variables && Uses::are_in_steps(path) => {
+                vec![COMPUTED, self.value(&evaluated(path, test), label)]
+            }
             Expr::Path(path, test) => self.path(path, test, label, depth),
+            Expr::Computed(computed) => vec![COMPUTED, self.value(&computed.value, label)],
         };
+        self.intern(words)
+    }
+
+    /// The offset of words, which are stored once.
+    fn intern(&mut self, words: Vec<u32>) -> u32 {
         if let Some(&offset) = self.offsets.get(words.as_slice()) {
             return offset;
         }
@@ -99,7 +155,7 @@ impl Twigs {
         &mut self,
         tag: u32,
         operands: &[Expr],
-        label: &mut impl FnMut(&NameTest) -> u32,
+        label: &mut impl FnMut(&NameTest) -> LabelId,
         depth: u32,
     ) -> Vec<u32> {
         let mut words = vec![tag | (operands.len() as u32) << 8];
@@ -111,11 +167,15 @@ impl Twigs {
         &mut self,
         path: &Path,
         test: &Test,
-        label: &mut impl FnMut(&NameTest) -> u32,
+        label: &mut impl FnMut(&NameTest) -> LabelId,
         depth: u32,
     ) -> Vec<u32> {
-        let flags = if path.absolute { ABSOLUTE } else { 0 };
-        let mut words = vec![PATH | flags << 8 | (path.steps.len() as u32) << 16];
+        let start = match path.start {
+            Start::Context => FROM_CONTEXT,
+            Start::Document => FROM_DOCUMENT,
+            Start::Variable(Variable(level)) => FROM_VARIABLE + level,
+        };
+        let mut words = vec![PATH | start << 8 | (path.steps.len() as u32) << 16];
         push_test(test, &mut words);
         let mut depth = depth;
         for step in &path.steps {
@@ -128,7 +188,7 @@ impl Twigs {
     fn step(
         &mut self,
         step: &Step,
-        label: &mut impl FnMut(&NameTest) -> u32,
+        label: &mut impl FnMut(&NameTest) -> LabelId,
         depth: u32,
         words: &mut Vec<u32>,
     ) {
@@ -140,7 +200,7 @@ impl Twigs {
         let kind = kind
             + match test {
                 Some(NameTest::Any) => STEP_ANY,
-                Some(NameTest::AnyIn(_)) => STEP_NAMESPACE,
+                Some(NameTest::AnyIn(_) | NameTest::Local(_)) => STEP_WILDCARD,
                 Some(NameTest::Name(_)) | None => 0,
             };
         let axis = if step.axis == Axis::Descendant { STEP_DESCENDANT } else { 0 };
@@ -154,8 +214,22 @@ impl Twigs {
             })
             .collect();
         words.push(kind | axis | memo | (predicates.len() as u32) << 8);
-        words.push(test.map_or(0, label));
+        words.push(test.map_or(0, |test| label(test).0));
         words.extend(predicates);
+    }
+}
+
+/// The value that is true where a path has a node that passes a test.
+fn evaluated(path: &Path, test: &Test) -> Value {
+    let nodes = Value::Walk(Box::new(Walk::of_path(path)));
+    let literal = |text: &String| Value::Literal(Literal::Text(text.clone()));
+    match test {
+        Test::Exists => nodes,
+        Test::Compare(operator, literal) => {
+            Value::Compare(*operator, Box::new(nodes), Box::new(Value::Literal(literal.clone())))
+        }
+        Test::Contains(text) => Value::Call(Function::Contains, vec![nodes, literal(text)]),
+        Test::StartsWith(text) => Value::Call(Function::StartsWith, vec![nodes, literal(text)]),
     }
 }
 
@@ -176,7 +250,11 @@ fn push_test(test: &Test, words: &mut Vec<u32>) {
         },
     };
     words.push(kind | operator << 8 | (literal.len() as u32) << 16);
-    words.extend(literal.as_bytes().chunks(4).map(|chunk| {
+    push_bytes(literal.as_bytes(), words);
+}
+
+fn push_bytes(bytes: &[u8], words: &mut Vec<u32>) {
+    words.extend(bytes.chunks(4).map(|chunk| {
         let mut word = [0; 4];
         word[..chunk.len()].copy_from_slice(chunk);
         u32::from_le_bytes(word)

@@ -2,17 +2,23 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::ids::LabelId;
 use crate::query::ast::{Axis, Name, NameTest, Operator};
+use crate::query::clause_text;
 use crate::query::decompose::Reach;
 use crate::query::element_path::ElementStep;
-use crate::segment::format::ANY;
+use crate::query::flwor::Content;
+use crate::query::value::Clause;
 use crate::segment::format::columns::View;
 use crate::transform::output::NodeLists;
-use crate::transform::plan::{Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject};
+use crate::transform::plan::{
+    Bindings, Condition, Constant, Group, Network, OperatorId, Plan, Subject, TuplePlan,
+};
+use crate::transform::run::tuples::TupleEvaluator;
 use crate::transform::run::{Evaluator, Results, Selected};
 
 pub struct OperatorReport {
-    /// stream, join, selection, condition, bindings or group.
+    /// stream, join, selection, condition, bindings or group; of what is evaluated tuple by tuple for, let or where.
     pub kind: &'static str,
     pub text: String,
     /// How many transformations of the index share it.
@@ -39,6 +45,29 @@ pub fn report(
             OperatorReport { kind, text, shared: network.use_count(operator), results, note }
         })
         .collect()
+}
+
+/// How many tuples each clause of a transformation lets pass, evaluated with the clauses before it.
+pub fn report_clauses(
+    content: &Content,
+    plan: &TuplePlan,
+    evaluator: &mut TupleEvaluator<'_, '_>,
+) -> Vec<OperatorReport> {
+    let mut reports = Vec::new();
+    for (flwor, compiled) in content.outermost().into_iter().zip(plan.outermost()) {
+        for (at, clause) in flwor.clauses.iter().enumerate() {
+            // One that exceeds a limit ends the evaluation.
+            let Ok(results) = evaluator.count(&compiled.clauses[..=at]) else { return reports };
+            let kind = match clause {
+                Clause::For(..) => "for",
+                Clause::Let(..) => "let",
+                Clause::Where(_) => "where",
+            };
+            let note = "evaluated tuple by tuple".to_string();
+            reports.push(OperatorReport { kind, text: clause_text(clause), shared: 1, results, note });
+        }
+    }
+    reports
 }
 
 struct OperatorDescriber<'a> {
@@ -171,12 +200,12 @@ impl OperatorDescriber<'_> {
         (path_text(bound), path_text(&end[bound.len()..]))
     }
 
-    fn label(&self, label: u32) -> String {
-        if label == ANY {
+    fn label(&self, label: LabelId) -> String {
+        if label == LabelId::ANY {
             return "*".to_string();
         }
         let ends = self.view.label_ends;
-        let (Some(&start), Some(&end)) = (ends.get(label as usize - 1), ends.get(label as usize)) else {
+        let (Some(&start), Some(&end)) = (ends.get(label.index() - 1), ends.get(label.index())) else {
             return "?".to_string();
         };
         let bytes = &self.view.label_bytes[start as usize + 1..end as usize];
@@ -195,6 +224,7 @@ fn path_text(steps: &[ElementStep]) -> String {
             NameTest::AnyIn(uri) => format!("{axis}Q{{{uri}}}*"),
             NameTest::Name(Name { uri, local }) if uri.is_empty() => format!("{axis}{local}"),
             NameTest::Name(Name { uri, local }) => format!("{axis}Q{{{uri}}}{local}"),
+            NameTest::Local(local) => format!("{axis}*:{local}"),
         }
     };
     steps.iter().map(step).collect()

@@ -9,17 +9,23 @@ use rustc_hash::FxHashMap;
 
 use crate::document::{Document, Vocabulary};
 use crate::error::Exceeded;
+use crate::ids::{ConditionId, GenerationQuery, SegmentQuery, TenantId};
 use crate::limits::Limits;
-use crate::matching::automaton::dfa::Dfa;
+use crate::matching::automaton::dfa::Trace;
 use crate::matching::automaton::names::Names;
-use crate::matching::twigs::by_name::ByName;
-use crate::matching::twigs::occurrences::Places;
+use crate::matching::budget::{Budget, WorkLimit};
+use crate::matching::twigs::by_name::ElementsByName;
+use crate::matching::twigs::occurrences::Occurrences;
 use crate::matching::twigs::verify::Memo;
+use crate::query::transformation::Transformation;
 use crate::query::{Namespaces, parse};
 use crate::segment::format::file::Segment;
-use crate::transform::explain::{OperatorReport, report};
-use crate::transform::output::{ConstructError, Constructor, Deduplicator, NodeCopier, NodeLists};
+use crate::transform::explain::{OperatorReport, report, report_clauses};
+use crate::transform::output::{
+    ConstructError, Constructor, Deduplicator, NodeCopier, NodeLists, TreeWriter,
+};
 use crate::transform::plan::{Network, OperatorId, Plan, Schema, SegmentContext};
+use crate::transform::run::tuples::{TupleError, TupleEvaluator};
 use crate::transform::run::{
     ElementsByAcceptSet, Evaluator, LimitExceeded, Results, Selected, TwigEvaluator,
 };
@@ -30,12 +36,17 @@ use crate::tuning::{SCHEMAS, SELECTED_LISTS};
 pub struct Outputs {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Each matching transformation, by its query number, with the number of its output. Filters are not listed:
-    /// their output is the message itself.
-    pub outcomes: Vec<(u32, Result<u32, Box<ConstructError>>)>,
+    /// Each matching transformation, by its query number, with the number of its output, and each query that failed.
+    /// Filters that match are not listed: their output is the message itself.
+    pub outcomes: Vec<(GenerationQuery, Result<u32, Box<ConstructError>>)>,
 }
 
 impl Outputs {
+    /// Adds queries that exceeded the work limit in matching: filters and transformations alike.
+    pub fn add_failed(&mut self, queries: &[GenerationQuery], limit: usize) {
+        self.outcomes.extend(queries.iter().map(|&query| (query, Err(over_work_limit(limit)))));
+    }
+
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -66,14 +77,14 @@ struct PlanCache {
     plans: Vec<Plan>,
     plan_bytes: usize,
     /// The place in `plans` by query; `None` for a filter.
-    plan_of_query: FxHashMap<u32, Option<u32>>,
+    plan_of_query: FxHashMap<SegmentQuery, Option<u32>>,
     /// The transformations that match the current message, and the places of their plans.
-    matching: Vec<(u32, u32)>,
+    matching: Vec<(SegmentQuery, u32)>,
     results: Results,
     selected: Selected,
     by_accept_set: ElementsByAcceptSet,
     /// Where conditions of the index hold, if a plan needs it.
-    occurrences: Option<Places>,
+    occurrences: Option<Occurrences<ConditionId>>,
     /// Whether `occurrences` are those of the current message.
     has_occurrences: bool,
     outputs: Deduplicator,
@@ -83,26 +94,25 @@ struct PlanCache {
 /// A message with what matching found in it.
 pub struct MatchedMessage<'a> {
     pub segment: &'a Segment,
-    /// The tenant's root in the trie.
-    pub root: u32,
+    pub tenant: TenantId,
     pub document: &'a Document,
     pub vocabulary: &'a Vocabulary,
     pub names: &'a Names,
     /// `None` if the message was matched without the DFA.
-    pub dfa: Option<&'a Dfa>,
-    pub by_name: &'a mut ByName,
+    pub trace: Option<Trace<'a>>,
+    pub by_name: &'a mut ElementsByName,
     pub memo: &'a mut Memo,
 }
 
 impl Transformer {
-    /// Appends the output of each transformation among the matching `queries` of the segment. `base` is added to
-    /// their numbers. `schema` is given if the message conforms to it.
+    /// Appends the output of each transformation among the matching `queries` of the segment, whose first query is
+    /// `first_query` in the generation. `schema` is given if the message conforms to it.
     pub fn transform(
         &mut self,
         mut message: MatchedMessage<'_>,
         schema: Option<&Arc<Schema>>,
-        queries: impl Iterator<Item = u32>,
-        base: u32,
+        queries: impl Iterator<Item = SegmentQuery>,
+        first_query: GenerationQuery,
         limits: &Limits,
         outputs: &mut Outputs,
     ) {
@@ -119,7 +129,7 @@ impl Transformer {
         for &(query, plan) in matching {
             let plan = &plans[plan as usize];
             let outcome = output(plan, &mut evaluator, &copier, known, constructor, limits, outputs);
-            outputs.outcomes.push((query + base, outcome));
+            outputs.outcomes.push((query.in_generation(first_query), outcome));
         }
         message.memo.clear();
     }
@@ -129,19 +139,32 @@ impl Transformer {
     pub fn explain(
         mut message: MatchedMessage<'_>,
         schema: Option<&Arc<Schema>>,
-        query: u32,
+        query: SegmentQuery,
         limits: &Limits,
     ) -> Vec<OperatorReport> {
         let view = message.segment.view();
         let mut cache = PlanCache { network: Network::new(schema.cloned()), ..PlanCache::default() };
-        let of_tenant =
-            |other: &u32| view.query_tenant.get(*other as usize).is_none_or(|&tenant| tenant == message.root);
-        cache.plan(&message, (0..view.queries() as u32).filter(of_tenant));
+        let of_tenant = |other: &SegmentQuery| view.tenant_of(*other) == message.tenant;
+        cache.plan(&message, view.all_queries().filter(of_tenant));
         cache.plan(&message, std::iter::once(query));
         cache.start_message(&mut message);
+        let (segment, copier) = (message.segment, NodeCopier::new(message.document, message.vocabulary));
         let (mut evaluator, OutputWriter { plans, matching, .. }) = cache.evaluator(&mut message, limits);
         let Some(&(_, plan)) = matching.first() else { return Vec::new() };
         let plan = &plans[plan as usize];
+        if let Some(tuples) = &plan.tuples {
+            let parsed = parse(segment.text(query).expect("an intact text"), &Namespaces::default()).ok();
+            let Some(Transformation::Tuples(content)) =
+                parsed.and_then(|query| query.transformation).map(|it| *it)
+            else {
+                return Vec::new();
+            };
+            let mut out = Vec::new();
+            let writer = TreeWriter::new(&copier, limits.output, &mut out);
+            let (document, verifier) = (evaluator.document, evaluator.twigs.verifier());
+            let mut evaluator = TupleEvaluator::new(verifier, document, writer, limits.bindings);
+            return report_clauses(&content, tuples, &mut evaluator);
+        }
         // One by one: all streams together may not fit the result cache.
         let mut stream_sizes: FxHashMap<u32, usize> = FxHashMap::default();
         for operator in &plan.operators {
@@ -200,15 +223,20 @@ impl Transformer {
 
 impl PlanCache {
     /// Finds the plans of the transformations among the matching queries; plans those that are new.
-    fn plan(&mut self, message: &MatchedMessage<'_>, queries: impl Iterator<Item = u32>) {
+    fn plan(&mut self, message: &MatchedMessage<'_>, queries: impl Iterator<Item = SegmentQuery>) {
         let PlanCache { network, plans, plan_bytes, plan_of_query, matching, .. } = self;
-        let context =
-            SegmentContext { view: message.segment.view(), names: message.names, root: message.root };
+        let context = SegmentContext {
+            view: message.segment.view(),
+            names: message.names,
+            root: message.tenant.root(),
+        };
         matching.clear();
         for query in queries {
             let plan = *plan_of_query.entry(query).or_insert_with(|| {
-                // The segment holds canonical texts, which parse.
-                let parsed = parse(message.segment.text(query), &Namespaces::default()).ok()?;
+                // The segment holds canonical texts, which parse. A damaged one is a panic, which the caller takes for
+                // damage: as a filter, it would deliver the message instead of the output.
+                let text = message.segment.text(query).expect("an intact text");
+                let parsed = parse(text, &Namespaces::default()).expect("a canonical text");
                 let transformation = parsed.transformation?;
                 let plan = network.plan(context, &transformation);
                 *plan_bytes += plan.bytes();
@@ -225,16 +253,16 @@ impl PlanCache {
         self.results.reset(message.document.elements.len());
         self.results.fit(&self.network);
         self.has_occurrences = false;
-        let Some(dfa) = message.dfa else { return };
-        self.by_accept_set.group(&self.network, dfa, message.document);
+        let Some(trace) = message.trace else { return };
+        self.by_accept_set.group(&self.network, trace, message.document);
         let plans = self.matching.iter().map(|&(_, plan)| &self.plans[plan as usize]);
         let mut index_conditions = plans.flat_map(|plan| &plan.index_conditions).copied().peekable();
         if index_conditions.peek().is_some() {
             let conditions = message.segment.view().conditions();
-            let occurrences = self.occurrences.get_or_insert_with(|| Places::new(conditions));
+            let occurrences = self.occurrences.get_or_insert_with(|| Occurrences::new(conditions));
             occurrences.reset();
-            index_conditions.for_each(|condition| occurrences.expect(condition));
-            self.has_occurrences = occurrences.fill(dfa.values_found());
+            index_conditions.for_each(|condition| occurrences.request(condition));
+            self.has_occurrences = occurrences.fill(trace.value_conditions());
         }
     }
 
@@ -242,12 +270,12 @@ impl PlanCache {
     fn bytes(&self) -> usize {
         self.network.bytes()
             + self.plan_bytes
-            + self.plan_of_query.capacity() * size_of::<(u32, Option<u32>)>()
-            + self.matching.capacity() * size_of::<(u32, u32)>()
+            + self.plan_of_query.capacity() * size_of::<(SegmentQuery, Option<u32>)>()
+            + self.matching.capacity() * size_of::<(SegmentQuery, u32)>()
             + self.results.bytes()
             + self.selected.bytes()
             + self.by_accept_set.bytes()
-            + self.occurrences.as_ref().map_or(0, Places::bytes)
+            + self.occurrences.as_ref().map_or(0, Occurrences::bytes)
             + self.outputs.bytes()
     }
 
@@ -268,7 +296,7 @@ impl PlanCache {
         message: &'r mut MatchedMessage<'_>,
         limits: &Limits,
     ) -> (Evaluator<'r>, OutputWriter<'r>) {
-        let MatchedMessage { document, names, .. } = *message;
+        let MatchedMessage { document, vocabulary, names, .. } = *message;
         let evaluator = Evaluator {
             network: &self.network,
             results: &mut self.results,
@@ -278,11 +306,13 @@ impl PlanCache {
             twigs: TwigEvaluator {
                 words: self.network.twigs.words(),
                 document,
+                vocabulary,
                 names,
                 by_name: message.by_name,
                 memo: message.memo,
+                budget: Budget::new(limits.work),
             },
-            by_accept_set: message.dfa.map(|_| &self.by_accept_set),
+            by_accept_set: message.trace.map(|_| &self.by_accept_set),
             occurrences: self.occurrences.as_ref().filter(|_| self.has_occurrences),
             limit: limits.bindings,
         };
@@ -299,7 +329,7 @@ impl PlanCache {
 /// The parts of a plan cache that outputs are written with.
 struct OutputWriter<'a> {
     plans: &'a [Plan],
-    matching: &'a [(u32, u32)],
+    matching: &'a [(SegmentQuery, u32)],
     outputs: &'a mut Deduplicator,
     constructor: &'a mut Constructor,
 }
@@ -322,7 +352,25 @@ fn output(
         LimitExceeded::Lists => {
             exceeded("bindings-limit", "the transformation selects more lists of nodes", SELECTED_LISTS)
         }
+        LimitExceeded::Work => over_work_limit(limits.work),
     };
+    evaluator.twigs.budget.restart();
+    if let Some(tuples) = &plan.tuples {
+        check_outputs(outputs, limits)?;
+        let (document, start) = (evaluator.document, outputs.bytes.len());
+        let writer = TreeWriter::new(copier, limits.output, &mut outputs.bytes);
+        let written =
+            TupleEvaluator::new(evaluator.twigs.verifier(), document, writer, limits.bindings).write(tuples);
+        if let Err(error) = written {
+            outputs.bytes.truncate(start);
+            return Err(match error {
+                TupleError::Limit(over) => over_limit(over),
+                TupleError::Construct(error) => error,
+            });
+        }
+        outputs.ends.push(outputs.bytes.len());
+        return Ok(outputs.ends.len() as u32 - 1);
+    }
     evaluator.selected.clear();
     known.begin_key(plan.construction);
     for (at, block) in plan.blocks.iter().enumerate() {
@@ -334,15 +382,27 @@ fn output(
     }
     let mut blocks = plan.blocks.iter().enumerate();
     blocks.try_for_each(|(at, block)| evaluator.select_return_nodes(at, block)).map_err(over_limit)?;
-    if outputs.bytes.len() >= limits.outputs {
-        return Err(exceeded("outputs-limit", "the outputs of this message have more bytes", limits.outputs));
-    }
+    check_outputs(outputs, limits)?;
     let program = &evaluator.network.programs[plan.construction as usize];
     constructor.construct(program, copier, &*evaluator.selected, limits.output, &mut outputs.bytes)?;
     let number = outputs.ends.len() as u32;
     outputs.ends.push(outputs.bytes.len());
     known.insert(number);
     Ok(number)
+}
+
+fn check_outputs(outputs: &Outputs, limits: &Limits) -> Result<(), Box<ConstructError>> {
+    if outputs.bytes.len() >= limits.outputs {
+        return Err(exceeded("outputs-limit", "the outputs of this message have more bytes", limits.outputs));
+    }
+    Ok(())
+}
+
+/// The failure of a query, a filter too, that exceeded the work limit.
+#[cold]
+fn over_work_limit(limit: usize) -> Box<ConstructError> {
+    let (reason, exceeded) = WorkLimit::describe(limit);
+    Box::new(ConstructError { code: WorkLimit::CODE, reason, exceeded: Some(exceeded) })
 }
 
 #[cold]

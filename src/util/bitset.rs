@@ -109,6 +109,11 @@ pub fn low_bits(count: usize) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }
 
+/// Sets a bit of a bitmap.
+pub fn set_bit(words: &mut [u64], bit: usize) {
+    words[bit / 64] |= 1 << (bit % 64);
+}
+
 /// The places of the bits of a bitmap, ascending.
 pub fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> {
     words.iter().enumerate().flat_map(|(word, &bits)| ones(bits).map(move |bit| word as u32 * 64 + bit))

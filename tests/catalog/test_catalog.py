@@ -238,6 +238,19 @@ def test_an_import_sets_refused_lines_aside(catalog: Catalog) -> None:
     assert len(catalog.list()) == 2
 
 
+def test_queries_that_can_never_match_have_warnings(catalog: Catalog) -> None:
+    added = catalog.add(NewSubscription("bob", "//a[@d > 'x']", "never"))
+    assert [warning.code for warning in added.warnings] == ["compares-numbers"]
+    assert catalog.change("never", query="1 = 2").warnings[0].code == "never-matches"
+    done, _ = imported(
+        catalog,
+        {"id": "fine", "subscriber": "bob", "query": "//a"},
+        {"id": "x", "subscriber": "bob", "query": "//a or //b < 'x'"},
+    )
+    assert (done.added, done.warned) == (2, 1)
+    assert [(one.place, one.code, one.column) for one in done.warnings] == [(2, "compares-numbers", 12)]
+
+
 def test_importing_again_changes_nothing(catalog: Catalog) -> None:
     given: list[dict[str, object]] = [
         {"prefix_map": "m", "prefixes": {"p": "urn:1"}},

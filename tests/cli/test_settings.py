@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tamis.model.matching import Limits
 from tamis.settings import ConsoleSink, DirectorySink, SettingsError, TopicSink, load_settings
 from tamis.sources.directory import DirectorySource
 from tamis.sources.kafka import KafkaSource
@@ -120,6 +121,7 @@ def test_without_a_file_it_is_the_embedded_job(tmp_path: Path, monkeypatch: pyte
         ("[[source]]\nname = 'a/b'\npath = 'x'", "bad-name", "a/b"),
         ("[[source]]\nname = 'x'\npath = 'a'\n[[source]]\nname = 'x'\npath = 'b'", "two-sources", "x"),
         ("[[source]]\nname = 'x'\npath = 'a'\nlimits = { deep = 1 }", "unknown-setting", "depth"),
+        ("[[source]]\nname = 'x'\npath = 'a'\nlimits = { depth = '5 miles' }", "bad-setting", "5 miles"),
         ("[[source]]\nname = 'x'\npath = 'a'\nafter = 'burn'", "bad-after", "burn"),
         ("[[sink]]\nform = 'csv'", "bad-form", "csv"),
         ("[[sink]]\npath = 'x'\n[[sink]]\npath = 'x'", "two-outboxes", "path"),
@@ -139,6 +141,15 @@ def test_what_cannot_be_is_refused_with_its_place(text: str, code: str, said: st
     assert said in str(refused.value)
 
 
+def test_sizes_of_limits_have_units(tmp_path: Path) -> None:
+    file = tmp_path / "tamis.toml"
+    file.write_text(
+        "[[source]]\nname = 'x'\npath = 'a'\nlimits = { document = '64MiB', depth = 9, text = '1_000 kB' }"
+    )
+    [source] = load_settings(file, environment={}).sources
+    assert source.limits == Limits(document=64 << 20, depth=9, text=1_000_000)
+
+
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no-settings"):
         load_settings(tmp_path / "none.toml", environment={})
@@ -146,5 +157,5 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 def test_a_misspelt_key_lists_tables_as_they_are_written(tmp_path: Path) -> None:
     (tmp_path / "tamis.toml").write_text("intervall = 1\n")
-    with pytest.raises(SettingsError, match=r"the keys are \[\[sink\]\], \[\[source\]\], cache, "):
+    with pytest.raises(SettingsError, match=r"the keys are \[\[sink\]\], \[\[source\]\], broker, cache, "):
         load_settings(tmp_path / "tamis.toml")

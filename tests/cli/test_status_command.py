@@ -49,11 +49,14 @@ def test_no_job_at_all(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no-job" in capsys.readouterr().err
 
 
-def test_the_table(board: StatusBoard, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["status", "--state", str(state)]) == 0
-    out = capsys.readouterr().out
-    assert "● running" in out
-    assert "○ inbox" in out
+def test_a_pipe_gets_tabs(board: StatusBoard, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    board.failed("inbox", StoreError("store-unreachable", "a long reason, " * 20))
+    assert cli.main(["status", "--state", str(state)]) == 4
+    job, source, error = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert job[:2] == ["job", "running"]
+    assert source[:3] == ["source", "inbox", "retrying"]
+    assert source[-1] == "1"
+    assert error == ["error", "inbox", "store-unreachable", "a long reason, " * 20]
 
 
 def test_json_is_the_status(board: StatusBoard, state: Path, capsys: pytest.CaptureFixture[str]) -> None:

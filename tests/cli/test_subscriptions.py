@@ -123,6 +123,8 @@ def test_prefix_maps(capsys: Captured) -> None:
     Path("p.toml").write_text('[namespaces]\np = "urn:x"')
     assert run("prefixes", "put", "m", "p.toml", "--tenant", "t") == 0
     assert run("prefixes", "list") == 0
+    assert capsys.readouterr().out == "t\tm\tp\turn:x\n"
+    assert run("prefixes", "list", "--json") == 0
     listed = json.loads(capsys.readouterr().out)
     assert listed == {"prefix_map": "m", "tenant": "t", "prefixes": {"p": "urn:x"}}
     assert run("prefixes", "remove", "m") == 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from tamis.catalog import Catalog
 from tamis.model.subscription import NewSubscription
-from tests.helpers.hostile_messages import HARMLESS, MESSAGES, SUBSET
+from tests.helpers.hostile_messages import HARMLESS, MESSAGES, SHORT_TEXTS, SUBSET
 from tests.helpers.inbox_files import drop, drop_lines, drop_table
 from tests.helpers.jobs import Folder, running, until_running
 from tests.helpers.waiting import until
@@ -19,7 +19,7 @@ SETTINGS = """
 [[source]]
 name = "inbox"
 path = "inbox"
-limits = { internal_subset = true }
+limits = { internal_subset = true, text = 1048576 }
 """
 
 # Refused only by a source that allows no internal subset.
@@ -110,7 +110,7 @@ def test_every_broken_message_becomes_a_dead_letter_and_disturbs_no_other(tmp_pa
     published.drop_lines()
     published.drop_tables()
     assert (len(published.good), len(published.codes)) == (GOOD, BROKEN)
-    assert {attack.limits for attack in KINDS.values()} <= {SUBSET, type(SUBSET)()}
+    assert {attack.limits for attack in KINDS.values()} <= {SUBSET, SHORT_TEXTS, type(SUBSET)()}
     with Catalog(folder.catalog) as catalog:
         catalog.add(NewSubscription("ann", "/good", id="q"))
     with running(folder) as job:

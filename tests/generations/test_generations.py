@@ -305,7 +305,7 @@ def test_segments_of_another_format_are_compiled_anew(
             assert number > old
             assert publisher.refresh() == number
             assert publisher.subscriptions == 3
-        assert f"generation {old} cannot be opened" in caplog.text
+        assert "cannot be continued" in caplog.text
         assert shown(store, number, tmp_path / "cache") == active(catalog)
         # And on from there as ever.
         put(catalog, "s4")
@@ -443,6 +443,7 @@ def test_a_manifest_without_a_mark_is_gone_on_from_nothing(
     for path in tmp_path.rglob(Manifest.name(old)):
         value = json.loads(path.read_bytes())
         value |= {"format": 1, "version": value["version"]["count"]}
+        del value["checksum"]
         path.unlink()
         path.write_text(json.dumps(value))
     assert store.manifest(old).version.count == 2

@@ -1,5 +1,6 @@
 """Stores: generations travel whole, are checked, and are swept when nobody needs them."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 import tamis
 from tamis.errors import StoreError
 from tamis.generations import numbered
-from tamis.generations.manifest import File, Manifest, kernel_files
+from tamis.generations.manifest import FORMAT, File, Manifest, checksum, kernel_files
 from tamis.generations.numbered import Subscriptions
 from tamis.generations.store import Store
 from tamis.model.version import Version
@@ -179,8 +180,12 @@ def test_a_manifest_of_a_newer_tamis_is_refused(tmp_path: Path) -> None:
     number = make(tmp_path, tamis.Index(), None, 1).number
     path = tmp_path / Manifest.name(number)
     text = path.read_text()
-    newer = text.replace('"format": 2', '"format": 3')
-    for changed, code in ((newer, "store-newer"), (text[:-9], "store-damaged")):
+    value = json.loads(text)
+    del value["checksum"]
+    value["format"] += 1
+    newer = json.dumps(value | {"checksum": checksum(value)})
+    flipped = text.replace(f'"format": {FORMAT}', f'"format": {FORMAT ^ 1}')
+    for changed, code in ((newer, "store-newer"), (text[:-9], "store-damaged"), (flipped, "store-damaged")):
         path.write_text(changed)
         with pytest.raises(StoreError) as caught:
             Store(tmp_path).manifest(number)

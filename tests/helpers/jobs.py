@@ -139,7 +139,7 @@ class Job:
                     ours = os.getpgid(int(entry.name)) == self.process.pid
                 except OSError:
                     continue
-                if ours and b"pyspark.daemon" in command:
+                if ours and b".daemon" in command:
                     os.kill(int(entry.name), signal.SIGKILL)
                     killed += 1
         return killed

@@ -7,17 +7,22 @@ knows which productions of the grammar it uses, so that a run can count what it 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
+from tests.helpers.literals import number_of, quote
 from tests.helpers.random_documents import ATTRIBUTES, LOCALS, NAMESPACES, VALUES, XML, Element, Name
 
 PRODUCTIONS = (
     # steps
     "child", "descendant", "attribute", "descendant-attribute", "text", "descendant-text",
-    "name", "any", "any-attribute", "prefixed", "prefixed-any", "prefixed-attribute", "xml-attribute",
+    "name", "any", "any-attribute", "prefixed", "prefixed-any", "any-prefix", "prefixed-attribute",
+    "any-prefix-attribute", "xml-attribute",
     "child::", "descendant::", "attribute::", "self::", "descendant-or-self::", "dot-step",
+    # names in predicates
+    "local-name()", "namespace-uri()", "name()", "self::name", "@local-name()", "one of two names",
     # how a path begins
     "absolute", "relative", "doc-variable", "msg-variable",
     "dot", "dot-child", "dot-descendant", "absolute-in-predicate",
@@ -34,6 +39,8 @@ PRODUCTIONS = (
     # top level
     "top-path", "top-compare", "top-function", "top-and", "top-or", "top-not", "top-union",
 )  # fmt: skip
+
+NAMES_IN_PREDICATES = ("local-name()", "namespace-uri()", "name()", "self::name", "one of two names")
 
 _PREFIX = {uri: prefix for prefix, uri in NAMESPACES.items()} | {XML: "xml"}
 _SWAP = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -58,6 +65,11 @@ def query(random: Random, witness: Element, production: str) -> RandomQuery:
     raise AssertionError(f"no query with {production!r} was made")
 
 
+def without_any_prefix(query: str) -> str:
+    """The query in XPath 1.0, which has no `*:name`."""
+    return re.sub(r"\*:([\w.-]+)", r"*[local-name()='\1']", query)
+
+
 class Grower:
     """Grows one query. `favoured` is a production that is chosen wherever it can be."""
 
@@ -68,7 +80,7 @@ class Grower:
 
     def query(self, witness: Element) -> RandomQuery:
         text, oracle = self.top(witness, 0)
-        return RandomQuery(text, oracle, frozenset(self.used))
+        return RandomQuery(text, without_any_prefix(oracle), frozenset(self.used))
 
     def chance(self, probability: float, *productions: str) -> bool:
         """Whether to take a turn; taken more readily where the favoured production lies that way."""
@@ -192,6 +204,11 @@ class Grower:
             name = Name("", self.random.choice(LOCALS))
         if self.chance(0.02, "prefixed", "prefixed-any"):
             name = Name(self.random.choice(("urn:p", "urn:q")), self.random.choice(LOCALS))
+        if self.names_in_predicates and self.chance(0.1, *NAMES_IN_PREDICATES):
+            return self.name_in_predicate(name)
+        if self.chance(0.08, "any-prefix"):
+            self.use("any-prefix")
+            return f"*:{name.local}"
         if not name.uri:
             self.use("name")
             return name.local
@@ -201,7 +218,35 @@ class Grower:
         self.use("prefixed")
         return f"{_PREFIX[name.uri]}:{name.local}"
 
+    names_in_predicates = True
+    """Whether names may be asked for by functions in predicates."""
+
+    def name_in_predicate(self, name: Name) -> str:
+        """A step that selects the name by a predicate."""
+        way = self.random.choice(NAMES_IN_PREDICATES)
+        if self.favoured in NAMES_IN_PREDICATES:
+            way = self.favoured
+        self.use(way)
+        prefixed = f"{_PREFIX[name.uri]}:{name.local}" if name.uri else name.local
+        local, uri = f"local-name() = '{name.local}'", f"namespace-uri(.) = '{name.uri}'"
+        match way:
+            case "local-name()":
+                return f"*[{local}]"
+            case "namespace-uri()":
+                return self.random.choice((f"*[{uri}]", f"*[{local} and {uri}]", f"*[{uri}][{local}]"))
+            case "name()":
+                return f"*[name() = '{prefixed}']"
+            case "self::name":
+                return f"*[self::{prefixed}]"
+        other = self.random.choice(LOCALS)
+        return self.random.choice(
+            (f"*[self::{prefixed} or self::{other}]", f"*['{other}' = local-name() or {local} and {uri}]")
+        )
+
     def attribute_test(self, name: Name) -> str:
+        if self.names_in_predicates and self.chance(0.05, "@local-name()"):
+            self.use("@local-name()")
+            return f"@*[local-name() = '{name.local}']"
         at = "@"
         if self.chance(0.04, "attribute::"):
             self.use("attribute::")
@@ -209,6 +254,9 @@ class Grower:
         if self.chance(0.1, "any-attribute"):
             self.use("any-attribute")
             return f"{at}*"
+        if self.chance(0.06, "any-prefix-attribute"):
+            self.use("any-prefix-attribute")
+            return f"{at}*:{name.local}"
         if name.uri:
             self.use("xml-attribute" if name.uri == XML else "prefixed-attribute")
             return f"{at}{_PREFIX[name.uri]}:{name.local}"
@@ -399,7 +447,7 @@ class Grower:
             operator = self.favoured
         if self.random.random() < 0.25:
             value = self.random.choice(VALUES)
-        number = _number(value)
+        number = number_of(value)
         if number is None and (operator not in ("=", "!=") or self.chance(0.05, "number", "negative")):
             number = self.random.choice((-3.0, 0.0, 1.0, 2.0, 2.5, 10.0, 11.0))
         if number is not None and self.chance(0.7, "number", "negative"):
@@ -414,7 +462,7 @@ class Grower:
         self.use("string")
         if operator not in ("=", "!="):
             self.use("ordered-string")
-        return operator, _quote(value)
+        return operator, quote(value)
 
     def spell_number(self, number: float) -> str:
         if self.chance(0.0, "negative") and number > 0:
@@ -444,24 +492,9 @@ class Grower:
             value = self.random.choice(VALUES)
         start = 0 if name == "starts-with" else self.random.randint(0, len(value))
         part = value[start : start + self.random.randint(0 if self.random.random() < 0.1 else 1, 4)]
-        return f"{name}({{}}, {_quote(part).replace('{', '{{').replace('}', '}}')})"
+        return f"{name}({{}}, {quote(part).replace('{', '{{').replace('}', '}}')})"
 
 
 def _stable_hash(text: str) -> int:
     """A hash that is the same in every run."""
     return sum(map(ord, text))
-
-
-def _number(value: str) -> float | None:
-    """The value as a number, by XPath 1.0's grammar."""
-    stripped = value.strip(" \t\r\n")
-    digits = stripped.removeprefix("-")
-    if not digits.strip(".") or not digits.replace(".", "", 1).isdecimal() or not digits.isascii():
-        return None
-    return float(stripped)
-
-
-def _quote(value: str) -> str:
-    if "'" in value and '"' in value:
-        value = value.replace("'", "")
-    return f'"{value}"' if "'" in value else f"'{value}'"

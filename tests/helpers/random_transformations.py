@@ -16,6 +16,11 @@ PRODUCTIONS = (
     # blocks
     "bare", "wrapped", "several-blocks", "where",
     "return-bound", "return-elements", "return-text", "return-element",
+    # clauses
+    "two-variables", "independent", "join", "let-nodes", "let-value",
+    "order-text", "order-number", "order-descending", "order-empty-greatest",
+    # computed content
+    "nested-for", "if", "sequence", "concat", "arithmetic", "computed-text",
     # content
     "nested-element", "empty-element",
     "text", "boundary-space", "kept-space", "reference", "section", "brace",
@@ -26,6 +31,10 @@ PRODUCTIONS = (
     # namespaces
     "name-prefixed", "default-namespace", "no-default-namespace", "declared-prefix", "rebound-prefix",
 )  # fmt: skip
+
+CLAUSES = PRODUCTIONS[PRODUCTIONS.index("two-variables") : PRODUCTIONS.index("nested-for")]
+COMPUTED = PRODUCTIONS[PRODUCTIONS.index("nested-for") : PRODUCTIONS.index("nested-element")]
+"""What is evaluated tuple by tuple."""
 
 # No `]]>` in plain text: before a CDATA section, Saxon changes their order.
 TEXTS = {
@@ -78,7 +87,104 @@ class _TransformationGrower(Grower):
 
     # ── blocks ───────────────────────────────────────────────────────────────────────────────
 
+    def flwor(self, witness: Element) -> str:
+        """Several clauses. Templates and conditions start at any of the variables."""
+        random = self.random
+        text = f"for $t in {self.lead(self.path_along(witness.ancestry(), 1))[0]}"
+        self.bound = ["$t"]
+        if self.chance(0.6, "two-variables"):
+            self.use("two-variables")
+            text += f"{random.choice((', ', ' for '))}$u in {self.start(witness)}"
+            self.bound.append("$u")
+        if self.chance(0.3, "independent", "join"):
+            self.use("independent")
+            path = self.path_along(random.choice(self.around(witness)).ancestry(), 1)
+            text += f"{random.choice((', ', ' for '))}$w in {path}"
+            self.bound.append("$w")
+        if self.chance(0.2, "let-nodes"):
+            self.use("let-nodes")
+            text += f" let $n := {self.start(witness)}"
+            self.bound.append("$n")
+        if self.chance(0.2, "let-value"):
+            self.use("let-value")
+            text += f" let $k := {self.computed(witness)} where $k != '2'"
+        if self.chance(0.3, "where"):
+            self.use("where")
+            self.variable = random.choice(self.bound)
+            text += f" where {self.where(witness)}"
+        if len(self.bound) > 1 and self.chance(0.4, "join"):
+            self.use("join")
+            one, other = random.sample(self.bound, 2)
+            leaves = ("/@*", "", "/*", "//text()", f"/{self.attribute_test(self.attribute_of(witness)[0])}")
+            operator = random.choice(("=", "=", "!=", "<", ">="))
+            text += f" where {one}{random.choice(leaves)} {operator} {other}{random.choice(leaves)}"
+        if self.chance(0.4, "order-text", "order-number", "order-descending", "order-empty-greatest"):
+            text += f" order by {self.order_key(witness)}"
+            if random.random() < 0.3:
+                text += f", {self.order_key(witness)}"
+        self.variable = random.choice(self.bound)
+        text += f" return {self.returned(witness)}"
+        self.variable, self.bound = "", []
+        return text
+
+    bound: list[str] = []  # noqa: RUF012
+
+    def start(self, witness: Element) -> str:
+        self.variable = self.random.choice(self.bound)
+        return self.below_variable(witness)
+
+    def around(self, witness: Element) -> list[Element]:
+        """The witness and what is below its ancestor."""
+        return [witness, *witness.ancestry()[0].descendants()]
+
+    def order_key(self, witness: Element) -> str:
+        path = self.start(witness) + self.random.choice(("", "/@*", "/@x", "//text()"))
+        if self.chance(0.4, "order-number"):
+            self.use("order-number")
+            key = self.random.choice((f"number({path})", f"count({path})"))
+        else:
+            self.use("order-text")
+            key = self.random.choice((path, f"string({path})"))
+        if self.chance(0.4, "order-descending"):
+            self.use("order-descending")
+            key += " descending"
+        if self.chance(0.3, "order-empty-greatest"):
+            self.use("order-empty-greatest")
+            key += " empty greatest"
+        return key
+
+    def computed(self, witness: Element) -> str:
+        """A string or a number."""
+        path = self.start(witness) if self.bound else f"{self.variable}/*"
+        kinds = ("concat", "arithmetic", "computed-text")
+        kind = self.favoured if self.favoured in kinds else self.random.choice(kinds)
+        self.use(kind)
+        if kind == "concat":
+            return f"concat({path}, '-', count({path}))"
+        if kind == "arithmetic":
+            other = self.random.choice(("2", f"count({path}/@*)"))
+            return f"count({path}) {self.random.choice(('+', '-', '*'))} {other}"
+        return f"string(({path})[{self.random.choice('12')}])"
+
+    def computed_content(self, witness: Element) -> str:
+        kinds = ("nested-for", "if", "sequence", "computed-text")
+        kind = self.favoured if self.favoured in kinds else self.random.choice(kinds)
+        if kind == "computed-text":
+            return self.computed(witness)
+        self.use(kind)
+        path = self.start(witness)
+        if kind == "nested-for":
+            return f"for $z in {path} return {self.random.choice(('$z', 'string($z)', '<z>{ $z/@* }</z>'))}"
+        if kind == "if":
+            other = self.random.choice(("()", self.start(witness), "<none/>"))
+            return f"if ({self.start(witness)}) then {path} else {other}"
+        return (
+            f"{path}, {self.computed(witness)}, {self.computed(witness)}, {self.random.choice((path, '7'))}"
+        )
+
     def block(self, witness: Element) -> str:
+        if self.chance(0.35, *CLAUSES, *COMPUTED):
+            return self.flwor(witness)
         variable = self.random.choice(("$v", "$v", "$x", "$for", "$a-b"))
         text = f"for {variable} in {self.lead(self.path_along(witness.ancestry(), 1))[0]}"
         self.variable = variable
@@ -96,6 +202,7 @@ class _TransformationGrower(Grower):
         return condition
 
     in_where = False
+    names_in_predicates = False
 
     def inner_path(self, element: Element, depth: int) -> tuple[str, str, str]:
         """In `where`, a path starts at the variable; in predicates of that path, it does not."""
@@ -229,6 +336,10 @@ class _TransformationGrower(Grower):
         return f"{{ {self.block(self.blocks.pop())} }}"
 
     def taken(self, witness: Element) -> str:
+        if self.bound:
+            self.variable = self.random.choice(self.bound)
+            if self.chance(0.4, *COMPUTED):
+                return self.computed_content(witness)
         ways = ("take-elements", "take-bound", "take-text", "count", "string")
         way = self.random.choice(("take-elements", "take-elements", *ways))
         if self.favoured in ways and self.random.random() < 0.7:
@@ -251,7 +362,7 @@ class _TransformationGrower(Grower):
         way = self.favoured if self.favoured in taken else self.random.choice(taken)
         self.use(way)
         if way == "take-all-attributes":
-            return [f"{{ {self.variable}/@* }}"]
+            return [f"{{ {self.variable}/{self.random.choice(('@*', '@*:x'))} }}"]
         path = self.below_variable(witness) if way == "take-inner-attribute" else self.variable
         name, _ = self.attribute_of(witness)
         return [f"{{ {path}/{self.attribute_test(name)} }}"]

@@ -8,9 +8,10 @@ from typing import Any
 
 from lxml import etree
 
+from tests.helpers.saxon_query import as_written
 from tests.helpers.xquery import spelled
 
-CODES = {"XQDY0025": "duplicate-attribute"}
+CODES = {"XQDY0025": "duplicate-attribute", "XQTY0024": "attribute-place"}
 """Errors of XQuery that are errors here too."""
 
 GENERATED = re.compile(r"(.*)_\d+")
@@ -38,9 +39,18 @@ class Saxon:
             self.sequence.add_xdm_item(document)
         self.queries.set_parameter("messages", self.sequence)
 
-    def outputs(self, query: str, namespaces: Mapping[str, str]) -> list["Made"]:
-        """For each message, what a transformation makes of it."""
-        self.queries.set_query_content(spelled(query, namespaces))
+    def conditions(self, prolog: str, condition: str) -> list[bool]:
+        """For each message, whether an XPath expression is true of it. An error is false."""
+        self.queries.set_query_content(
+            f"{prolog} for $doc in $messages return try {{ $doc/boolean({condition}) }} catch * {{ false() }}"
+        )
+        found = self.queries.run_query_to_value()
+        return [found.item_at(place).boolean_value for place in range(found.size)]
+
+    def outputs(self, query: str, namespaces: Mapping[str, str] | None) -> list["Made"]:
+        """For each message, what a transformation makes of it. `None` for one that is XQuery as it stands."""
+        asked = as_written(query) if namespaces is None else spelled(query, namespaces)
+        self.queries.set_query_content(asked)
         return [Made.of(element) for element in etree.fromstring(self.queries.run_query_to_string())]
 
 

@@ -10,12 +10,12 @@ SECONDS = 120.0
 """Generous: the machine may be busy. Only a test that fails waits so long."""
 
 
-def until(condition: Callable[[], T | None], what: str) -> T:
+def until(condition: Callable[[], T | None], what: str, seconds: float = SECONDS) -> T:
     """What the condition gives as soon as it gives something true."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
         time.sleep(0.02)
-    raise AssertionError(f"waited {SECONDS:.0f} s for {what}")
+    raise AssertionError(f"waited {seconds:.0f} s for {what}")

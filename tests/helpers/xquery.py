@@ -7,20 +7,7 @@ as XPath 1.0 defines them. Names are expanded, since a constructed `xmlns` would
 import re
 from collections.abc import Callable, Mapping
 
-PROLOG = r"""
-declare boundary-space strip;
-declare copy-namespaces preserve, inherit;
-declare namespace output = "http://www.w3.org/2010/xslt-xquery-serialization";
-declare option output:omit-xml-declaration "yes";
-declare option output:indent "no";
-declare function local:number($node) as xs:double {
-  if (matches(string($node), '^[ \t\n\r]*-?([0-9]+(\.[0-9]*)?|\.[0-9]+)[ \t\n\r]*$'))
-  then number($node) else number('NaN')
-};
-declare variable $messages external;
-declare variable $never := exists($messages/self::text());
-"""
-"""`$never` is false, and Saxon does not know: of a path that it knows to be empty, it refuses conditions."""
+from tests.helpers.saxon_query import for_each_message, literal
 
 XML = "http://www.w3.org/XML/1998/namespace"
 NUMBER = re.compile(r"[ \t\n\r]*-?([0-9]+(\.[0-9]*)?|\.[0-9]+)[ \t\n\r]*")
@@ -31,10 +18,11 @@ TOKEN = re.compile(
     r"""\s*(?P<token>
         '[^']*' | "[^"]*"
       | [0-9]+(?:\.[0-9]*)? | \.[0-9]+
-      | // | :: | != | <= | >= | \.\.
+      | // | :: | := | != | <= | >= | \.\.
       | Q\{[^}]*\}(?:\*|[\w.-]+)
+      | \*:[\w.-]+
       | (?!\d)[\w][\w.-]*(?::(?!:)(?:\*|[\w.-]+))?
-      | [][()@,|=<>.*$/{}-]
+      | [][()@,|=<>.*+$/{}-]
       | $
     )""",
     re.VERBOSE,
@@ -47,18 +35,8 @@ def spelled(text: str, namespaces: Mapping[str, str]) -> str:
     spelling = _Spelling(text, namespaces)
     output = spelling.transformation()
     bound = " or ".join(f"exists({block})" for block in spelling.bound)
-    declared = "".join(
-        f"declare namespace {prefix} = {_literal(uri)};\n" for prefix, uri in namespaces.items()
-    )
-    return f"""{declared}{PROLOG}
-<all>{{ for $doc in $messages return
-  (: Named twice, what is made is a tree before it is written: an error can still be caught. :)
-  try {{
-    let $made := if ({bound}) then <oracle>{{ {output} }}</oracle> else <nothing/>
-    return ($made, $made[2])
-  }}
-  catch * {{ <error>{{ local-name-from-QName($err:code) }}</error> }}
-}}</all>"""
+    made = f"if ({bound}) then <oracle>{{ {output} }}</oracle> else <nothing/>"
+    return for_each_message(made, namespaces)
 
 
 class _Spelling:
@@ -70,7 +48,10 @@ class _Spelling:
         self.scopes: list[Mapping[str, str]] = [{"xml": XML, **namespaces}]
         self.predicates = 0
         self.bound: list[str] = []
-        """For each block, what it binds."""
+        """For each `for` outside of others, its tuples."""
+        self.depth = 0
+        self.kinds: dict[str, str] = {}
+        """What variables of `let` hold."""
 
     # ── tokens ───────────────────────────────────────────────────────────────────────────────
 
@@ -96,20 +77,86 @@ class _Spelling:
     # ── blocks and constructed elements ──────────────────────────────────────────────────────
 
     def transformation(self) -> str:
-        return self.block() if self.peek() == "for" else self.constructor()
+        return self.flwor() if self.peek() in ("for", "let") else self.constructor()
 
-    def block(self) -> str:
-        self.take("for")
-        self.take("$")
-        variable = self.take()
-        self.take("in")
-        clauses = f"for ${variable} in {self.nodes(self.either())}"
-        if self.taken("where"):
-            clauses += f" where {self.condition(self.either())}"
-        self.bound.append(f"{clauses} return ${variable}")
+    def flwor(self) -> str:
+        clauses = ""
+        self.depth += 1
+        while (word := self.peek()) in ("for", "let", "where"):
+            self.take()
+            if word == "where":
+                clauses += f"where {self.condition(self.either())} "
+                continue
+            while True:
+                self.take("$")
+                variable = self.take()
+                self.take("in" if word == "for" else ":=")
+                value = self.either()
+                if word == "for":
+                    clauses += f"for ${variable} in {self.nodes(value)} "
+                else:
+                    self.kinds[variable] = value[0]
+                    clauses += f"let ${variable} := {self.computed(value)[1]} "
+                if not self.taken(","):
+                    break
+        if self.depth == 1:
+            self.bound.append(f"{clauses} return 1")
+        if self.peek() == "stable":
+            self.take()
+        if self.taken("order"):
+            self.take("by")
+            clauses += "order by " + self.order_key()
+            while self.taken(","):
+                clauses += ", " + self.order_key()
         self.take("return")
-        returned = self.path() if self.peek() == "$" else self.constructor()
-        return f"{clauses} return {returned}"
+        returned = self.single()
+        self.depth -= 1
+        return f"({clauses} return {returned})"
+
+    def order_key(self) -> str:
+        kind, text = self.computed(self.either())
+        key = f"(({text})[1] ! string(.))" if kind == "nodes" else text
+        for words in (("ascending",), ("descending",)):
+            if self.peek() in words:
+                key += f" {self.take()}"
+        # Where there is no key is left to each implementation.
+        if self.taken("empty"):
+            return f"{key} empty {self.take()}"
+        return f"{key} empty least"
+
+    def single(self) -> str:
+        """An expression in braces or after `return`."""
+        token = self.peek()
+        if token in ("for", "let"):
+            return self.flwor()
+        if token == "<":
+            return self.constructor()
+        if token == "if" and self.calls("if"):
+            self.take()
+            self.take("(")
+            condition = self.condition(self.either())
+            self.take(")")
+            self.take("then")
+            yes = self.single()
+            self.take("else")
+            return f"(if ({condition}) then {yes} else {self.single()})"
+        if token == "(":
+            before = self.at
+            self.take()
+            if self.taken(")"):
+                return "()"
+            first = self.single()
+            if self.peek() == "," or first.startswith(("(for", "(let", "(if")):
+                parts = [first]
+                while self.taken(","):
+                    parts.append(self.single())
+                self.take(")")
+                return f"({', '.join(parts)})"
+            self.at = before
+        kind, text = self.computed(self.either())
+        return (
+            f"local:text({text})" if kind == "numeric" else f"string({text})" if kind == "boolean" else text
+        )
 
     def constructor(self) -> str:
         """An element; here before its `<`."""
@@ -190,24 +237,16 @@ class _Spelling:
         self.at += 1
         if character != "{":
             return character
-        enclosed = self.enclosed()
+        parts = [self.single()]
+        while self.taken(","):
+            parts.append(self.single())
         self.take("}")
-        return f"{{ {enclosed} }}"
-
-    def enclosed(self) -> str:
-        if self.peek() == "for":
-            return self.block()
-        if self.peek() == "$":
-            return self.path()
-        function = self.take("count", "string")
-        self.take("(")
-        nodes = self.path()
-        self.take(")")
-        return f"count({nodes})" if function == "count" else f"string(({nodes})[1])"
+        return f"{{ {', '.join(parts)} }}"
 
     # ── conditions ───────────────────────────────────────────────────────────────────────────
 
-    # An operand is what it is (`nodes`, `boolean`, `string`, `number`) and how it is spelled.
+    # An operand is what it is (`nodes`, `boolean`, `string`, `number`) and how it is spelled. The last two
+    # are literals; `text` and `numeric` are computed.
 
     def either(self) -> tuple[str, str]:
         return self.joined("or", self.both)
@@ -224,21 +263,63 @@ class _Spelling:
         return "boolean", "(" + f" {word} ".join(map(self.condition, operands)) + ")"
 
     def comparison(self) -> tuple[str, str]:
-        left = self.union()
+        left = self.sum()
         if self.peek() not in WORDS:
             return left
         operator = self.take()
-        right = self.union()
+        right = self.sum()
+        literals = ("string", "number")
+        if not {left[0], right[0]} & {*literals} or {left[0], right[0]} & {"text", "numeric"}:
+            return "boolean", self.compared(self.computed(left), operator, self.computed(right))
         if left[0] != "nodes":
             left, right, operator = right, left, SWAPPED.get(operator, operator)
-        kind, literal = right
+        kind, text = right
         if kind == "string" and operator in ("=", "!="):
-            return "boolean", f"({self.nodes(left)} {operator} {_literal(literal)})"
-        if not NUMBER.fullmatch(literal):
+            return "boolean", f"({self.nodes(left)} {operator} {literal(text)})"
+        if not NUMBER.fullmatch(text):
             return "boolean", "$never"
-        number = f"xs:double({_literal(literal)})"
+        number = f"xs:double({literal(text)})"
         some = f"some $n in {self.nodes(left)} satisfies local:number($n)"
         return "boolean", f"({some} {WORDS[operator]} {number})"
+
+    def compared(self, left: tuple[str, str], operator: str, right: tuple[str, str]) -> str:
+        word, kinds = WORDS[operator], {left[0], right[0]}
+        as_text = operator in ("=", "!=") and "numeric" not in kinds
+        each = []
+        for name, (kind, text) in (("l", left), ("r", right)):
+            items = text if kind == "nodes" else f"({text})"
+            each.append(f"${name} in {items} ")
+        value = {name: f"string(${name})" if as_text else f"local:any(${name})" for name in "lr"}
+        return f"(some {each[0]}, {each[1]} satisfies {value['l']} {word} {value['r']})"
+
+    def computed(self, operand: tuple[str, str]) -> tuple[str, str]:
+        """The operand, with literals spelled."""
+        kind, text = operand
+        if kind == "string":
+            return "text", literal(text)
+        return ("numeric", f"xs:double({literal(text)})") if kind == "number" else operand
+
+    def as_number(self, operand: tuple[str, str]) -> str:
+        kind, text = self.computed(operand)
+        return text if kind == "numeric" else f"local:number(string(({text})[1]))"
+
+    def as_text(self, operand: tuple[str, str]) -> str:
+        kind, text = self.computed(operand)
+        return f"local:text({text})" if kind == "numeric" else f"string(({text})[1])"
+
+    def sum(self) -> tuple[str, str]:
+        left = self.product()
+        while (operator := self.peek()) in ("+", "-"):
+            self.take()
+            left = "numeric", f"({self.as_number(left)} {operator} {self.as_number(self.product())})"
+        return left
+
+    def product(self) -> tuple[str, str]:
+        left = self.union()
+        while (operator := self.peek()) in ("*", "div", "mod"):
+            self.take()
+            left = "numeric", f"({self.as_number(left)} {operator} {self.as_number(self.union())})"
+        return left
 
     def union(self) -> tuple[str, str]:
         operands = [self.primary()]
@@ -262,9 +343,28 @@ class _Spelling:
             self.take()
             inside = self.either()
             self.take(")")
-            return inside
+            if inside[0] != "nodes" or self.peek() not in ("[", "/", "//"):
+                return inside
+            text = f"({inside[1]}){self.predicates_here()}"
+            while self.peek() in ("/", "//"):
+                text += self.take() + self.step()
+            return "nodes", text
         if token in ("not", "contains", "starts-with", "true", "false") and self.calls(token):
             return self.function()
+        if token == "last" and self.calls(token):
+            self.take()
+            self.take("(")
+            self.take(")")
+            return "last", ""
+        if token in ("count", "sum", "string", "number", "concat") and self.calls(token):
+            return self.value_function()
+        if token == "$":
+            before = self.at
+            self.take()
+            name = self.take()
+            if self.kinds.get(name, "nodes") != "nodes":
+                return self.computed((self.kinds[name], ""))[0], f"${name}"
+            self.at = before
         return "nodes", self.path()
 
     def calls(self, name: str) -> bool:
@@ -281,12 +381,34 @@ class _Spelling:
             self.take(")")
             return "boolean", f"not({self.condition(first)})"
         self.take(",")
-        _, literal = self.either()
+        _, text = self.either()
         self.take(")")
-        return "boolean", f"{name}(string({self.nodes(first)}[1]), {_literal(literal)})"
+        return "boolean", f"{name}(string({self.nodes(first)}[1]), {literal(text)})"
+
+    def value_function(self) -> tuple[str, str]:
+        name = self.take()
+        self.take("(")
+        arguments = [self.either()]
+        while self.taken(","):
+            arguments.append(self.either())
+        self.take(")")
+        first = arguments[0]
+        if name == "count":
+            return "numeric", f"xs:double(count({first[1]}))"
+        if name == "sum":
+            return "numeric", f"sum(for $n in {first[1]} return local:number($n), 0e0)"
+        if name == "number":
+            return "numeric", self.as_number(first)
+        if name == "string":
+            return "text", self.as_text(first)
+        return "text", f"concat({', '.join(map(self.as_text, arguments))})"
 
     def condition(self, operand: tuple[str, str]) -> str:
         kind, text = operand
+        if kind == "numeric":
+            return f"({text} ne 0 and {text} eq {text})"
+        if kind == "text":
+            return f"({text} ne '')"
         assert kind in ("nodes", "boolean"), operand
         return f"exists({text})" if kind == "nodes" else text
 
@@ -302,6 +424,7 @@ class _Spelling:
         if self.taken("$"):
             name = self.take()
             parts.append("$doc" if name in ("doc", "msg") else f"${name}")
+            parts[0] += self.predicates_here()
             if self.peek() not in ("/", "//"):
                 return parts[0]
             parts.append(self.take())
@@ -323,20 +446,25 @@ class _Spelling:
         elif re.compile(r"\s*[\w-]+\s*::").match(self.text, self.at):
             axis = self.take() + self.take("::")
         token = self.take()
-        if token == ".":
-            return "."
+        if token in (".", ".."):
+            return token
         if self.taken("("):
             self.take(")")
             test = f"{token}()"
         else:
             test = self.name(token)
-        parts = [axis + test]
+        return axis + test + self.predicates_here()
+
+    def predicates_here(self) -> str:
+        parts = []
         while self.taken("["):
             self.predicates += 1
             kind, text = inside = self.either()
             if kind == "number":
                 position = 1 <= float(text) < 1_000_000 and float(text).is_integer()
                 parts.append(f"[{text}]" if position else "[$never]")
+            elif kind == "last":
+                parts.append("[last()]")
             else:
                 parts.append(f"[{self.condition(inside)}]")
             self.predicates -= 1
@@ -345,15 +473,10 @@ class _Spelling:
 
     def name(self, token: str) -> str:
         """A name test with its URI."""
-        if token == "*":
+        if token.startswith("*"):
             return token
         if token.startswith("Q{"):
             return token.replace("&", "&amp;")
         prefix, _, local = token.rpartition(":")
         uri = self.scopes[-1][prefix] if prefix else ""
         return f"Q{{{uri.replace('&', '&amp;')}}}{local}"
-
-
-def _literal(value: str) -> str:
-    """A string literal: XQuery reads references in it, and doubled quotes."""
-    return "'" + value.replace("&", "&amp;").replace("'", "''") + "'"

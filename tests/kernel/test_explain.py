@@ -60,10 +60,14 @@ def test_a_query_without_a_necessary_test_is_always_a_candidate() -> None:
     assert (way.indexed, way.filed, way.candidate) == (True, None, True)
 
 
-def test_the_text_tells_it_all() -> None:
-    told = explained("/story[topic/@code = 'sport']/company").render(MESSAGE)
-    for part in ("does not match", "/story/topic/@code='sport'", "fails at line 2", "access test"):
+def test_the_text_says_what_fails_and_the_plan_how_it_is_indexed() -> None:
+    explanation = explained("/story[topic/@code = 'sport']/company")
+    told, plan = explanation.render(MESSAGE), explanation.render_plan(MESSAGE)
+    for part in ("does not match", "/story/topic/@code='sport'", "fails at line 2"):
         assert part in told
+        assert part in plan
+    assert "access test" in plan
+    assert "access test" not in told
 
 
 def test_explanations_and_matches_agree() -> None:
@@ -87,6 +91,7 @@ def test_explanations_and_matches_agree() -> None:
                     ways = explanation.alternatives
                     assert any(way.candidate and way.survives for way in ways), (text, message)
                 assert explanation.render(message)
+                assert explanation.render_plan(message)
 
 
 def test_a_position_after_other_predicates_is_told_as_a_place() -> None:

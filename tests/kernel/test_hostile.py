@@ -44,9 +44,9 @@ def test_message(name: str) -> None:
 
 
 def test_every_limit_is_attacked() -> None:
-    # What transformations may cost is attacked in test_transform_hostile.py.
+    # What queries may cost is attacked in test_work_limit.py and test_transform_hostile.py.
     switches = {"internal_subset", "skip_unread_entities"}
-    fields = set(Limits.__dataclass_fields__) - switches - {"bindings", "output", "outputs"}
+    fields = set(Limits.__dataclass_fields__) - switches - {"bindings", "output", "outputs", "work"}
     assert {f"{field}-limit" for field in fields} == LIMIT_CODES
 
 

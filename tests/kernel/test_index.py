@@ -160,7 +160,7 @@ def test_matches_of_an_old_generation_still_lead_to_their_targets() -> None:
     for target in range(10, 30):
         index.insert(target, "/z")
         index.match(MESSAGE)
-    with pytest.raises(tamis.IndexError, match="old-generation"):
+    with pytest.raises(tamis.GenerationError, match="old-generation"):
         index.targets(batch)
 
 

@@ -60,3 +60,14 @@ def test_decompositions_are_tables() -> None:
     tree = [(row["operator"], row["argument"]) for row in parts.postfix.to_pylist() if row["query"] == 2]
     assert tree[-1] == ("or", 2)
     assert sorted(tree[:-1]) == [("not", 1), ("path", 0), ("path", 1)]
+
+
+def test_half_of_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(tamis.QueryError) as refused:
+        tamis.check("//a\n[. = '\ud800']")
+    assert (refused.value.code, refused.value.line, refused.value.column) == ("syntax", 2, 7)
+    with pytest.raises(tamis.QueryError):
+        tamis.Index().insert(1, "//\ud800")
+    with pytest.raises(tamis.QueryError) as refused:
+        tamis.check("//p:a", {"p": "\ud800"})
+    assert refused.value.code == "namespace"

@@ -103,37 +103,37 @@ def test_files_that_are_not_whole_are_refused(tmp_path: Path, suffix: str, harm:
     path.unlink()
     if harm != "missing":
         path.write_bytes(harmed[harm])
-    with pytest.raises(tamis.IndexError) as caught:
+    with pytest.raises(tamis.GenerationError) as caught:
         tamis.Index.open(tmp_path, number)
     assert path.stem in caught.value.reason
 
 
 def test_what_is_not_there_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(tamis.IndexError, match="no-snapshot"):
+    with pytest.raises(tamis.GenerationError, match="no-snapshot"):
         tamis.Index.open(tmp_path)
-    with pytest.raises(tamis.IndexError, match="unreadable"):
+    with pytest.raises(tamis.GenerationError, match="unreadable"):
         tamis.Index.open(tmp_path / "nowhere")
     build().snapshot(tmp_path)
-    with pytest.raises(tamis.IndexError, match="generation-99"):
+    with pytest.raises(tamis.GenerationError, match="generation-99"):
         tamis.Index.open(tmp_path, 99)
 
 
 def test_a_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(tamis.IndexError, match="unwritable"):
+    with pytest.raises(tamis.GenerationError, match="unwritable"):
         build().snapshot(tmp_path / "file" / "below")
 
 
 def test_pickling_is_by_reference(tmp_path: Path) -> None:
     index = build()
-    with pytest.raises(tamis.IndexError, match="snapshot"):
+    with pytest.raises(tamis.GenerationError, match="snapshot"):
         pickle.dumps(index)
     index.snapshot(tmp_path)
     pickled = pickle.dumps(index)
     assert len(pickled) < 500
     assert pickle.loads(pickled).match(MESSAGE) == [1, 2]
     index.insert(1000, "/a")
-    with pytest.raises(tamis.IndexError, match="snapshot"):
+    with pytest.raises(tamis.GenerationError, match="snapshot"):
         pickle.dumps(index)
 
 
@@ -189,5 +189,5 @@ def test_an_index_advances_to_the_next_generation_and_is_not_cold(tmp_path: Path
     assert reader.match(message) == [7]
 
     reader.insert(5_000, "//b")
-    with pytest.raises(tamis.IndexError, match="not-saved"):
+    with pytest.raises(tamis.GenerationError, match="not-saved"):
         reader.advance(second)

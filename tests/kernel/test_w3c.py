@@ -101,7 +101,7 @@ def test_accepted_documents_have_the_content_that_expat_finds(
         if isinstance(result, str):
             continue
         try:
-            expected = by_expat(case.message)
+            expected = by_another_parser(case.message)
         except expat.ExpatError as error:
             if case.id in by_other:
                 needed.add(case.id)
@@ -119,6 +119,16 @@ def test_accepted_documents_have_the_content_that_expat_finds(
     assert different == {}
     assert by_other == needed, "exceptions that are not needed"
     assert compared > 900
+
+
+def by_another_parser(message: bytes) -> list[Event]:
+    """What expat finds; of encodings with several bytes a character, which pyexpat does not know, libxml2."""
+    if b"iso-2022" in message[:80].lower():
+        return by_lxml(message)
+    try:
+        return by_expat(message)
+    except ValueError:
+        return by_lxml(message)
 
 
 def applies(rule: dict[str, str | list[str]], case: Case) -> bool:

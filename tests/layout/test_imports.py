@@ -12,8 +12,9 @@ import pytest
 from tests.helpers import ROOT
 
 LAYERS = [
-    *("errors", "model", "engine", "storage", "workload", "bench", "sources", "sinks", "settings"),
-    *("catalog", "generations", "pipeline", "status", "spark", "client", "service", "cli", "demo"),
+    *("errors", "extras", "model", "engine", "storage", "workload", "bench", "sources", "sinks", "network"),
+    *("settings", "jvm", "catalog", "generations", "pipeline", "status", "spark", "client", "service"),
+    *("cli", "demo"),
 ]
 """Each imports only from those before it. All may import the public names, `tamis` itself."""
 
@@ -70,16 +71,18 @@ def test_no_module_imports_itself_through_others() -> None:
 
 
 LIGHT = [name for name in sorted(MODULES) if layer(name) in (None, "errors", "model", "client", "settings")]
+NETWORK = [name for name in sorted(MODULES) if layer(name) == "network"]
 
 
 @pytest.mark.parametrize(
     ("names", "heavy"),
     [
         (LIGHT, HEAVY),
+        (NETWORK, HEAVY),
         (["tamis.spark"], HEAVY - {"pyspark"}),
         (["tamis.cli"], HEAVY - {"sqlalchemy", "alembic"}),
     ],
-    ids=["values", "spark", "cli"],
+    ids=["values", "network", "spark", "cli"],
 )
 def test_what_is_light_imports_nothing_heavy(names: list[str], heavy: set[str]) -> None:
     program = f"import sys, {', '.join(names)}; print(*sys.modules)"

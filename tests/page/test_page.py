@@ -189,6 +189,24 @@ def test_the_playground(place: Place, visit: Visit) -> None:
     expect(page.locator(".subscription")).to_contain_text("//geo:place")
 
 
+def test_the_playground_mends_namespaces(place: Place, visit: Visit) -> None:
+    page = visit.log_in(place.secrets[Role.ADMIN], "playground")
+    verdict = page.locator(".verdict")
+    query = page.get_by_role("textbox", name="Query")
+    page.get_by_role("textbox", name="Message", exact=True).fill(
+        "<Invoice xmlns='urn:i' xmlns:c='urn:c'><c:ID>7</c:ID></Invoice>"
+    )
+    query.fill("//Invoice")
+    expect(verdict).to_contain_text("only the namespace differs")
+    page.get_by_role("button", name="Use the query that matches").click()
+    expect(verdict).to_contain_text("Matches")
+    expect(query).to_have_value("//Q{urn:i}Invoice")
+    query.fill("//c:ID")
+    expect(verdict).to_contain_text("Invalid query")
+    page.get_by_role("button", name="Bind c = urn:c").click()
+    expect(verdict).to_contain_text("Matches")
+
+
 def test_from_publishing_to_the_delivery(place: Place, visit: Visit) -> None:
     with place.client(Role.SUBSCRIBER) as ann:
         ann.subscribe("for $c in //company return <q>{ $c/name/text() }</q>", id="names")

@@ -12,6 +12,7 @@ from tamis.generations.store import Store
 from tamis.model.matching import Limits
 from tamis.model.subscription import NewSubscription, PrefixMap
 from tamis.model.token import Role
+from tamis.service.api import matching
 from tests.helpers.hostile_messages import MESSAGES
 from tests.helpers.served import Served, serving, settings_in
 
@@ -69,6 +70,11 @@ def test_whether_a_query_matches_where_and_what_it_makes(served: Served) -> None
     assert told["explanation"]["lines"]
     not_so = tried(served, xml=message, query="//c")["query"]
     assert (not_so["matches"], not_so["nodes"]) == (False, [])
+    assert not_so["instead"] is None
+    elsewhere = tried(served, xml="<a xmlns='urn:x'/>", query="/a")["query"]
+    assert (elsewhere["matches"], elsewhere["instead"]) == (False, "/Q{urn:x}a")
+    default = tried(served, xml="<a xmlns='urn:x'/>", query="/a", namespaces={"": "urn:x"})["query"]
+    assert default["matches"]
     made = tried(served, xml=message, query="for $b in //b return <c>{ $b/text() }</c>")["query"]
     assert made["output"] is not None
     assert "<c>1</c>" in made["output"]
@@ -78,6 +84,8 @@ def test_whether_a_text_is_a_query(served: Served) -> None:
     client = served.client(Role.SUBSCRIBER)
     fine = client.post("/v1/check", json={"query": "//b[ @n = 2 ]"}).json()
     assert (fine["canonical"], fine["error"]) == ("//b[@n=2]", None)
+    (warning,) = client.post("/v1/check", json={"query": "//b[@n > 'x']"}).json()["warnings"]
+    assert (warning["code"], warning["column"]) == ("compares-numbers", 8)
     # That it is none is an answer, in the form of errors.
     wrong = client.post("/v1/check", json={"query": "//é["})
     assert wrong.status_code == 200
@@ -111,6 +119,22 @@ def test_what_cannot_be_tried(
     assert code in (None, told["code"])
     if position is not None:
         assert told["position"] == dict(zip(("offset", "line", "column"), position, strict=True))
+
+
+def test_a_query_past_the_work_limit_fails_alone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    hard = "//*[contains(., 'a0') or contains(., 'a1') or contains(., 'a2')]"
+    served.catalog.add(NewSubscription("ann", hard, id="hard"))
+    served.catalog.add(NewSubscription("ann", "//e", id="easy"))
+    served.catalog.add(NewSubscription("eve", hard, id="other", tenant="other"))
+    refresh(served)
+    message = f"<r>{'<e>one</e>' * 1000}</r>"
+    told = tried(served, xml=message)
+    assert ([one["id"] for one in told["subscriptions"]], told["failed"]) == (["easy"], [])
+    monkeypatch.setattr(matching, "LIMITS", Limits(work=1000))
+    told = tried(served, xml=message, query="/r")
+    assert ([one["id"] for one in told["subscriptions"]], told["failed"]) == (["easy"], ["hard"])
+    answer = served.client().post("/v1/match", json={"xml": message, "query": hard})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "work-limit")
 
 
 def test_hostile_messages_are_refused_and_nothing_breaks(served: Served) -> None:

@@ -64,6 +64,48 @@ def test_a_message_is_stored_once_by_its_id(served: Served, tmp_path: Path) -> N
     assert (found["m1"].xml, found["m1"].encoding) == ("<a>é</a>".encode(), "UTF-8")
 
 
+@pytest.mark.parametrize(
+    ("content", "charset", "expected"),
+    [
+        ("<a>é</a>", "iso-8859-1", "<a>é</a>".encode()),
+        ("<a>é€</a>", "windows-1252", "<a>é€</a>".encode()),
+        ("<a>é</a>", "utf-8", "<a>é</a>".encode()),
+        ("<a>é</a>", '"UTF8"', "<a>é</a>".encode()),
+        ("<a>e</a>", "iso-8859-1", b"<a>e</a>"),
+        ("<?xml version='1.0' encoding='latin1'?><a>é</a>", "iso-8859-1", None),
+        ("<?xml version='1.0' encoding='utf-8'?><a>e</a>", "iso-8859-1", None),
+        ("\ufeff<a>é</a>", "utf-16", None),
+    ],
+)
+def test_a_charset_tells_the_encoding(
+    served: Served, tmp_path: Path, content: str, charset: str, expected: bytes | None
+) -> None:
+    """Messages that declare their encoding stay as they came: `expected` is None."""
+    body = content.encode("utf-16-le" if charset == "utf-16" else charset.strip('"'))
+    headers = {"Content-Type": f"application/xml; charset={charset}", "Tamis-Message-Id": "m1"}
+    assert (
+        served.client(Role.PUBLISHER).post("/v1/messages", content=body, headers=headers).status_code == 202
+    )
+    assert stored(tmp_path)["m1"].xml == (body if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("body", "charset", "status", "code"),
+    [
+        (b"<a/>", "utf-7", 415, "media-type"),
+        (b"<a>\x81</a>", "windows-1252", 422, "bad-encoding"),
+        (b"<a>\xe9</a>", "us-ascii", 422, "bad-encoding"),
+        ("<?xml version='1.0' encoding='utf-8'?><a>é</a>".encode(), "latin1", 422, "encoding-mismatch"),
+        ("\ufeff<a>é</a>".encode(), "latin1", 422, "encoding-mismatch"),
+        ("\ufeff<a/>".encode("utf-16-le"), "utf-8", 422, "encoding-mismatch"),
+    ],
+)
+def test_a_charset_must_be_true(served: Served, body: bytes, charset: str, status: int, code: str) -> None:
+    headers = {"Content-Type": f"text/xml; charset={charset}"}
+    refused = served.client(Role.PUBLISHER).post("/v1/messages", content=body, headers=headers)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
+
+
 def test_many_at_once_in_either_form(served: Served, tmp_path: Path) -> None:
     client = served.client(Role.PUBLISHER)
     latin = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'.encode("latin-1")

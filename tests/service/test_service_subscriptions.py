@@ -78,12 +78,21 @@ def test_many_come_and_go_as_lines(served: Served) -> None:
         {"id": "s1", "subscriber": "ann", "query": "//p:a", "namespaces": "news"},
         {"id": "s2", "subscriber": "ann", "query": "//a["},
         {"id": "s3", "subscriber": "ann", "query": "//a", "tenant": "other"},
-        {"id": "s4", "subscriber": "bob", "query": "//b", "state": "paused"},
+        {"id": "s4", "subscriber": "bob", "query": "//b or //c < 'x'", "state": "paused"},
     ]
     body = "".join(f"{json.dumps(line)}\n" for line in lines)
     done = admin.post("/v1/subscriptions.jsonl", content=body).json()
     refusals = done.pop("refusals")
-    assert done == {"added": 3, "changed": 0, "unchanged": 0, "refused": 2}
+    warning = done["warnings"][0]
+    assert (warning["line"], warning["code"], warning["column"]) == (5, "compares-numbers", 12)
+    assert done == {
+        "added": 3,
+        "changed": 0,
+        "unchanged": 0,
+        "refused": 2,
+        "warned": 1,
+        "warnings": [warning],
+    }
     codes = [(refusal["line"], refusal["code"]) for refusal in refusals]
     assert codes[1] == (4, "other-tenant")
     assert (codes[0][0], refusals[0]["column"]) == (3, 5)

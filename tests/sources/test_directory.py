@@ -17,6 +17,18 @@ from tamis.sources.parquet import ParquetRows
 from tests.helpers.inbox_files import drop, drop_lines, drop_table, records
 
 
+def test_strings_that_declare_another_encoding_are_refused(source: DirectorySource) -> None:
+    """They are UTF-8: the reader would decode them as they declare."""
+    declared = "<?xml version='1.0' encoding='ISO-8859-1'?><a>{}</a>"
+    texts = [declared.format("é"), declared.format("e")]
+    drop_lines(source.path, "a.jsonl", {"a1": texts[0], "a2": texts[1]})
+    drop_table(source.path, "b.parquet", {"id": ["b1", "b2"], "xml": texts})
+    drop_table(source.path, "c.parquet", {"id": ["c1"], "xml": [texts[0].encode("latin-1")]})
+    codes = {name: (row["code"], row["encoding"]) for name, row in rows(source).items()}
+    assert codes.pop("a.jsonl#1") == codes.pop("b.parquet#1") == ("encoding-mismatch", None)
+    assert codes == {"a2": (None, "UTF-8"), "b2": (None, "UTF-8"), "c1": (None, None)}
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> DirectorySource:
     return DirectorySource("feed", "acme", tmp_path / "inbox")

@@ -1,6 +1,7 @@
 """The job as people run it: messages in, deliveries out, subscriptions changing, a clean stop."""
 
 import json
+import os
 import shutil
 import subprocess
 from functools import partial
@@ -135,6 +136,25 @@ def test_the_store_may_be_lost_even_beneath_a_batch_that_has_begun(tmp_path: Pat
     assert generations == sorted(generations)
     assert generations[-1] > last.generation
     assert "its generation is lost" in folder.log.read_text()
+
+
+def test_a_store_that_is_damaged_under_a_job_is_compiled_again(tmp_path: Path) -> None:
+    """Its files are cut short while the driver and a worker have them mapped."""
+    folder = Folder(tmp_path)
+    with Catalog(folder.catalog) as catalog:
+        catalog.add(NewSubscription("ann", "/a", id="q0"))
+        with running(folder) as job:
+            until_running(job)
+            deliver(folder, "m0.xml")
+            for path in (folder.state / "generations").glob("*.segment"):
+                os.truncate(path, path.stat().st_size // 2)
+            deliver(folder, "m1.xml")
+            assert job.stop() == 0
+    found = [(row["message"], row["subscription"]) for row in folder.deliveries()]
+    assert sorted(found) == [("m0.xml", "q0"), ("m1.xml", "q0")]
+    first, *_, last = (record.generation for record in folder.records())
+    assert last > first
+    assert "segment-damaged" in folder.log.read_text()
 
 
 def test_a_checkpoint_that_is_restored_from_a_copy_loses_nothing(tmp_path: Path) -> None:

@@ -92,7 +92,15 @@ def test_each_message_reaches_those_of_its_tenant_who_want_it(
     matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits())
     counts, has_duplicates = count(matched)
     assert not has_duplicates
-    assert counts == Counts(read=5, matched=2, dead=2, deliveries=5, candidates=counts.candidates)
+    assert counts == Counts(
+        read=5,
+        matched=2,
+        dead=2,
+        deliveries=5,
+        candidates=counts.candidates,
+        cache_bytes=counts.cache_bytes,
+        subscription_bytes=counts.subscription_bytes,
+    )
     assert counts.unmatched == 1
 
     rows = deliveries(matched).collect()
@@ -196,6 +204,7 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
     wanted = {
         "made": "for $b in //b return <x>{ $b/@x }</x>",
         "none": "for $b in //b where $b/@x = 2 return $b",
+        "hard": "//b[contains(., 'x') or contains(., 'y')]",
         "large": f"for $a in /a return <{'long' * 20}>{{ $a/b }}</{'long' * 20}>",
     }
     for name, query in wanted.items():
@@ -204,10 +213,10 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
     with Publisher(catalog, store, tmp_path / "generations") as publisher:
         generation = Generation(str(tmp_path / "generations"), publisher.refresh())
     schema = Schema(read_dtd(b"<!ELEMENT a (b?)> <!ELEMENT b EMPTY> <!ATTLIST b x CDATA #IMPLIED>"))
-    matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits(output=80), schema)
+    matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits(output=80, work=1), schema)
     counts, has_duplicates = count(matched)
     assert not has_duplicates
-    assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 2)
+    assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 3)
 
     rows = deliveries(matched).collect()
     payloads = {(row.message, row.subscription): (bytes(row.payload), row.encoding) for row in rows}
@@ -219,6 +228,7 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
     assert {(row.id, row.subscription, row.code) for row in failed} == {
         ("m1", "large", "output-limit"),
         ("m2", "large", "output-limit"),
+        ("m1", "hard", "work-limit"),
     }
     assert {bytes(row.raw) for row in failed} == {b"<a><b x='1'/></a>", b"<a/>"}
 

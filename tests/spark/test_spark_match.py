@@ -58,7 +58,16 @@ def test_both_functions_agree_with_the_index(spark: SparkSession, tmp_path: Path
         assert any(expected.values())
 
         arrays = with_matches(df, index, message="xml")
-        assert arrays.columns == ["id", "more", "targets", "candidates", "skipped_entities", "error"]
+        assert arrays.columns == [
+            "id",
+            "more",
+            "targets",
+            "candidates",
+            "work",
+            "failed",
+            "skipped_entities",
+            "error",
+        ]
         assert {row.id: row.targets for row in arrays.collect()} == expected
 
         rows = match(df, index.saved, message="xml", keep=["id"])

@@ -195,11 +195,11 @@ def test_a_generation_that_is_not_there_is_no_message_s_fault(tmp_path: Path) ->
     index = tamis.Index()
     index.snapshot(tmp_path)
     gone = tamis.Generation(index.saved.directory, 77)
-    with pytest.raises(tamis.IndexError, match="generation-77"):
+    with pytest.raises(tamis.GenerationError, match="generation-77"):
         generations.opened(gone)
     assert generations.opened(index.saved).index.match(b"<a/>") == []
 
 
 def test_an_index_without_files_says_what_to_do() -> None:
-    with pytest.raises(tamis.IndexError, match="take a snapshot"):
+    with pytest.raises(tamis.GenerationError, match="take a snapshot"):
         _ = tamis.Index().saved

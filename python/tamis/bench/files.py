@@ -5,6 +5,8 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
+from tamis.model.query_file import queries_of_file
+
 
 @cache
 def read_documents(path: Path) -> tuple[bytes, ...]:
@@ -29,8 +31,8 @@ def read_documents(path: Path) -> tuple[bytes, ...]:
 
 @cache
 def read_queries(path: Path) -> tuple[str, ...]:
-    """The lines of a file, also a gzipped one, that are not blank."""
+    """The queries of a file, also a gzipped one."""
     content = path.read_bytes()
     if path.suffix == ".gz":
         content = gzip.decompress(content)
-    return tuple(line.strip("\r") for line in content.decode().split("\n") if line.strip())
+    return tuple(text.decode() for _, text in queries_of_file(content))

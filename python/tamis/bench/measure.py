@@ -38,7 +38,7 @@ class Timed:
         """A time as a multiple of expat's."""
         return float(getattr(self, f"{field}_us") / self.expat_us)
 
-    def as_dict(self) -> dict[str, float | int | str | None]:
+    def as_dict(self) -> dict[str, Any]:
         """For JSON: microseconds to three digits, seconds to six."""
         return {
             name: round(value, 3 if name.endswith("_us") else 6) if isinstance(value, float) else value
@@ -73,6 +73,14 @@ class Result(Timed):
     cache_bytes: int
     snapshot_s: float
     open_s: float
+    settled: int
+    """The work over all documents, in the steady state."""
+    verified: int
+    steps: int
+    looked_up: int
+    uncached: int
+    caches: tamis.CacheBytes
+    """Every cache; `cache_bytes` are those that the bound counts."""
 
 
 def measure(
@@ -132,12 +140,18 @@ def measure(
         expat_us=each("expat", len(documents)),
         expat_version=expat.EXPAT_VERSION,
         matches=count_matches(matched),
-        candidates=sum(count or 0 for count in matched.column("candidates").to_pylist()),
+        candidates=total(matched, "candidates"),
         index_bytes=stats.index_bytes,
         text_bytes=stats.text_bytes,
         cache_bytes=stats.cache_bytes,
         snapshot_s=snapshot_s,
         open_s=median(times["open"]),
+        settled=total(matched, "settled"),
+        verified=total(matched, "verified"),
+        steps=total(matched, "steps"),
+        looked_up=total(matched, "looked_up"),
+        uncached=total(matched, "uncached"),
+        caches=stats.caches,
     )
     return result, index
 
@@ -173,6 +187,11 @@ def count_matches(matched: pa.RecordBatch) -> int:
     """How many queries matched, over all documents of a batch."""
     queries: Any = matched.column("queries")
     return len(queries.flatten())
+
+
+def total(matched: pa.RecordBatch, column: str) -> int:
+    """The sum of a column of counts."""
+    return sum(count or 0 for count in matched.column(column).to_pylist())
 
 
 def parse_with_expat(documents: Sequence[bytes]) -> None:

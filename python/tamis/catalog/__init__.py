@@ -13,8 +13,12 @@ mailbox.py  outgoing.py  dead_deliveries.py   deliveries of the service, by stat
 stored_delivery.py                      the columns that those three share
 """
 
-from tamis.catalog.catalog import Catalog
-from tamis.catalog.changes import Changes
-from tamis.catalog.mailbox import Delivery
+from tamis.extras import require
+
+require("catalog")
+
+from tamis.catalog.catalog import Catalog  # noqa: E402
+from tamis.catalog.changes import Changes  # noqa: E402
+from tamis.catalog.mailbox import Delivery  # noqa: E402
 
 __all__ = ["Catalog", "Changes", "Delivery"]

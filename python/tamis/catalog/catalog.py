@@ -21,6 +21,7 @@ from tamis.catalog.schema import prefix_maps, subscriptions
 from tamis.catalog.tokens import Tokens
 from tamis.catalog.webhooks import Webhooks
 from tamis.errors import CatalogError
+from tamis.model.matching import QueryWarning
 from tamis.model.subscription import (
     Imported,
     Namespaces,
@@ -81,13 +82,13 @@ class Catalog:
         def work(transaction: WriteTransaction) -> Subscription:
             key = row["tenant"], row["id"]
             present = mutations.find_rows(transaction.connection, [key])
-            outcome = self._upsert(transaction, row, new.state, present)
+            outcome, warnings = self._upsert(transaction, row, new.state, present)
             if present and outcome == "changed":
                 reason = (
                     f"subscription {row['id']} exists with other content; change it, or choose another id"
                 )
                 raise CatalogError("subscription-exists", reason)
-            return self._get(transaction.connection, key)
+            return dataclasses.replace(self._get(transaction.connection, key), warnings=warnings)
 
         return self._database.write(work)
 
@@ -114,8 +115,8 @@ class Catalog:
                 delivery_target=present.delivery_target if delivery_target is None else delivery_target,
             )
             before = mutations.find_rows(transaction.connection, [(tenant, id)])
-            self._upsert(transaction, rows.row_of(changed), None, before)
-            return self._get(transaction.connection, (tenant, id))
+            _, warnings = self._upsert(transaction, rows.row_of(changed), None, before)
+            return dataclasses.replace(self._get(transaction.connection, (tenant, id)), warnings=warnings)
 
         return self._database.write(work)
 
@@ -160,13 +161,14 @@ class Catalog:
         row: rows.Row,
         state: State | None,
         present: Mapping[rows.Key, rows.Row],
-    ) -> str:
+    ) -> tuple[str, tuple[QueryWarning, ...]]:
+        """What was done, and the warnings of the query."""
         shared = [] if row["prefix_map"] is None else [(row["tenant"], row["prefix_map"])]
-        rows.check(row, mutations.find_prefix_maps(transaction.connection, shared))
+        query = rows.check(row, mutations.find_prefix_maps(transaction.connection, shared))
         plan = UpsertPlan(transaction, present)
         outcome = plan.put(row, state)
         plan.apply()
-        return outcome
+        return outcome, query.warnings
 
     def _set_state(self, tenant: str, id: str, state: State) -> Subscription:
         def work(transaction: WriteTransaction) -> Subscription:

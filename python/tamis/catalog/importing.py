@@ -8,11 +8,13 @@ from tamis.catalog import mutations, rows
 from tamis.catalog.database import Database, WriteTransaction
 from tamis.catalog.mutations import UpsertPlan
 from tamis.errors import CatalogError, QueryError
-from tamis.model.subscription import Imported, NewSubscription, PrefixMap, Refusal, State
+from tamis.model.subscription import Imported, LineWarning, NewSubscription, PrefixMap, Refusal, State
 from tamis.model.subscription_lines import Line
 
 BATCH = 10_000
 """Lines per transaction."""
+WARNINGS = 100
+"""At most so many warnings are returned."""
 
 Given = Sequence[tuple[int, Line]]
 """Lines with their line numbers."""
@@ -23,17 +25,21 @@ def import_lines(
 ) -> Imported:
     """Upsert the lines in order, and report those that are refused."""
     counts: Counter[str] = Counter()
+    warnings: list[LineWarning] = []
     for batch in _batches(given):
         place, first = batch[0]
         if isinstance(first, PrefixMap):
             outcome, refusals = _import_map(database, place, first)
         else:
-            outcome, refusals = _import_batch(database, batch)
+            outcome, refusals, new = _import_batch(database, batch)
+            counts["warned"] += len({warning.place for warning in new})
+            warnings += new[: WARNINGS - len(warnings)]
         counts.update(outcome)
         counts["refused"] += len(refusals)
         for refusal in refusals:
             refused(refusal)
-    return Imported(counts["added"], counts["changed"], counts["unchanged"], counts["refused"])
+    names = ("added", "changed", "unchanged", "refused", "warned")
+    return Imported(**{name: counts[name] for name in names}, warnings=tuple(warnings))
 
 
 def _batches(given: Iterable[tuple[int, Line]]) -> Iterator[Given]:
@@ -51,8 +57,8 @@ def _batches(given: Iterable[tuple[int, Line]]) -> Iterator[Given]:
             yield batch[start:]
 
 
-def _import_batch(database: Database, batch: Given) -> tuple[Counter[str], list[Refusal]]:
-    """Counts by outcome, and the refused lines in order."""
+def _import_batch(database: Database, batch: Given) -> tuple[Counter[str], list[Refusal], list[LineWarning]]:
+    """Counts by outcome, and refused lines and warnings in order."""
     invalid: list[Refusal] = []
     parsed: list[tuple[int, rows.Row, State | None]] = []
     for place, line in batch:
@@ -64,24 +70,26 @@ def _import_batch(database: Database, batch: Given) -> tuple[Counter[str], list[
             except CatalogError as error:
                 invalid.append(Refusal(place, error.code, error.reason))
 
-    def work(transaction: WriteTransaction) -> tuple[Counter[str], list[Refusal]]:
+    def work(transaction: WriteTransaction) -> tuple[Counter[str], list[Refusal], list[LineWarning]]:
         counts: Counter[str] = Counter()
         refusals: list[Refusal] = []
+        warnings: list[LineWarning] = []
         shared = {(row["tenant"], row["prefix_map"]) for _, row, _ in parsed if row["prefix_map"]}
         maps = mutations.find_prefix_maps(transaction.connection, shared)
         keys = dict.fromkeys((row["tenant"], row["id"]) for _, row, _ in parsed)
         plan = UpsertPlan(transaction, mutations.find_rows(transaction.connection, keys))
         for place, row, state in parsed:
             try:
-                rows.check(row, maps)
+                query = rows.check(row, maps)
             except QueryError as error:
                 refusals.append(Refusal(place, error.code, error.reason, error.column))
             except CatalogError as error:
                 refusals.append(Refusal(place, error.code, error.reason))
             else:
                 counts[plan.put(row, state)] += 1
+                warnings += [LineWarning(place, one.code, one.reason, one.column) for one in query.warnings]
         plan.apply()
-        return counts, sorted(invalid + refusals, key=lambda refusal: refusal.place)
+        return counts, sorted(invalid + refusals, key=lambda refusal: refusal.place), warnings
 
     return database.write(work)
 

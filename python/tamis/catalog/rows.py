@@ -13,6 +13,7 @@ from sqlalchemy import RowMapping
 import tamis.engine as engine
 from tamis.catalog.schema import LONGEST_NAME
 from tamis.errors import CatalogError
+from tamis.model.matching import Query
 from tamis.model.message_id import CONTROL
 from tamis.model.subscription import NewSubscription, PrefixMap, State, Subscription
 
@@ -80,9 +81,9 @@ def _id_of(row: Row) -> str:
     return hashlib.blake2b(content.encode(), digest_size=ID_BYTES).hexdigest()
 
 
-def check(row: Row, maps: Mapping[Key, str]) -> None:
+def check(row: Row, maps: Mapping[Key, str]) -> Query:
     """`QueryError` if the query is refused; `CatalogError` if its prefix map does not exist."""
-    engine.check(row["query"], prefixes_of(row, maps))
+    return engine.check(row["query"], prefixes_of(row, maps))
 
 
 def prefixes_of(row: Row, maps: Mapping[Key, str]) -> dict[str, str]:

@@ -10,8 +10,8 @@ from tamis.bench import CACHE_BYTES, ROUNDS
 from tamis.bench.files import read_documents, read_queries
 from tamis.cli.generate import add_stock_arguments
 from tamis.cli.progress import bar
+from tamis.extras import require
 from tamis.workload import StockOptions, stock_messages, stock_subscriptions
-from tamis.workload.error import WorkloadError
 
 if TYPE_CHECKING:
     from tamis.bench.measure import Result
@@ -68,10 +68,9 @@ def run_stock(options: argparse.Namespace) -> int:
 def _run(
     documents: Sequence[bytes], queries: Sequence[str], options: argparse.Namespace, more: dict[str, int]
 ) -> int:
-    try:
-        from tamis.bench.measure import measure
-    except ImportError as error:
-        raise WorkloadError("no-lxml", f"measuring needs {error.name}: pip install 'tamis[bench]'") from error
+    require("bench")
+    from tamis.bench.measure import measure
+
     with bar("rounds") as report:
         result, _ = measure(
             documents, queries, rounds=options.rounds, cache_bytes=options.cache_bytes, report=report
@@ -95,7 +94,8 @@ def lines(result: "Result") -> list[str]:
         f"({result.lxml_compile_s / result.load_s:.1f} ×); opened from files in {result.open_s * 1e3:.1f} ms",
         *times,
         f"{result.matches / per_document:,.1f} matches and {result.candidates / per_document:,.1f} "
-        f"candidates a document; {result.matches:,} matches in all",
+        f"candidates a document, {result.settled / per_document:,.1f} settled and "
+        f"{result.verified / per_document:,.1f} verified; {result.matches:,} matches in all",
         f"index {result.index_bytes / max(result.distinct, 1):.1f} bytes a distinct query, "
         f"query texts {result.text_bytes:,} bytes, caches {result.cache_bytes / (1 << 20):.1f} MiB",
     ]

@@ -4,7 +4,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -12,21 +12,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from tamis.cli.remote import RemoteError, add_url, client_of, url_of
 from tamis.cli.remote_letters import RemoteLetters
+from tamis.cli.tables import print_table
 from tamis.errors import marked
 from tamis.model.printable import printable
 from tamis.settings import Settings, load_settings
 from tamis.sinks.dead_letters import DeadLetters, Letter, LetterFilter
 from tamis.sinks.replay import ReplayMark, Replays, choose
-from tamis.sources.bytestream import StreamError
 from tamis.sources.directory import DirectorySource
-from tamis.sources.transcode import HEAD_BYTES, encoding_of
+from tamis.sources.transcode import display_text
 
 TITLES = ("letter", "received", "tenant", "source", "message", "reason", "replayed")
 
@@ -168,7 +163,7 @@ def list_(options: argparse.Namespace) -> int:
         for row in shown:
             print(json.dumps(row, ensure_ascii=False))
     else:
-        Console().print(_table(shown))
+        print_table(TITLES, [_cells(letter) for letter in shown], whole=["letter", "received"])
     if len(found) > len(shown):
         print("There are older letters: narrow the list down, or raise --limit.", file=sys.stderr)
     return 0
@@ -180,23 +175,7 @@ def _row(letter: Letter, mark: ReplayMark | None) -> dict[str, Any]:
     return {**value, "replayed": mark.time if mark else None}
 
 
-def _table(letters: Sequence[Mapping[str, Any]]) -> Table:
-    """Empty columns are left out."""
-    rows = [_cells(letter) for letter in letters]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    shown = [name for name in TITLES if not rows or any(row[name] for row in rows)]
-    for name in shown:
-        whole = name in ("letter", "received")
-        table.add_column(
-            name, overflow="fold", no_wrap=whole, min_width=14 if name == "reason" else len(name)
-        )
-    for row in rows:
-        # Plain text: square brackets are not markup.
-        table.add_row(*(Text(printable(row[name])) for name in shown))
-    return table
-
-
-def _cells(letter: Mapping[str, Any]) -> dict[str, str]:
+def _cells(letter: Mapping[str, Any]) -> list[str]:
     place = f" (line {letter['line']}, column {letter['column']})" if letter["line"] is not None else ""
     if letter["subscription"] is not None:
         place = f" (for the subscription {letter['subscription']})"
@@ -204,7 +183,7 @@ def _cells(letter: Mapping[str, Any]) -> dict[str, str]:
     received = datetime.fromisoformat(letter["received"]).astimezone(UTC)
     values = (letter["letter"], f"{received:%m-%d %H:%M}", letter["tenant"], letter["source"], letter["id"])
     reason = f"{letter['code']}: {letter['reason']}{place}"
-    return dict(zip(TITLES, (*values, reason, replayed), strict=True))
+    return [*values, reason, replayed]
 
 
 def show(options: argparse.Namespace) -> int:
@@ -220,17 +199,10 @@ def show(options: argparse.Namespace) -> int:
             print(f"{name:9} {printable(str(told))}")
     print(f"{'bytes':9} {len(raw)}")
     if letter["line"] is not None and letter["column"] is not None:
-        print("\n".join(map(printable, marked(_text(raw), letter["line"], letter["column"]).split("\n"))))
+        print(
+            "\n".join(map(printable, marked(display_text(raw), letter["line"], letter["column"]).split("\n")))
+        )
     return 0
-
-
-def _text(raw: bytes) -> str:
-    """A message as text, with replacement characters where it cannot be decoded."""
-    try:
-        encoding, mark = encoding_of(raw[:HEAD_BYTES])
-    except StreamError:
-        encoding, mark = "utf-8", 0
-    return raw[mark:].decode(encoding, errors="replace")
 
 
 def replay(options: argparse.Namespace) -> int:

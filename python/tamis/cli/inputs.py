@@ -1,86 +1,80 @@
-"""The inputs of `tamis match` and `tamis transform`: queries of a file, documents in batches."""
+"""What `tamis match` and `tamis transform` share: queries of a file or of the command line, and documents."""
 
 import argparse
+import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 
 import tamis
-from tamis.cli.namespaces import add_namespaces
-from tamis.errors import marked
-
-BATCH_BYTES = 16 << 20
-"""Bytes of documents per kernel call."""
+from tamis.cli.limits import add_limits
+from tamis.cli.namespaces import add_namespaces, namespaces_of
+from tamis.errors import QueryError, marked
+from tamis.model.query_file import queries_of_file
 
 
 def add_input_arguments(command: argparse.ArgumentParser) -> None:
     """The flags for queries and documents."""
-    command.add_argument("--queries", required=True, type=Path, metavar="FILE", help="one query per line")
-    command.add_argument("--strict", action="store_true", help="exit with 2 if a query is refused")
-    command.add_argument("documents", nargs="+", type=Path, metavar="DOC")
+    queries = command.add_mutually_exclusive_group(required=True)
+    queries.add_argument(
+        "--queries",
+        type=Path,
+        metavar="FILE",
+        help=r"one query per line; `#` begins a comment, `\` at the end continues a line",
+    )
+    queries.add_argument(
+        "-q", "--query", action="append", metavar="QUERY", help="a query; several are numbered from 1"
+    )
+    command.add_argument(
+        "--strict", action="store_true", help="exit with 2 if a query or document is refused"
+    )
+    command.add_argument(
+        "documents", nargs="+", metavar="DOC", help="`-`: standard input; *.gz is decompressed"
+    )
     add_namespaces(command)
+    add_limits(command)
 
 
-def read_index(options: argparse.Namespace) -> tuple[tamis.Index, int]:
-    """An index of the queries of a file, and the number of refused ones."""
-    lines = options.queries.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    index = tamis.Index()
-    return index, _load(index, options.queries, lines, options.namespaces)
+class Queries:
+    """An index of the given queries, by their numbers. Refused ones are reported on standard error."""
 
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Load the queries of a file, or those of the command line."""
+        self.index = tamis.Index()
+        self.texts: dict[int, str] = {}
+        self.refused = 0
+        self._file = options.queries
+        namespaces = namespaces_of(options)
+        if options.query is None:
+            for number, content in queries_of_file(options.queries.read_bytes()):
+                self._insert(number, content, namespaces)
+        else:
+            for number, text in enumerate(options.query, start=1):
+                self._insert(number, os.fsencode(text), namespaces)
 
-def _load(index: tamis.Index, path: Path, lines: list[bytes], namespaces: dict[str, str] | None) -> int:
-    """Load queries with their line numbers as targets; report and count the refused ones."""
-    numbers: list[int] = []
-    texts: list[str] = []
-    refused: dict[int, str] = {}
-    for number, line in enumerate(lines, start=1):
+    def place(self, number: int) -> str:
+        """Where a query is, for reports."""
+        return f"query {number}" if self._file is None else f"{self._file}:{number}"
+
+    def _insert(self, number: int, content: bytes, namespaces: dict[str, str] | None) -> None:
         try:
-            text = line.decode().strip("\r")
+            text = content.decode()
+            self.index.insert(number, text, namespaces=namespaces)
+            self.texts[number] = text
+            return
         except UnicodeDecodeError as error:
-            refused[number] = f"the query is not UTF-8 (byte {error.start + 1})"
-            continue
-        if text.strip():
-            numbers.append(number)
-            texts.append(text)
-    table = pa.table({"target": pa.array(numbers, pa.uint64()), "query": pa.array(texts, pa.large_string())})
-    for row in index.load(table, namespaces=namespaces).to_pylist():
-        at = row["row"]
-        refused[numbers[at]] = f"{row['reason']}\n{marked(texts[at], row['line'], row['column'])}"
-    for number, reason in sorted(refused.items()):
-        print(f"{path}:{number}: {reason}", file=sys.stderr)
-    return len(refused)
+            reason = f"the query is not UTF-8 (byte {error.start + 1})"
+        except QueryError as error:
+            reason = f"{error.reason}\n{marked(text, error.line, error.column)}"
+        self.refused += 1
+        print(f"{self.place(number)}: {reason}", file=sys.stderr)
 
 
-def read_documents(
-    documents: list[Path],
-) -> Iterator[tuple[int, list[Path], "pa.Array[Any]", dict[int, OSError]]]:
-    """Batches of documents: count so far, paths, contents, and errors by place."""
-    done = 0
-    for paths in _batches(documents):
-        contents: list[bytes | None] = []
-        failures: dict[int, OSError] = {}
-        for at, path in enumerate(paths):
-            try:
-                contents.append(path.read_bytes())
-            except OSError as error:
-                contents.append(None)
-                failures[at] = error
-        done += len(paths)
-        yield done, paths, pa.array(contents, pa.large_binary()), failures
+def exit_code(options: argparse.Namespace, queries: Queries, failed: bool) -> int:
+    """The exit code; `failed`: whether a document was refused.
 
-
-def _batches(paths: list[Path]) -> Iterator[list[Path]]:
-    """Batches of about `BATCH_BYTES`."""
-    group: list[Path] = []
-    size = 0
-    for path in paths:
-        group.append(path)
-        size += path.stat().st_size if path.is_file() else 0
-        if size >= BATCH_BYTES:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
+    What is refused among many is reported, and fails the command only with `--strict`. A query that is an
+    argument fails it.
+    """
+    if options.strict and (failed or queries.refused):
+        return 2
+    return 1 if options.query is not None and queries.refused else 0

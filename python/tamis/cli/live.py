@@ -11,7 +11,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from tamis.settings import ConsoleSink, DirectorySink, Settings, Sink, Source, TopicSink
+from tamis.sources.directory import DirectorySource
+from tamis.sources.kafka import KafkaSource
 from tamis.status import BatchReport, Failure, SourceStatus, Status, StatusBoard
+from tamis.status.value import JobState
 
 REFRESHES = 4
 """Redraws per second."""
@@ -42,6 +46,38 @@ def display(board: StatusBoard, console: Console | None = None) -> Iterator[None
         return
     with live(board.now, console):
         yield
+
+
+def announce_start(settings: Settings, board: StatusBoard) -> Console:
+    """Say that the job starts, and say so when it is ready; the console."""
+    console = Console()
+
+    def say(line: str) -> None:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def on_state(state: JobState) -> None:
+        # A source that cannot be read is reported as an error.
+        if state == "running" and all(source.state != "retrying" for source in board.now().sources):
+            sources, targets = settings.sources, settings.sinks
+            ways = [", ".join(map(place_name, places)) for places in (sources, targets)]
+            say(f"ready: {' → '.join(ways)}")
+
+    board.on_state(on_state)
+    say(f"starting Spark ({settings.spark.master}) …")
+    return console
+
+
+def place_name(place: Source | Sink) -> str:
+    """Where messages come from or deliveries go to, for people."""
+    match place:
+        case DirectorySource() | DirectorySink():
+            return f"{str(place.path).rstrip('/')}/"
+        case KafkaSource():
+            return f"Kafka {', '.join(place.topics)}"
+        case TopicSink():
+            return place.kafka.location
+        case ConsoleSink():
+            return "this terminal"
 
 
 def live(status: Callable[[], Status], console: Console) -> Live:
@@ -76,6 +112,38 @@ def batch_line(report: BatchReport) -> str:
 def render(status: Status) -> RenderableType:
     """The table."""
     return Group(_heading(status), _table(status), *_troubles(status))
+
+
+def tab_rows(status: Status) -> list[list[str]]:
+    """The same for programs: a row for the job and one for each source, then the errors.
+
+    job      state, generation, subscriptions, time up
+    source   name, state, messages/s, matches/s, candidates, deliveries, seconds of the last batch, lag,
+             generation, dead, errors
+    error    name of the source or empty, code, reason
+    """
+    rows = [["job", status.state, *_facts(status)]]
+    for one in status.sources:
+        last, totals = one.last, one.totals
+        rates = [f"{one.messages_rate:.2f}", f"{one.matches_rate:.2f}"]
+        counts = [str(totals.candidates), str(totals.deliveries)]
+        batch = ["", "", ""]
+        if last is not None:
+            lag = "" if last.lag is None else str(sum(last.lag.values()))
+            batch = [f"{last.seconds:.2f}", lag, str(last.generation)]
+        errors = [str(totals.dead), str(sum(one.failures.values()))]
+        rows.append(["source", one.name, one.state, *rates, *counts, *batch, *errors])
+    failing = [(one.name, one.failure) for one in status.sources if one.state == "retrying"]
+    for name, failure in [("", status.failure), *failing]:
+        if failure is not None:
+            rows.append(["error", name, failure.code, failure.reason])
+    return rows
+
+
+def _facts(status: Status) -> list[str]:
+    uptime = int((status.now - status.started).total_seconds())
+    known = (status.generation, status.subscriptions, uptime)
+    return ["" if fact is None else str(fact) for fact in known]
 
 
 def _heading(status: Status) -> Text:

@@ -1,34 +1,67 @@
-"""`tamis match`: print which queries of a file match each document."""
+"""`tamis match`: print which queries match each document."""
 
 import argparse
+import json
+import sys
+from typing import Any
 
-from tamis.cli.inputs import add_input_arguments, read_documents, read_index
+import tamis
+from tamis.cli.documents import print_error, read_document
+from tamis.cli.inputs import Queries, add_input_arguments, exit_code
+from tamis.cli.limits import limits_of
 from tamis.cli.progress import bar
+from tamis.model.printable import printable
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Queries and documents."""
+    """Queries and documents, and how matches are printed."""
     add_input_arguments(command)
+    command.add_argument(
+        "--show-query", action="store_true", help="one line per match, with the text of the query"
+    )
+    command.add_argument("--json", action="store_true", help="one line of JSON per document")
     command.set_defaults(run=match)
 
 
 def match(options: argparse.Namespace) -> int:
     """`tamis match --queries FILE DOC…`."""
-    index, refused = read_index(options)
-    unreadable = False
+    queries = Queries(options)
+    limits = limits_of(options)
+    failed = False
     with bar("matching") as report:
-        for done, paths, contents, failures in read_documents(options.documents):
-            matches = index.match_batch(contents)
-            targets, errors = index.targets(matches), matches.select(["code", "reason"]).to_pylist()
-            for at, (path, row) in enumerate(zip(paths, errors, strict=True)):
-                if at in failures:
-                    unreadable = True
-                    print(f"{path}\tERROR no-file: {failures[at].strerror}")
-                elif row["code"] is not None:
-                    print(f"{path}\tERROR {row['code']}: {row['reason']}")
-                else:
-                    print(f"{path}\t{' '.join(map(str, targets[at].as_py()))}")
+        for done, name in enumerate(options.documents, start=1):
+            try:
+                message = read_document(name, limits.document)
+                matches = _match(queries, name, message, limits)
+            except tamis.TamisError as error:
+                failed = True
+                print_error(name, error, as_json=options.json)
+            else:
+                row = {"document": name, "matches": matches}
+                _print_matches(row, queries.texts if options.show_query else None, options.json)
             report(done, len(options.documents))
-    if refused and options.strict:
-        return 2
-    return 1 if unreadable else 0
+    return exit_code(options, queries, failed)
+
+
+def _match(queries: Queries, document: str, message: bytes, limits: tamis.Limits) -> list[int]:
+    """The numbers of the queries that match; those that exceed the work limit are reported."""
+    try:
+        return queries.index.match(message, limits=limits)
+    except tamis.MatchError as error:
+        for number in error.failed:
+            reason = f"work-limit: the query takes more than {limits.work} steps on {document}"
+            print(f"{queries.place(number)}: {reason}", file=sys.stderr)
+        return error.targets
+
+
+def _print_matches(row: dict[str, Any], texts: dict[int, str] | None, as_json: bool) -> None:
+    """`texts`: of the queries, if they are to be printed."""
+    name, matches = row["document"], row["matches"]
+    if as_json:
+        shown = row if texts is None else row | {"queries": [texts[number] for number in matches]}
+        print(json.dumps(shown, ensure_ascii=False))
+    elif texts is None or not matches:
+        print(f"{name}\t{' '.join(map(str, matches))}")
+    else:
+        for number in matches:
+            print(f"{name}\t{number}\t{printable(texts[number])}")

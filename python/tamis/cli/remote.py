@@ -12,8 +12,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from tamis.errors import QueryError, TamisError
+from tamis.model.matching import QueryWarning
 from tamis.model.subscription import (
     Imported,
+    LineWarning,
     Namespaces,
     NewSubscription,
     PrefixMap,
@@ -51,11 +53,7 @@ def url_of(options: argparse.Namespace) -> str | None:
 def client_of(options: argparse.Namespace) -> "Client":
     """A client of the service."""
     # Slow to import; local commands do not need it.
-    try:
-        from tamis.client import Client
-    except ModuleNotFoundError as error:
-        reason = f"a client needs {error.name}: install tamis with its extra, pip install 'tamis[client]'"
-        raise RemoteError("no-client", reason) from error
+    from tamis.client import Client
 
     url, token = url_of(options), os.environ.get(TOKEN)
     if url is None:
@@ -155,18 +153,24 @@ class RemoteCatalog(OfService):
         while some := list(islice(remaining, IMPORTED)):
             own = [line for _, line in some if isinstance(line, Refusal)]
             sent = [(place, line) for place, line in some if not isinstance(line, Refusal)]
-            told = self._client.import_subscriptions([_line(line) for _, line in sent])
+            answer = self._client.import_subscriptions([_line(line) for _, line in sent])
             theirs = [
                 Refusal(sent[one["line"] - 1][0], one["code"], one["reason"], one["column"])
-                for one in told["refusals"]
+                for one in answer["refusals"]
             ]
             for refusal in sorted([*own, *theirs], key=lambda one: one.place):
                 refused(refusal)
             total = Imported(
-                total.added + told["added"],
-                total.changed + told["changed"],
-                total.unchanged + told["unchanged"],
-                total.refused + told["refused"] + len(own),
+                total.added + answer["added"],
+                total.changed + answer["changed"],
+                total.unchanged + answer["unchanged"],
+                total.refused + answer["refused"] + len(own),
+                total.warned + answer["warned"],
+                total.warnings
+                + tuple(
+                    LineWarning(sent[one["line"] - 1][0], one["code"], one["reason"], one["column"])
+                    for one in answer["warnings"]
+                ),
             )
         return total
 
@@ -183,20 +187,21 @@ class RemoteCatalog(OfService):
 NEVER = datetime.min.isoformat()
 
 
-def _subscription(told: dict[str, Any]) -> Subscription:
+def _subscription(answer: dict[str, Any]) -> Subscription:
     """A subscription from the service's JSON, without number and tenant."""
     return Subscription(
-        id=told["id"],
-        revision=told["revision"],
+        id=answer["id"],
+        revision=answer["revision"],
         number=0,
-        tenant=told.get("tenant", ""),
-        subscriber=told["subscriber"],
-        query=told["query"],
-        namespaces=told.get("namespaces", {}),
-        delivery_target=told["delivery_target"],
-        state=State(told["state"]),
-        created=datetime.fromisoformat(told["created"]),
-        changed=datetime.fromisoformat(told["changed"]),
+        tenant=answer.get("tenant", ""),
+        subscriber=answer["subscriber"],
+        query=answer["query"],
+        namespaces=answer.get("namespaces", {}),
+        delivery_target=answer["delivery_target"],
+        state=State(answer["state"]),
+        created=datetime.fromisoformat(answer["created"]),
+        changed=datetime.fromisoformat(answer["changed"]),
+        warnings=tuple(QueryWarning(**warning) for warning in answer.get("warnings", ())),
     )
 
 

@@ -9,8 +9,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from tamis.cli.live import display
+from tamis.cli.live import announce_start, display
 from tamis.errors import JobError
+from tamis.extras import require
+from tamis.jvm.launch import embedded_jvm
 from tamis.settings import ENVIRONMENT, load_settings
 from tamis.status import StatusBoard
 from tamis.storage.files import Lock, set_umask
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the job. The first signal lets running batches finish; the second ends it at once."""
+    require("spark")
     flags = {name: getattr(options, name, None) for name in ENVIRONMENT.values()}
     settings = load_settings(options.config, flags)
     set_umask(int(settings.umask, 8))
@@ -36,20 +39,25 @@ def run(options: argparse.Namespace) -> int:
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop.by_signal)
     with _state_lock(settings.state), ExitStack() as stack:
-        board = StatusBoard(settings.state, [source.name for source in settings.sources])
+        board = StatusBoard(settings.state, [source.name for source in settings.inputs])
         # Before the slow imports: `tamis status` must not show the last run.
         board.state("starting")
+        # Before the imports too: the JVM starts meanwhile.
+        jvm = stack.enter_context(embedded_jvm(settings))
+        stack.enter_context(display(board, announce_start(settings, board)))
         from tamis.spark.job import Job
+        from tamis.spark.worker.without_pandas import without_pandas
         from tamis.status.metrics import serve_metrics
+
+        without_pandas()
 
         if settings.metrics.port is not None:
             stack.enter_context(serve_metrics(board, settings.metrics.host, settings.metrics.port))
-        stack.enter_context(display(board))
         # Now: a live display takes standard error over, and keeps what is logged above itself.
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
         # The job tells it, in one line.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        Job(settings, board).run(until=stop)
+        Job(settings, board, jvm).run(until=stop)
     return 0
 
 

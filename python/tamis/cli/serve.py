@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from tamis.cli.processes import child_command
-from tamis.settings import ENVIRONMENT, SettingsError, load_settings
+from tamis.extras import require
+from tamis.settings import ENVIRONMENT, load_settings
 from tamis.storage.files import Lock, set_umask
 
 
@@ -21,18 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the service. The first signal lets requests and the running batch finish."""
+    require("serve")
     # Slow to import; other commands do not need them.
-    try:
-        from tamis.catalog import Catalog
-        from tamis.service.app import application
-        from tamis.service.background.supervisor import Supervisor
-        from tamis.service.errors import ServiceError
-        from tamis.service.logs import log_as_json
-        from tamis.service.server import Server
-        from tamis.service.service import CATALOG_BUSY_SECONDS, Service
-    except ModuleNotFoundError as error:
-        reason = f"the service needs {error.name}: install tamis with its extra, pip install 'tamis[serve]'"
-        raise SettingsError("no-service", reason) from error
+    from tamis.catalog import Catalog
+    from tamis.service.app import application
+    from tamis.service.background.supervisor import Supervisor
+    from tamis.service.errors import ServiceError
+    from tamis.service.logs import log_as_json
+    from tamis.service.server import Server
+    from tamis.service.service import CATALOG_BUSY_SECONDS, Service
 
     flags = {name: getattr(options, name) for name in ENVIRONMENT.values()}
     settings = load_settings(options.config, flags)

@@ -10,8 +10,9 @@ from typing import Any
 
 from rich.console import Console
 
-from tamis.cli.live import live, render
+from tamis.cli.live import live, render, tab_rows
 from tamis.cli.remote import add_url, client_of, url_of
+from tamis.cli.tables import print_table
 from tamis.settings import load_settings
 from tamis.status import Status, StatusError, parse_status, read_status, status_json
 
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             status = _wait_for_job(look) if options.watch else look()
             if not options.watch:
-                print(status_json(status, indent=2)) if options.json else Console().print(render(status))
+                _print(status, as_json=options.json)
             elif options.json:
                 status = _print_lines(look, status)
             else:
@@ -59,6 +60,15 @@ def run(options: argparse.Namespace) -> int:
     return FAILS if status.failing else RUNS
 
 
+def _print(status: Status, *, as_json: bool) -> None:
+    if as_json:
+        print(status_json(status, indent=2))
+    elif sys.stdout.isatty():
+        Console().print(render(status))
+    else:
+        print_table((), tab_rows(status))
+
+
 @contextmanager
 def _looking(options: argparse.Namespace) -> Iterator[Look]:
     """The status of the service's job if a service is named, else of the local job."""
@@ -67,10 +77,10 @@ def _looking(options: argparse.Namespace) -> Iterator[Look]:
         yield lambda: read_status(state)
     else:
         with client_of(options) as client:
-            yield lambda: _told(client.status()["job"])
+            yield lambda: _status_of(client.status()["job"])
 
 
-def _told(job: dict[str, Any] | None) -> Status:
+def _status_of(job: dict[str, Any] | None) -> Status:
     """The status of a service's job."""
     if job is None:
         raise StatusError("no-job", "the job of the service has not run yet")

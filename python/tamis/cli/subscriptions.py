@@ -4,20 +4,18 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-
-from tamis.cli.namespaces import read_namespaces
+from tamis.cli.namespaces import add_namespaces, namespaces_of, read_namespaces
 from tamis.cli.progress import bar
 from tamis.cli.remote import RemoteCatalog, RemoteError, add_url, client_of, url_of
-from tamis.errors import QueryError, marked
+from tamis.cli.tables import print_table
+from tamis.cli.warnings import print_warnings
+from tamis.errors import CatalogError, QueryError, marked
 from tamis.model import subscription_lines as lines
 from tamis.model.progress import Report
 from tamis.model.subscription import Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
@@ -25,6 +23,8 @@ from tamis.settings import load_settings
 
 if TYPE_CHECKING:
     from tamis.catalog import Catalog
+
+TITLES = ("tenant", "id", "revision", "subscriber", "query", "delivery target", "state")
 
 REPORT_LINES = 1_000
 """Lines between two updates of the progress bar."""
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--state", type=State, choices=tuple(State))
     command.add_argument("--text", help="substring of the query")
     command.add_argument("--limit", type=int, default=100, metavar="N", help="at most N rows (default: 100)")
+    command.add_argument("--json", action="store_true", help="one line of JSON each")
 
     command = _command(commands, "import", import_, "add or change subscriptions from JSON lines")
     command.add_argument("file", type=Path, metavar="FILE", help="`-`: standard input")
@@ -75,7 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     command.add_argument("name")
     command.add_argument("file", type=read_namespaces, metavar="FILE", help='TOML: `prefix = "uri"`')
-    _command(kinds, "list", list_prefixes, "prefix maps as JSON lines", all_tenants=True, served=False)
+    command = _command(kinds, "list", list_prefixes, "a table of prefixes", all_tenants=True, served=False)
+    command.add_argument("--json", action="store_true", help="one line of JSON each prefix map")
     command = _command(kinds, "remove", remove_prefixes, "remove a prefix map that nobody uses", served=False)
     command.add_argument("name")
 
@@ -101,11 +103,8 @@ def _command(
 
 
 def _add_content(command: argparse.ArgumentParser) -> None:
-    namespaces = command.add_mutually_exclusive_group()
-    namespaces.add_argument(
-        "--namespaces", type=read_namespaces, metavar="FILE", help='TOML, one line `prefix = "uri"` for each'
-    )
-    namespaces.add_argument("--prefixes", metavar="NAME", help="name of a shared prefix map")
+    add_namespaces(command)
+    command.add_argument("--prefixes", metavar="NAME", help="name of a shared prefix map instead")
     command.add_argument("--delivery-target", metavar="TARGET", help="where deliveries go (default: outbox)")
 
 
@@ -138,8 +137,10 @@ def _warn_of_target(options: argparse.Namespace) -> None:
 
 
 def _namespaces(options: argparse.Namespace) -> Namespaces | None:
-    given: Namespaces | None = options.prefixes or options.namespaces
-    return given
+    own = namespaces_of(options)
+    if own is not None and options.prefixes is not None:
+        raise CatalogError("two-prefix-maps", "give a shared prefix map (--prefixes) or prefixes, not both")
+    return own if options.prefixes is None else str(options.prefixes)
 
 
 def add(options: argparse.Namespace) -> int:
@@ -152,7 +153,9 @@ def add(options: argparse.Namespace) -> int:
     )
     _warn_of_target(options)
     with _subscriptions(options) as catalog, _query_told(options.query) as told:
-        print(catalog.add(asked).id)
+        added = catalog.add(asked)
+        print(added.id)
+        print_warnings(added.query, added.warnings)
     return told.code
 
 
@@ -169,6 +172,7 @@ def change(options: argparse.Namespace) -> int:
             delivery_target=options.delivery_target,
         )
         print(f"{changed.id} revision {changed.revision}")
+        print_warnings(changed.query, changed.warnings)
     return told.code
 
 
@@ -195,11 +199,21 @@ def show(options: argparse.Namespace) -> int:
     """`tamis subscriptions show ID…`."""
     with _subscriptions(options) as catalog:
         for id in options.ids:
-            found = dataclasses.asdict(catalog.get(id, tenant=options.tenant))
-            # The number has a meaning only inside the index.
-            del found["number"]
+            found = _value(catalog.get(id, tenant=options.tenant))
             print(json.dumps(found, indent=2, ensure_ascii=False, default=datetime.isoformat))
     return 0
+
+
+def _value(one: Subscription) -> dict[str, Any]:
+    value = dataclasses.asdict(one)
+    # The number has a meaning only inside the index.
+    del value["number"]
+    return value
+
+
+def _cells(one: Subscription) -> list[str]:
+    names = (one.tenant, one.id, str(one.revision), one.subscriber)
+    return [*names, one.query, one.delivery_target, one.state.value]
 
 
 def pause(options: argparse.Namespace) -> int:
@@ -240,21 +254,14 @@ def list_(options: argparse.Namespace) -> int:
             limit=options.limit + 1,
         )
     shown = found[: options.limit]
-    Console().print(_table(shown))
+    if options.json:
+        for one in shown:
+            print(json.dumps(_value(one), ensure_ascii=False, default=datetime.isoformat))
+    else:
+        print_table(TITLES, [_cells(one) for one in shown], whole=["revision", "state"])
     if len(found) > len(shown):
         print("There are more: narrow the list down, raise --limit, or export.", file=sys.stderr)
     return 0
-
-
-def _table(found: Sequence[Subscription]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for title in ("tenant", "id", "revision", "subscriber", "query", "delivery target", "state"):
-        table.add_column(title, overflow="fold", min_width=max(map(len, title.split())))
-    for one in found:
-        # Plain text: square brackets are not markup.
-        cells = (one.tenant, one.id, str(one.revision), one.subscriber, one.query, one.delivery_target)
-        table.add_row(*(cell.replace("[", r"\[") for cell in cells), one.state.value)
-    return table
 
 
 def import_(options: argparse.Namespace) -> int:
@@ -267,7 +274,12 @@ def import_(options: argparse.Namespace) -> int:
     with _opened(options.file) as file, _subscriptions(options) as catalog, bar("importing") as report:
         size = options.file.stat().st_size if options.file.is_file() else 0
         done = catalog.import_(lines.read(_counted(file, size, report)), refused)
-    print(f"{done.added} added, {done.changed} changed, {done.unchanged} unchanged, {done.refused} refused")
+    for one in done.warnings:
+        text = f"{one.place}: column {one.column}: warning: {one.reason}"
+        print(f"{options.file}:{text}", file=sys.stderr)
+    warned = f", {done.warned} with a warning" if done.warned else ""
+    counts = f"{done.added} added, {done.changed} changed, {done.unchanged} unchanged, {done.refused} refused"
+    print(counts + warned)
     return 2 if done.refused and options.strict else 0
 
 
@@ -317,8 +329,14 @@ def put_prefixes(options: argparse.Namespace) -> int:
 def list_prefixes(options: argparse.Namespace) -> int:
     """`tamis subscriptions prefixes list`."""
     with _catalog(options) as catalog:
-        for one in catalog.prefixes(tenant=options.tenant):
+        found = list(catalog.prefixes(tenant=options.tenant))
+    if options.json:
+        for one in found:
             print(lines.write(one))
+    else:
+        bindings = [(one, prefix, uri) for one in found for prefix, uri in one.prefixes.items()]
+        rows = [(one.tenant, one.name, prefix, uri) for one, prefix, uri in bindings]
+        print_table(("tenant", "name", "prefix", "uri"), rows)
     return 0
 
 

@@ -1,17 +1,14 @@
 """`tamis tokens create|list|revoke`."""
 
 import argparse
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from tamis.model.printable import printable
+from tamis.cli.tables import print_table
 from tamis.model.token import NewToken, Role, Token
 from tamis.settings import load_settings
 
@@ -37,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--rate", type=int, metavar="N", help="requests a second")
     command.add_argument("--body", type=int, metavar="BYTES", help="bytes of one request")
 
-    _command(commands, "list", list_, "a table of tokens, without their secrets")
+    command = _command(commands, "list", list_, "a table of tokens, without their secrets")
+    command.add_argument("--json", action="store_true", help="one line of JSON each")
 
     command = _command(commands, "revoke", revoke, "let a token be good for nothing, at once")
     command.add_argument("id", metavar="ID")
@@ -78,15 +76,11 @@ def list_(options: argparse.Namespace) -> int:
     """`tamis tokens list`."""
     with _catalog(options) as catalog:
         found = catalog.tokens.list()
-    rows = [_cells(token) for token in found]
-    # Empty columns are left out.
-    shown = [at for at, _ in enumerate(TITLES) if not rows or any(row[at] for row in rows)]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for at in shown:
-        table.add_column(TITLES[at], overflow="fold", no_wrap=at == 0, min_width=len(TITLES[at]))
-    for row in rows:
-        table.add_row(*(Text(printable(row[at])) for at in shown))
-    Console().print(table)
+    if options.json:
+        for token in found:
+            print(json.dumps(asdict(token), ensure_ascii=False, default=datetime.isoformat))
+    else:
+        print_table(TITLES, [_cells(token) for token in found], whole=["id"])
     return 0
 
 

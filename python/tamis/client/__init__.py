@@ -6,9 +6,13 @@
     synchronous.py   `Client`        asynchronous.py   `AsyncClient`
 """
 
-from tamis.client.asynchronous import AsyncClient
-from tamis.client.calls import ClientError, Delivery
-from tamis.client.synchronous import Client
-from tamis.model.signatures import SignatureError, verify
+from tamis.extras import require
+
+require("client")
+
+from tamis.client.asynchronous import AsyncClient  # noqa: E402
+from tamis.client.calls import ClientError, Delivery  # noqa: E402
+from tamis.client.synchronous import Client  # noqa: E402
+from tamis.model.signatures import SignatureError, verify  # noqa: E402
 
 __all__ = ["AsyncClient", "Client", "ClientError", "Delivery", "SignatureError", "verify"]

@@ -5,7 +5,8 @@
     <hash>.segment  <hash>.texts  <hash>.removed      the kernel's files
     <hash>.arrow                    subscriptions by number, or numbers that were removed
 
-All but the first are there before it: a generation whose JSON is there is whole.
+All but the first are there before it: a generation whose JSON is there is whole. The JSON has the size and
+the hash of each other file, and a checksum of itself.
 """
 
 import hashlib
@@ -14,13 +15,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from tamis.errors import StoreError
 from tamis.model.version import Version
 from tamis.storage.files import atomic_file
 
-FORMAT = 2
+FORMAT = 3
 """Changes with the meaning of the JSON."""
+
+FIRST_WITH_CHECKSUM = 3
 
 _NAME = re.compile(r"generation-(\d+)\.json")
 
@@ -36,8 +40,16 @@ class File:
     def of(path: Path) -> "File":
         """The file as it is; BLAKE2b, 128 bits."""
         with path.open("rb") as file:
-            digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
-        return File(path.stat().st_size, digest.hexdigest())
+            return File.read(file)
+
+    @staticmethod
+    def read(file: Any) -> "File":
+        """What is read from an open file."""
+        digest, size = _digest(), 0
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+            size += len(piece)
+        return File(size, digest.hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +85,17 @@ class Manifest:
         return f"generation-{number}.manifest"
 
     @staticmethod
-    def parse(text: bytes, name: str) -> "Manifest":
-        """What a JSON says."""
+    def parse(text: bytes, name: str, number: int) -> "Manifest":
+        """What a JSON says, which has to be of generation `number`."""
         try:
             value = json.loads(text)
-            written = value.pop("format")
+            written_checksum = value.pop("checksum", None)
+            written = value["format"]
+            if (written_checksum or written >= FIRST_WITH_CHECKSUM) and written_checksum != checksum(value):
+                raise ValueError("its checksum is another")
+            if value["number"] != number:
+                raise ValueError(f"it is of generation {value['number']}")
+            del value["format"]
             if written > FORMAT:
                 raise StoreError("store-newer", f"{name} was written by a newer tamis; use that one")
             if written == 1:
@@ -87,8 +105,8 @@ class Manifest:
             files = {file: File(**known) for file, known in value.pop("files").items()}
             subscriptions = tuple(value.pop("subscriptions"))
             return Manifest(**value, version=version, subscriptions=subscriptions, files=files)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError("store-damaged", f"{name} is no manifest of a generation") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise StoreError("store-damaged", f"{name} is no manifest of a generation: {error}") from error
 
     @staticmethod
     def read(directory: Path, number: int) -> "Manifest":
@@ -99,13 +117,25 @@ class Manifest:
         except FileNotFoundError as error:
             reason = f"there is no generation {number} in {directory}"
             raise StoreError("no-generation", reason) from error
-        return Manifest.parse(text, str(path))
+        return Manifest.parse(text, str(path), number)
 
     def write(self, directory: Path) -> None:
-        """Make the generation be there."""
+        """Publish the generation: write its manifest atomically."""
         value = {"format": FORMAT} | asdict(self)
+        value["checksum"] = checksum(value)
         with atomic_file(directory / Manifest.name(self.number)) as draft:
             draft.write_text(json.dumps(value, indent=1, sort_keys=True), "utf-8")
+
+
+def checksum(value: Mapping[str, Any]) -> str:
+    """The hash of a JSON without its checksum."""
+    digest = _digest()
+    digest.update(json.dumps(value, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _digest() -> "hashlib.blake2b":
+    return hashlib.blake2b(digest_size=16)
 
 
 def kernel_files(directory: Path, number: int) -> list[str]:

@@ -1,8 +1,13 @@
-"""Subscriptions by number: whose delivery it is when a target matched. Mapped, and looked up by the batch."""
+"""Subscriptions by number: whose delivery it is when a target matched. Mapped, and looked up by the batch.
+
+A file is named by the hash of its content, which is verified when a process first maps the file.
+"""
 
 import os
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +17,7 @@ import pyarrow as pa
 
 from tamis.errors import StoreError
 from tamis.generations.manifest import File, Manifest
+from tamis.storage.failures import STORE_ERRORS
 from tamis.storage.files import draft_path, publish_draft
 
 Numbers = npt.NDArray[np.uint64]
@@ -25,20 +31,45 @@ SMALL = 1_000
 """Files with fewer rows count as if they had so many."""
 
 
+class OpenFile:
+    """A file that is mapped elsewhere. To read what was cut off of it would end the process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with STORE_ERRORS.at(path):
+            self._handle = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._handle)
+        self._size = os.fstat(self._handle).st_size
+
+    def check_size(self) -> None:
+        """Refuse the file if it was cut short since it was opened."""
+        if os.fstat(self._handle).st_size != self._size:
+            raise StoreError("store-damaged", f"{self._path} was cut short")
+
+
 class Subscriptions:
     """The subscriptions of a generation."""
 
-    def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
+    def __init__(self, batches: Sequence[pa.RecordBatch], files: Sequence[OpenFile] = ()) -> None:
         self._batches = [(_numbers(batch), batch) for batch in batches]
+        self._files = files
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str], number: int) -> "Subscriptions":
         """Those of a generation in a directory. Files are mapped, so that processes share one copy."""
         manifest = Manifest.read(Path(directory), number)
-        return cls([open_batch(Path(directory) / name) for name in manifest.subscriptions])
+        paths = [Path(directory) / name for name in manifest.subscriptions]
+        return cls([open_batch(path) for path in paths], [OpenFile(path) for path in paths])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its files, which are mapped: all processes of a host share them."""
+        return sum(batch.nbytes for _, batch in self._batches)
 
     def look_up(self, numbers: "pa.Array[Any]") -> pa.RecordBatch:
         """A row for each number, in order: number, id, revision, tenant, subscriber, delivery_target."""
+        for file in self._files:
+            file.check_size()
         wanted: Numbers = numbers.cast(pa.uint64()).to_numpy(zero_copy_only=False)
         missing = np.ones(len(wanted), bool)
         parts: list[pa.RecordBatch] = []
@@ -129,12 +160,21 @@ def _merged(parts: list[_Part], gone: Numbers) -> list[_Part]:
 
 
 def open_batch(path: Path) -> pa.RecordBatch:
-    """The rows of a file, mapped."""
+    """The rows of a file, verified and mapped."""
     try:
+        now = path.stat()
+        if _hash_of(path, (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns)) != path.stem:
+            raise StoreError("store-damaged", f"{path} is not what was written: it is damaged or cut short")
         with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
             return reader.get_batch(0)
     except (pa.ArrowInvalid, OSError) as error:
         raise StoreError("store-damaged", f"{path} cannot be mapped: {error}") from error
+
+
+@lru_cache(maxsize=1024)
+def _hash_of(path: Path, identity: tuple[int, ...]) -> str:
+    """The hash of a file, read once per process as long as its identity (inode, size, time) is the same."""
+    return File.of(path).hash
 
 
 def write_batch(directory: Path, batch: pa.RecordBatch) -> str:
@@ -179,6 +219,7 @@ def _among(numbers: Numbers, known: Numbers) -> npt.NDArray[np.bool_]:
     return found
 
 
-_TYPES: dict[str, pa.DataType] = {"number": pa.uint64(), "revision": pa.uint64()}
+_TYPES: dict[str, Any] = {"number": pa.uint64(), "revision": pa.uint64()}
 _NONE = np.array([], np.uint64)
-_EMPTY = pa.record_batch({name: pa.array([], _TYPES.get(name, pa.large_string())) for name in COLUMNS})
+# Not `pa.array([])`: it would import pandas, here in every process.
+_EMPTY = pa.record_batch({name: pa.nulls(0, _TYPES.get(name, pa.large_string())) for name in COLUMNS})

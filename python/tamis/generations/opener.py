@@ -1,21 +1,33 @@
-"""Opens generations: finds their files on this host, or fetches them from a store, and maps them.
+"""Opens generations: finds their files on this host, or fetches them from a store, verifies and maps them.
 
 The next generation of the same place is opened by advancing the index: the segments that both share stay
-mapped and the caches of matchers stay warm, so that only what is new has to be learned.
+mapped and the caches of matchers stay warm, so that only what is new has to be learned and verified.
+
+If a file in the cache of a host turns out to be damaged, what is damaged is removed from the cache and
+fetched again, once. Damage in the store itself is an error: whoever publishes to the store repairs it.
 """
 
+import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from tamis.engine import Index
+from tamis.errors import GenerationError, StoreError
+from tamis.generations.damage import is_damage
 from tamis.generations.numbered import Subscriptions
 from tamis.generations.store import Store
 from tamis.model.matching import Generation
 
+log = logging.getLogger(__name__)
+
 CACHE_VARIABLE = "TAMIS_CACHE"
 """The environment variable by which a host names its own cache folder."""
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -28,20 +40,32 @@ class OpenGeneration:
     @cached_property
     def subscriptions(self) -> Subscriptions:
         """Its subscriptions by number; opened when they are first needed, for a snapshot has none."""
-        return Subscriptions.open(local_directory(self.generation), self.generation.number)
+        return _open_files(
+            self.generation, lambda directory: Subscriptions.open(directory, self.generation.number)
+        )
 
 
-def open_generation(generation: Generation, previous: OpenGeneration | None = None) -> OpenGeneration:
+def open_generation(
+    generation: Generation, previous: OpenGeneration | None = None, *, beside: OpenGeneration | None = None
+) -> OpenGeneration:
     """Open a generation, by advancing the index of `previous` if that is of the same place.
 
-    `previous` must not be used afterwards.
+    `previous` must not be used afterwards; `beside` may: segments that both have are shared. Neither is used
+    if it turned out to be damaged.
     """
-    directory = local_directory(generation)
-    if previous is not None and replace(previous.generation, number=generation.number) == generation:
-        previous.index.advance(generation.number)
-        return OpenGeneration(generation, previous.index)
-    index = Index.open(directory, generation.number, cache_bytes=generation.cache_bytes)
-    return OpenGeneration(generation, index)
+    if previous is not None and previous.index.damaged:
+        remove_damaged_copies(generation)
+        previous = None
+    other = None if beside is None or beside.index.damaged else beside.index
+
+    def open_index(directory: Path) -> Index:
+        if previous is not None and replace(previous.generation, number=generation.number) == generation:
+            if previous.generation != generation:
+                previous.index.advance(generation.number)
+            return previous.index
+        return Index.open(directory, generation.number, cache_bytes=generation.cache_bytes, beside=other)
+
+    return OpenGeneration(generation, _open_files(generation, open_index))
 
 
 def local_directory(generation: Generation) -> Path:
@@ -52,11 +76,37 @@ def local_directory(generation: Generation) -> Path:
     """
     if not generation.stored:
         return Path(generation.directory)
-    store = Store(generation.directory)
-    folder = os.environ.get(CACHE_VARIABLE) or generation.cache
-    if folder is None:
+    store, cache = Store(generation.directory), _cache(generation)
+    if cache is None:
         return store.fetch(generation.number)
-    directory = store.fetch(generation.number, store.cache_in(folder))
+    directory = store.fetch(generation.number, cache)
     # A batch that is run again may need the previous generation. A process that has mapped a file keeps it.
     Store(directory).sweep([generation.number - 1, generation.number])
     return directory
+
+
+def remove_damaged_copies(generation: Generation) -> None:
+    """Remove what is damaged from the cache of this host, if the generation has one: it is fetched again."""
+    cache = _cache(generation)
+    if cache is not None:
+        Store(cache).purge()
+
+
+def _cache(generation: Generation) -> Path | None:
+    """The cache of this host for the store of a generation; None if its files are mapped in place."""
+    folder = os.environ.get(CACHE_VARIABLE) or generation.cache
+    if not generation.stored or folder is None:
+        return None
+    return Store(generation.directory).cache_in(folder)
+
+
+def _open_files(generation: Generation, open_in: Callable[[Path], T]) -> T:
+    """Open files of a generation in their directory of this host; damaged copies are fetched again."""
+    try:
+        return open_in(local_directory(generation))
+    except (GenerationError, StoreError) as error:
+        if not is_damage(error) or _cache(generation) is None:
+            raise
+        log.warning("%s; it is fetched again", error)
+        remove_damaged_copies(generation)
+        return open_in(local_directory(generation))

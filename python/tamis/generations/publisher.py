@@ -14,13 +14,12 @@ import pyarrow as pa
 
 from tamis.catalog import Catalog, Changes
 from tamis.engine import Index, check
-from tamis.errors import IndexError, QueryError, StoreError, TamisError
+from tamis.errors import GenerationError, QueryError, StoreError
 from tamis.generations import numbered
+from tamis.generations.damage import is_damage, is_lost
 from tamis.generations.manifest import File, Manifest, kernel_files, renumber
 from tamis.generations.numbered import Subscriptions
-from tamis.generations.opener import open_generation
 from tamis.generations.store import Store
-from tamis.model.matching import Generation
 from tamis.model.version import Version
 from tamis.storage.failures import STORE_ERRORS
 from tamis.storage.files import Lock
@@ -65,7 +64,7 @@ class Publisher:
         self._last = last
         self._base: _Base | None = None
         self._unreadable = -1
-        """The newest generation, where it cannot be gone on from."""
+        """Generations up to this number are not gone on from."""
         self._version: Version | None = None
         """The catalog's version that the base shows; later than its manifest's if nothing mattered."""
 
@@ -87,7 +86,25 @@ class Publisher:
         return None if self._base is None else self._base.index.stats().targets
 
     def refresh(self) -> int:
-        """The number of the generation that shows the catalog as it is: the newest, or a new one."""
+        """The number of the generation that shows the catalog as it is: the newest, or a new one.
+
+        If that fails because a file is damaged, what is damaged is removed. If that does not help, or another
+        version of tamis wrote the files, all is compiled anew.
+        """
+        for remedy in (self.remove_damaged, self._begin_anew):
+            try:
+                return self._refresh()
+            except (GenerationError, StoreError) as error:
+                if not is_lost(error):
+                    raise
+                log.warning("the newest generation cannot be continued: %s", error)
+                if is_damage(error):
+                    remedy()
+                else:
+                    self._begin_anew()
+        return self._refresh()
+
+    def _refresh(self) -> int:
         while True:
             if self._base is None:
                 self._base = self._opened()
@@ -113,12 +130,40 @@ class Publisher:
             self.store.manifest(number)
             self.store.fetch(number, self._directory)
             self._open(number)
-        except (IndexError, StoreError) as error:
-            if not _is_lost(error):
+        except (GenerationError, StoreError) as error:
+            if not is_lost(error):
                 raise
             log.warning("generation %d cannot be opened: %s", number, error)
             return False
         return True
+
+    def remove_damaged(self) -> None:
+        """Remove damaged generations from the directory and from the store. Reads all their files."""
+        self._note_newest()
+        self._base = None
+        for store in self._stores():
+            removed = store.purge()
+            if removed:
+                log.warning(
+                    "%s: removed what is damaged or of no generation: %s", store.url, ", ".join(removed)
+                )
+
+    def _begin_anew(self) -> None:
+        """Compile the whole catalog: the newest generation cannot be continued."""
+        log.warning("all is compiled anew")
+        self._note_newest()
+        self._base = None
+        self._unreadable = self._last
+
+    def _note_newest(self) -> None:
+        """New generations get higher numbers than any that was there."""
+        numbers = [store.newest() for store in self._stores()]
+        self._last = max(self._last, *(-1 if number is None else number for number in numbers))
+
+    def _stores(self) -> list[Store]:
+        """The directory, and the store if it is another place."""
+        own = Store(self._directory)
+        return [own] if self.store.directory == self._directory else [own, self.store]
 
     def forget(self) -> None:
         """Look at the store again before the next generation is made: it may have lost what it had."""
@@ -128,25 +173,15 @@ class Publisher:
         """The newest generation, of the directory or of the store; None if there is none."""
         ours, theirs = Store(self._directory).newest(), self.store.newest()
         newest = max((number for number in (ours, theirs) if number is not None), default=None)
-        if newest is None:
+        if newest is None or newest <= self._unreadable:
             return None
-        try:
-            if newest == theirs:
-                self.store.fetch(newest, self._directory)
-            else:
-                # Made, but not published: whoever made it was stopped in between.
-                self.store.publish(self._directory, newest)
-            manifest = Manifest.read(self._directory, newest)
-            base = _Base(manifest, self._open(newest))
-        except (IndexError, StoreError) as error:
-            if not _is_lost(error):
-                raise
-            # The catalog has all that it takes.
-            log.warning("generation %d cannot be opened, all is compiled anew: %s", newest, error)
-            Store(self._directory).purge()
-            self._unreadable = newest
-            self._last = max(self._last, newest)
-            return None
+        if newest == theirs:
+            self.store.fetch(newest, self._directory)
+        else:
+            # Made, but not published: whoever made it was stopped in between.
+            self.store.publish(self._directory, newest)
+        manifest = Manifest.read(self._directory, newest)
+        base = _Base(manifest, self._open(newest))
         self._version = manifest.version
         return base
 
@@ -190,12 +225,12 @@ class Publisher:
         manifest = Manifest(number, changes.catalog, changes.version, subscriptions, removed, files)
         manifest.write(self._directory)
         # What was compiled here is in memory; the files are mapped, as everybody else does.
-        return _Base(manifest, self._open(number))
+        return _Base(manifest, self._open(number, index))
 
-    def _open(self, number: int) -> Index:
+    def _open(self, number: int, beside: Index | None = None) -> Index:
         """The index of a generation of the directory; its subscriptions must be readable too."""
         Subscriptions.open(self._directory, number)
-        return open_generation(Generation(str(self._directory), number)).index
+        return Index.open(self._directory, number, beside=beside)
 
     def _published(self, before: int, number: int) -> bool:
         """Publish a generation of the directory; false if somebody else published since the one before."""
@@ -216,11 +251,6 @@ class Publisher:
             self._catalog.compact(version.count - KEPT_VERSIONS)
 
 
-def _is_lost(error: TamisError) -> bool:
-    """Whether a generation is gone, broken, or of another version of the kernel."""
-    return error.code in ("no-generation", "no-snapshot") or error.code.endswith("-damaged")
-
-
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Few large batches of many."""
     some: list[pa.RecordBatch] = []
@@ -238,8 +268,8 @@ def _load(index: Index, batch: pa.RecordBatch) -> None:
     columns = {"target": batch.column("number"), "query": _plain(batch), "tenant": batch.column("tenant")}
     for refused in index.load(pa.record_batch(columns)).to_pylist():
         row = batch.slice(refused["row"], 1).to_pylist()[0]
-        told = (row["id"], row["tenant"], refused["code"], refused["reason"])
-        log.warning("subscription %s of tenant %r is left out: %s: %s", *told)
+        refusal = (row["id"], row["tenant"], refused["code"], refused["reason"])
+        log.warning("subscription %s of tenant %r is left out: %s: %s", *refusal)
 
 
 def _plain(batch: pa.RecordBatch) -> "pa.Array[Any]":

@@ -41,7 +41,7 @@ class Store:
 
     def manifest(self, number: int) -> Manifest:
         """What a generation consists of."""
-        return Manifest.parse(self._read(number), f"{self.url}/{Manifest.name(number)}")
+        return self._parsed(self._read(number), number)
 
     def publish(self, directory: str | os.PathLike[str], number: int) -> None:
         """Publish a generation that stands in a directory: what is missing, and its manifest last."""
@@ -108,9 +108,10 @@ class Store:
             return gone
 
     def purge(self) -> list[str]:
-        """Remove generations of a directory that are not whole, and files that none names; what was removed.
+        """Remove generations that are not whole, and files that no whole one names; what was removed.
 
-        Names are made of content: what is broken under a name would be taken for what belongs there.
+        Reads all files. Names are made of content: what is broken under a name would be taken for what
+        belongs there.
         """
         with self._place.locked(name=LOCK), STORE_ERRORS.at(self.url):
             found = self._place.files()
@@ -134,15 +135,12 @@ class Store:
             return {}
 
     def _is_whole(self, name: str, file: File) -> bool:
-        assert self.directory is not None
-        try:
-            return File.of(self.directory / name) == file
-        except FileNotFoundError:
-            return False
+        with self._place.streamed(name) as there:
+            return there is not None and File.read(there) == file
 
     def _take(self, source: "Store", number: int, text: bytes) -> None:
         """Have a generation of another store here too."""
-        manifest = Manifest.parse(text, f"{source.url}/{Manifest.name(number)}")
+        manifest = source._parsed(text, number)
         present = self._place.files()
         for name, file in manifest.files.items():
             known = present.get(name)
@@ -174,6 +172,9 @@ class Store:
                 reason = f"{self.url} has no {name}: there never was such a generation, or it was swept"
                 raise StoreError("no-generation", reason)
             yield file
+
+    def _parsed(self, text: bytes, number: int) -> Manifest:
+        return Manifest.parse(text, f"{self.url}/{Manifest.name(number)}", number)
 
     def _read(self, number: int) -> bytes:
         """The text of a generation's manifest."""

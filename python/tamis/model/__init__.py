@@ -7,5 +7,9 @@ subscription.py   subscriptions and prefix maps; subscription_lines.py has their
 envelope.py       the columns of a message
 batch.py          a micro-batch     version.py   a version of the catalog
 token.py  webhook.py  signatures.py     access, webhooks, and how webhooks are signed
+message_id.py     the rule for message ids
+query_file.py     files of queries
+sizes.py          sizes such as `64MiB`
+backoff.py        exponential backoff
 printable.py  progress.py               text for a terminal, progress callbacks
 """

@@ -79,6 +79,8 @@ class Explanation:
     alternatives: tuple[Alternative, ...]
     operators: tuple[Operator, ...] = ()
     """The operators of a matching transformation."""
+    instead: str | None = None
+    """The query that matches, if only the namespaces of names keep this one from matching."""
 
     @classmethod
     def of(
@@ -90,6 +92,7 @@ class Explanation:
         lines: Sequence[Any],
         alternatives: Sequence[Any],
         operators: Sequence[Any],
+        instead: str | None,
     ) -> Self:
         """From the plain values that the kernel gives."""
 
@@ -105,14 +108,30 @@ class Explanation:
             tuple(line(*given) for given in lines),
             tuple(Alternative(tuple(p), tuple(n), *rest) for p, n, *rest in alternatives),
             tuple(Operator(*given) for given in operators),
+            instead,
         )
 
     def render(self, message: bytes) -> str:
-        """The explanation as text for people; `message` is the explained one."""
+        """Why the query matches or not, as text for its author; `message` is the explained one."""
+        lines = self._verdict(message)
+        failing = () if self.matches else (line for line in self.lines if line.failing is not None)
+        for line in failing:
+            if line.fails_at is None:
+                lines.append(f"  {line.text}: no element for its first step")
+            else:
+                lines.append(f"  {line.text}: {line.failing} fails at {line.fails_at.text(message)}")
+        return "\n".join(lines)
+
+    def _verdict(self, message: bytes) -> list[str]:
         lines = [self.canonical, "matches" if self.matches else f"does not match: {self.reason}"]
         lines += [f"  selects {node.text(message)}" for node in self.nodes[:10]]
         if len(self.nodes) > 10:
             lines.append(f"  and {len(self.nodes) - 10} more")
+        return lines
+
+    def render_plan(self, message: bytes) -> str:
+        """The same with all linear paths, alternatives and operators, for whoever works on the planner."""
+        lines = self._verdict(message)
         lines.append("paths:")
         for number, line in enumerate(self.lines):
             held = f"holds of {line.nodes}" if line.holds else "does not hold"

@@ -1,9 +1,10 @@
 """Arguments and results of the engine's API."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CACHE_BYTES = 64 << 20
 """Default bound of the caches of one matching thread."""
@@ -22,8 +23,8 @@ class Limits:
     """Namespace declarations of one element."""
     name: int = 1 << 10
     """Bytes of one name."""
-    text: int = 1 << 20
-    """Bytes of one run of text, attribute value, comment or processing instruction."""
+    text: int | None = None
+    """Bytes of one run of text, attribute value, comment or processing instruction; None: as `document`."""
     internal_subset: bool = False
     """Whether an internal DTD subset is read. If not, it is refused."""
     skip_unread_entities: bool = False
@@ -37,6 +38,42 @@ class Limits:
     """Bytes of the output of one transformation for one message."""
     outputs: int = 256 << 20
     """Bytes of the outputs of all transformations for one message."""
+    work: int = 1 << 28
+    """Steps of one query on one message: nodes that are tried, each 16 bytes of text that are searched, and
+    bytes of texts that functions make."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Line:
+    """A linear path with at most one test, as canonical text: `//item/price>50`."""
+
+    text: str
+    path: str
+    """The same without the test: `//item/price`."""
+
+    @property
+    def untested(self) -> "Line":
+        """The line without its test."""
+        return Line(self.path, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Weakening:
+    """What every message satisfies that a query matches: all lines of one alternative."""
+
+    text: str
+    """As a canonical query: `true()` if nothing is necessary, `false()` if the query never matches."""
+    alternatives: tuple[tuple[Line, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWarning:
+    """Something that is accepted but hardly meant, such as a query that can never match."""
+
+    code: str
+    reason: str
+    line: int
+    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +82,15 @@ class Query:
 
     id: str
     canonical: str
+    warnings: tuple[QueryWarning, ...] = field(default=(), compare=False)
+    """Of the text: another spelling of the same query may have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Parsed messages as four Arrow tables."""
 
-    nodes: pa.RecordBatch
+    nodes: "pa.RecordBatch"
     """One row per node but the document node, in document order.
 
     `message`: place in the batch. `node`: number in pre-order; the document node is 0.
@@ -61,16 +100,58 @@ class Batch:
     `value`: content of text, comments and instructions. `span_start`, `span_end`: bytes in the
     message's UTF-8 form.
     """
-    attributes: pa.RecordBatch
+    attributes: "pa.RecordBatch"
     """`message`, `node` (of the element), `namespace`, `name`, `value`."""
-    tag_paths: pa.RecordBatch
+    tag_paths: "pa.RecordBatch"
     """The names from the root down to an element, once for the batch.
 
     `tag_path`: number. `parent`: the path without its last name, null for a root.
     `namespace`, `name`: of the last name.
     """
-    errors: pa.RecordBatch
+    errors: "pa.RecordBatch"
     """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The elements, attributes and text nodes of messages as rows that can be joined."""
+
+    rows: "pa.Table"
+    """In document order; the attributes of an element follow it.
+
+    `message`: place in the batch. `node`: number in pre-order, of an attribute that of its element.
+    `kind`: element, attribute or text. `path`: the names from the root down, with namespaces as
+    `Q{uri}name`: `/a/b`, `/a/b/@x`, `/a/b/text()`. `path_hash`: 64 bits of its hash. `elements`: the
+    nodes of the elements on the path; the last is the row's own or the one that contains it.
+    `position`: of an element among siblings of its name, of a text among the texts of its parent, from 1.
+    `element_position`: among all sibling elements. `text`: the string-value; of one longer than 64
+    bytes only its beginning, with its `length` in bytes and 128 bits of its `hash`. `number`: its
+    value by XPath's `number()`; null if it is no number.
+    """
+    errors: "pa.RecordBatch"
+    """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheBytes:
+    """Bytes of each cache of the idle matchers."""
+
+    automaton: int = 0
+    """States of the lazy DFA, with copies of the rows that they lead to."""
+    probes: int = 0
+    """Which conditions short values satisfy."""
+    values: int = 0
+    """Which constants values equal; of fixed size for each segment."""
+    transformations: int = 0
+    """Plans and buffers of transformations."""
+    memo: int = 0
+    """Buffers of what verification remembers during a message."""
+    twigs: int = 0
+    """Queries compiled for `match_elements` and `match_bindings`."""
+
+    @property
+    def total(self) -> int:
+        return self.automaton + self.probes + self.values + self.transformations + self.memo + self.twigs
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +168,15 @@ class Stats:
     text_bytes: int
     """Bytes of the query texts."""
     cache_bytes: int
-    """Bytes in the caches of idle matchers."""
+    """Bytes of the automaton, its probes and transformations: what the bound on caches counts."""
     cache_states: int
     """States of their lazy DFAs."""
     cache_clears: int
     """How often a full cache was cleared."""
     sample: int
     """Messages in the sample that selectivity is estimated from."""
+    caches: CacheBytes = CacheBytes()
+    """Every cache of the idle matchers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +198,9 @@ class Generation:
 class Found:
     """The nodes that matching queries select, and the refused messages."""
 
-    rows: pa.RecordBatch
+    rows: "pa.RecordBatch"
     """See `Index.match_elements` and `Index.match_bindings`."""
-    errors: pa.RecordBatch
+    errors: "pa.RecordBatch"
     """Refused messages: `message`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""
 
 
@@ -137,9 +220,9 @@ class Output:
 class Transformed:
     """Matches, and the outputs of matching transformations."""
 
-    matches: pa.RecordBatch
+    matches: "pa.RecordBatch"
     """One row per message: as `Index.match_batch` gives them."""
-    made: pa.RecordBatch
+    made: "pa.RecordBatch"
     """One row per message and matching transformation. A filter has none: its output is the message.
 
     `message`, `query`, and `output`: an index into `outputs`. If the transformation failed, `output` is null
@@ -153,32 +236,32 @@ class Transformed:
 class Decomposition:
     """The decomposition of queries that the planner uses: Arrow tables. `query` is the place of the query."""
 
-    queries: pa.RecordBatch
+    queries: "pa.RecordBatch"
     """`query`, `id`, `canonical` of those that were accepted."""
-    steps: pa.RecordBatch
+    steps: "pa.RecordBatch"
     """The twigs. `step`: number in its query. `parent`: the step above, null for the document node.
 
     `axis`: child or descendant. `namespace`, `name`: null for any. `branches`: the steps and tests
     that hang from it; more than one makes it a branch point.
     """
-    lines: pa.RecordBatch
+    lines: "pa.RecordBatch"
     """Linear paths with one test at their end.
 
     `line`: number in its query. `step`: the element its path leads to. `subject`: what is tested
     there, one of element, attribute, text, value, position. `namespace`, `name`: of an attribute,
     null for any. `operator`: exists or a comparison. `text`, `number`: the constant, by its type.
     """
-    alternatives: pa.RecordBatch
+    alternatives: "pa.RecordBatch"
     """A safe weakening: a query implies that one of its alternatives holds.
 
     `alternative`: number in its query. `positive`, `negative`: lines that hold, lines that do not.
     `anchors`: steps where these branch. `exact`: whether the alternative also implies the query,
     if each anchor binds one element at most.
     """
-    postfix: pa.RecordBatch
+    postfix: "pa.RecordBatch"
     """The boolean tree over top-level paths. `place`, `operator` (path, and, or, not), `argument`.
 
     The argument of a path is its number, that of `and` and `or` how many operands they take.
     """
-    errors: pa.RecordBatch
+    errors: "pa.RecordBatch"
     """Refused queries: `query`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from tamis.model.matching import QueryWarning
+
 Namespaces = Mapping[str, str] | str
 """A prefix map, or the name of a shared one."""
 
@@ -53,6 +55,8 @@ class Subscription:
     state: State
     created: datetime
     changed: datetime
+    warnings: tuple[QueryWarning, ...] = ()
+    """Of its query, where it was just added or changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,18 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class LineWarning:
+    """A warning of the query in a line of an import."""
+
+    place: int
+    """The line, from 1."""
+    code: str
+    reason: str
+    column: int
+    """In the query, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """The counts of an import, by outcome."""
 
@@ -84,3 +100,7 @@ class Imported:
     changed: int = 0
     unchanged: int = 0
     refused: int = 0
+    warned: int = 0
+    """Lines that were accepted with a warning, such as a query that can never match."""
+    warnings: tuple[LineWarning, ...] = ()
+    """The first of these warnings."""

@@ -9,9 +9,7 @@ A batch that is run again after a crash finds its first line and uses the same g
 planned something else under the same number, as after restoring a copy of the checkpoint, it is a new batch.
 """
 
-import errno
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -21,6 +19,7 @@ from typing import Any
 from tamis.model.batch import Batch
 from tamis.storage.failures import STORE_ERRORS
 from tamis.storage.files import atomic_file
+from tamis.storage.lines import append_line, read_lines
 
 MAX_LINES = 100_000
 """A longer file is truncated to its newest batches when it is opened."""
@@ -40,6 +39,14 @@ class Counts:
     candidates: int = 0
     failed: int = 0
     skipped_entities: int = 0
+    settled: int = 0
+    verified: int = 0
+    steps: int = 0
+    looked_up: int = 0
+    uncached: int = 0
+    cache_bytes: int = 0
+    """Of the worker with most, as is the next."""
+    subscription_bytes: int = 0
 
     @property
     def unmatched(self) -> int:
@@ -147,14 +154,8 @@ class BatchLog:
         return record
 
     def _read(self) -> list[dict[str, Any]]:
-        """Load the file. An incomplete last line, left by a crash, never took effect and is truncated."""
-        if not self._path.exists():
-            return []
-        text = self._path.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        if len(whole) < len(text):
-            os.truncate(self._path, len(whole))
-        lines = [json.loads(line) for line in whole.splitlines()]
+        """Load the file."""
+        lines = read_lines(self._path)
         for line in lines:
             number = line["batch"]
             if "counts" in line:
@@ -166,18 +167,8 @@ class BatchLog:
         return lines
 
     def _append(self, line: dict[str, Any]) -> None:
-        # Unbuffered: on a full disk, nothing must be written later, when the file is closed.
-        with STORE_ERRORS.at(self._path), self._path.open("ab", buffering=0) as file:
-            before = file.seek(0, os.SEEK_END)
-            data = json.dumps(line).encode() + b"\n"
-            try:
-                if file.write(data) < len(data):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(file.fileno())
-            except OSError:
-                # Half a line would run into the next one.
-                file.truncate(before)
-                raise
+        with STORE_ERRORS.at(self._path):
+            append_line(self._path, line)
 
     def _rewrite(self) -> None:
         newest = sorted(self._records)[-MAX_LINES // 4 :]

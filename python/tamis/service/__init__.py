@@ -9,5 +9,6 @@ background/      tasks beside the requests: the job, mailboxes, cleanup
 webhooks/        deliveries to webhooks, with retries
 inbox_writer.py  published messages → an inbox, durable before the response
 newest.py        the newest generation, to try messages against
+threads.py       pools for blocking work
 errors.py        all errors in one JSON form; logs.py: JSON lines; metrics.py: Prometheus
 """

@@ -22,6 +22,8 @@ STATUS: Mapping[str, int] = {
     "not-found": 404,
     "method-not-allowed": 405,
     "media-type": 415,
+    "encoding-mismatch": 422,
+    "bad-encoding": 422,
     "body-limit": 413,
     "message-limit": 413,
     "slow-request": 408,
@@ -117,6 +119,21 @@ class ErrorDetail(BaseModel):
     """The value that exceeds a limit."""
     limit: int | None = None
     """The limit."""
+
+
+class WarningDetail(BaseModel):
+    """A warning of a query."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    code: str
+    """A stable code for programs."""
+    reason: str
+    """What is hardly meant, for people; the wording may change."""
+    line: int
+    """The line in the query, from 1."""
+    column: int
+    """The column in characters, from 1."""
 
 
 class ErrorBody(BaseModel):

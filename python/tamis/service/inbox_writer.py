@@ -29,7 +29,7 @@ from tamis.service.errors import ServiceError
 from tamis.settings import Source
 from tamis.sources.bytestream import StreamError
 from tamis.sources.directory import DirectorySource
-from tamis.sources.transcode import HEAD_BYTES, encoding_of
+from tamis.sources.transcode import UTF8, encoding_of
 from tamis.storage.files import fsync
 
 log = logging.getLogger(__name__)
@@ -279,8 +279,8 @@ def _text(message: NewMessage) -> str | None:
     if isinstance(message.xml, str):
         return message.xml
     try:
-        encoding, mark = encoding_of(message.xml[:HEAD_BYTES])
-        return message.xml.decode() if encoding == "utf-8" and not mark else None
+        encoding, mark = encoding_of(message.xml)
+        return message.xml.decode() if encoding == UTF8 and not mark else None
     except (StreamError, UnicodeDecodeError):
         return None
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tamis.errors import IndexError, StoreError
+from tamis.errors import GenerationError, StoreError
 from tamis.generations.opener import OpenGeneration, open_generation
 from tamis.generations.store import Store
 from tamis.model.matching import Generation
@@ -32,7 +32,7 @@ class Newest:
         with self._lock:
             try:
                 self._refresh()
-            except (StoreError, IndexError):
+            except (StoreError, GenerationError):
                 # It was swept in the meantime: there is a newer one.
                 self._refresh()
             taken = self._current
@@ -47,14 +47,14 @@ class Newest:
     def _refresh(self) -> None:
         number = self._store.newest()
         current = self._current
-        if current is not None and current.generation.number == number:
+        if current is not None and current.generation.number == number and not current.index.damaged:
             return
         # What fails half-way leaves an index that is neither old nor new: it is opened again.
         self._current = None
         if number is None:
             return
         generation = Generation(self._store.url, number, stored=True, cache=self._cache)
-        opened = open_generation(generation, None if self._users else current)
+        opened = open_generation(generation, None if self._users else current, beside=current)
         # At once: the files may be swept as soon as there is a newer generation.
         _ = opened.subscriptions
         self._current, self._users = opened, 0

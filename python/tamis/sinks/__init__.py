@@ -5,6 +5,7 @@ outbox.py         … with deliveries
 dead_letters.py   … with dead letters
 replay.py         dead letters → an inbox or a webhook, once more
 formats.py        rows → Parquet, JSON lines, XML
+payloads.py       payloads as text, for JSON
 xml_content.py    messages as the content of another XML document
 webhook.py        HTTP requests to webhooks
 addresses.py      which network addresses may be connected to

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tamis.sinks.payloads import text_of
 from tamis.sinks.published import OpenPart, PartWriter
 from tamis.sinks.xml_content import as_xml_content
 
@@ -89,10 +90,9 @@ def _by_subscriber(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[st
 def _line(row: Row) -> Row:
     """A row as a JSON object."""
     line = {name: _plain(value) for name, value in row.items() if name != "payload"}
-    try:
-        return {**line, "payload": row["payload"].decode()}
-    except UnicodeDecodeError:
+    if text_of(row["payload"], row["encoding"]) is None:
         return {**line, "packed": BASE64, "payload": b64encode(row["payload"]).decode()}
+    return {**line, "payload": row["payload"].decode()}
 
 
 def _with_content(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

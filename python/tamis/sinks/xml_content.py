@@ -10,7 +10,7 @@ from tamis.engine import read_batch
 from tamis.model.matching import Limits
 from tamis.sources.bytestream import StreamError
 from tamis.sources.markup import doctype_end
-from tamis.sources.transcode import HEAD_BYTES, encoding_of
+from tamis.sources.transcode import utf8_form
 
 _DECLARATION = re.compile(rb"<\?xml\s[^>]*?\?>")
 
@@ -41,9 +41,8 @@ def as_xml_content(messages: Sequence[bytes]) -> list[bytes | None]:
 
 def _stripped(message: bytes) -> bytes | None:
     try:
-        encoding, mark = encoding_of(message[:HEAD_BYTES])
-        text = message[mark:].decode(encoding).encode()
-    except (StreamError, UnicodeError):
+        text = utf8_form(message)
+    except StreamError:
         return None
     declaration = _DECLARATION.match(text)
     start = declaration.end() if declaration else 0

@@ -14,6 +14,7 @@
     transcode.py         other encodings → UTF-8
     kafka.py             the settings of Kafka as source and sink
     kafka_jars.py        Spark's Kafka connector, downloaded once
+    arrivals.py          arrivals over links, as a source
     dtd_file.py          DTDs of sources
 
 Nothing here matches messages or imports Spark; `spark/connectors` does the latter.

@@ -9,6 +9,7 @@ from tamis.model.matching import Limits
 from tamis.model.message_id import id_error
 from tamis.sources.bytestream import ByteStream, StreamError
 from tamis.sources.raw_message import RAW_BYTES, RawMessage
+from tamis.sources.transcode import mismatch_of_string
 
 _CHUNK = 1 << 18
 
@@ -102,6 +103,8 @@ def _message(line: RawMessage) -> RawMessage:
         utf8 = xml.encode()
     except UnicodeEncodeError as error:
         return _refused(line, "bad-json", f"the line has half of a surrogate pair: {error.reason}")
+    if reason := mismatch_of_string(utf8):
+        return _refused(line, "encoding-mismatch", reason)
     return RawMessage(line.number, line.offset, utf8, id=message_id, encoding="UTF-8")
 
 

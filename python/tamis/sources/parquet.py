@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from tamis.model.message_id import id_error
 from tamis.sources.raw_message import RAW_BYTES, RawMessage
+from tamis.sources.transcode import mismatch_of_string
 
 _ROWS = 256
 """Rows that are decoded at a time: messages can be large."""
@@ -91,6 +92,8 @@ class ParquetRows:
             reason = f"the id cannot be read: {error}"
         if reason:
             return replace(self._error("bad-id", reason), xml=data[:RAW_BYTES])
+        if encoding and (reason := mismatch_of_string(data)):
+            return replace(self._error("encoding-mismatch", reason), xml=data[:RAW_BYTES])
         self._number += 1
         return RawMessage(self._number, self._number - 1, data, id=message_id, encoding=encoding)
 

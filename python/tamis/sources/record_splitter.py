@@ -60,8 +60,10 @@ class State:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         around = [(name, declared) for name, declared in value["open"]]
+        # Earlier versions stored Python's names of encodings.
+        encoding = value["encoding"].replace("utf-16-", "utf-16")
         broken = None if value["broken"] is None else tuple(value["broken"])
-        return cls(**{**value, "open": around, "broken": broken})
+        return cls(**{**value, "encoding": encoding, "open": around, "broken": broken})
 
 
 def _weight(element: tuple[str, Declarations]) -> int:

@@ -1,9 +1,12 @@
 """A buffer that slides over a file: the bytes that are not consumed yet, as UTF-8."""
 
 from tamis.sources.bytestream import ByteStream, StreamError
-from tamis.sources.transcode import HEAD_BYTES, Transcoder, encoding_of
+from tamis.sources.transcode import HEAD_BYTES, UTF8, Transcoder, encoding_of
 
 _LARGE = 1 << 20
+
+_STATEFUL = ("iso-2022-jp",)
+"""Encodings with escape sequences that change the meaning of bytes: no file can be read from its middle."""
 
 
 class SlidingBuffer:
@@ -22,7 +25,7 @@ class SlidingBuffer:
         self._discarded = 0
         # Terminator → the range in which it does not occur, in bytes of UTF-8 since the buffer was created.
         self._absent: dict[bytes, tuple[int, int]] = {}
-        self._transcoder = Transcoder(encoding or "utf-8")
+        self._transcoder = Transcoder(encoding or UTF8)
         if not encoding:
             self._detect_encoding()
 
@@ -37,13 +40,16 @@ class SlidingBuffer:
             head += chunk
         try:
             encoding, mark = encoding_of(head)
+            if encoding in _STATEFUL:
+                reason = f"a file in {encoding} cannot be split at a record: send UTF-8"
+                raise StreamError("unsupported-encoding", reason)
         except StreamError as error:
             self.failure = error
             self._ended = True
             return
         self._transcoder = Transcoder(encoding)
         self.offset += mark
-        self.data += self._transcoder.utf8(head[mark:]) if head[mark:] else b""
+        self.data += self._transcoder.utf8(head[mark:], is_last=False)
 
     def _read(self) -> bytes:
         try:
@@ -60,7 +66,7 @@ class SlidingBuffer:
             return False
         chunk = self._read()
         self._ended = not chunk
-        self.data += self._transcoder.utf8(chunk)
+        self.data += self._transcoder.utf8(chunk, is_last=self._ended)
         return True
 
     def ensure(self, size: int) -> None:
@@ -71,7 +77,7 @@ class SlidingBuffer:
     def discard(self, count: int) -> None:
         """Consume the first `count` bytes."""
         if count:
-            self.offset += self._transcoder.source_length(self.data, count)
+            self.offset += self._transcoder.source_length(count)
             self._discarded += count
             del self.data[:count]
 

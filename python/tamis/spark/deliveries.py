@@ -5,6 +5,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.pipeline.batch_log import Counts
 from tamis.spark.subscriptions import RECIPIENTS
+from tamis.spark.worker.task import WORK
+
+_SUMS = ("candidates", *(f"work.{name}" for name in WORK), "skipped_entities")
 
 
 def count(matched: DataFrame) -> tuple[Counts, bool]:
@@ -15,13 +18,15 @@ def count(matched: DataFrame) -> tuple[Counts, bool]:
     row = matched.agg(
         F.count("*").alias("read"),
         F.count_if(matching > 0).alias("matched"),
-        F.count_if(_refused()).alias("dead"),
+        F.count_if(is_refused()).alias("dead"),
         F.coalesce(F.sum(matching - failed), F.lit(0)).alias("deliveries"),
         F.coalesce(F.sum(failed), F.lit(0)).alias("failed"),
-        F.coalesce(F.sum("candidates"), F.lit(0)).alias("candidates"),
-        F.coalesce(F.sum("skipped_entities"), F.lit(0)).alias("skipped_entities"),
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name.removeprefix("work.")) for name in _SUMS),
+        # Of the worker that has most: workers take turns, so a sum would count one several times.
+        F.coalesce(F.max("work.cache_bytes"), F.lit(0)).alias("cache_bytes"),
+        F.coalesce(F.max("subscription_bytes"), F.lit(0)).alias("subscription_bytes"),
         # A set of hashes needs no shuffle of its own, as a distinct count would.
-        F.size(F.collect_set(F.when(~_refused(), F.xxhash64("id")))).alias("ids"),
+        F.size(F.collect_set(F.when(~is_refused(), F.xxhash64("source", "id")))).alias("ids"),
     ).first()
     assert row is not None
     values = row.asDict()
@@ -36,8 +41,8 @@ def refuse_duplicates(matched: DataFrame) -> DataFrame:
     """
     # By length first: "a.jsonl#9 at 90" comes before "a.jsonl#10 at 99".
     order = ("received", F.length("offset"), "offset")
-    same_id = Window.partitionBy("id", _refused()).orderBy(*order)
-    is_repeated = ~_refused() & (F.row_number().over(same_id) > 1)
+    same_id = Window.partitionBy("source", "id", is_refused()).orderBy(*order)
+    is_repeated = ~is_refused() & (F.row_number().over(same_id) > 1)
     differs = is_repeated & (F.col("xml") != F.first("xml").over(same_id))
     reason = F.concat(F.lit("the batch has another message with this id: "), F.first("offset").over(same_id))
     replaced = {
@@ -98,7 +103,7 @@ def dead_letters(matched: DataFrame) -> DataFrame:
     def position(name: str) -> Column:
         return F.when(~by_source, error[name])
 
-    refused = matched.where(_refused()).select(
+    refused = matched.where(is_refused()).select(
         *_LETTER,
         F.coalesce("code", error["code"]).alias("code"),
         F.when(by_source, F.coalesce("reason", F.lit(""))).otherwise(error["reason"]).alias("reason"),
@@ -127,5 +132,6 @@ _LETTER = ("tenant", "source", "id", "offset", "received", "encoding")
 _POSITION = {"offset": "position", "line": "line", "column": "column"}
 
 
-def _refused() -> Column:
+def is_refused() -> Column:
+    """Whether the source or the reader refused the message."""
     return F.col("code").isNotNull() | F.col("error").isNotNull()

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 from tamis.engine import Schema
 from tamis.errors import FrameError
 from tamis.model.matching import Generation, Limits
-from tamis.spark.worker.task import MatchTask
+from tamis.spark.worker.task import WORK, MatchTask
 
 Run: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """A function from the Arrow batches of a task to Arrow batches, for `mapInArrow`."""
@@ -61,8 +61,13 @@ OUTPUTS = StructField("outputs", ArrayType(BinaryType(), containsNull=False), nu
 """The outputs of the transformations of a message."""
 
 
+WORK_TYPE = StructType([StructField(name, LongType(), nullable=False) for name in (*WORK, "cache_bytes")])
+"""The work of a message by stage, and the bytes in the caches of its worker after its batch."""
+
 MATCH_RESULT = (
     StructField("candidates", LongType(), nullable=False),
+    StructField("work", WORK_TYPE, nullable=False),
+    StructField("failed", LongType(), nullable=False),
     StructField("skipped_entities", LongType(), nullable=False),
     StructField("error", ERROR),
 )
@@ -72,17 +77,52 @@ MATCH_COLUMNS = (StructField("targets", TARGETS, nullable=False), *MATCH_RESULT)
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerStep:
-    """The rows that are sent to the workers, and what the workers do with them."""
+class SentRows:
+    """The rows that are sent to the workers."""
 
     rows: DataFrame
-    step: MatchTask
+    message: int
+    """The number of the column with the messages."""
     kept: Sequence[StructField]
+    """The first columns, which come back."""
+    columns: Sequence[str]
+    """The names of all columns, as they were."""
 
     def map_batches(self, run: Run, added: Sequence[StructField]) -> DataFrame:
         """Run a function on the workers; the result has the kept columns and the added ones."""
         refuse_name_clash([field.name for field in self.kept], [field.name for field in added])
         return self.rows.mapInArrow(run, StructType([*self.kept, *added]))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStep:
+    """The rows that are sent to the workers, and what the workers match them against."""
+
+    sent: SentRows
+    step: MatchTask
+
+    @property
+    def kept(self) -> Sequence[StructField]:
+        """The columns that come back."""
+        return self.sent.kept
+
+    def map_batches(self, run: Run, added: Sequence[StructField]) -> DataFrame:
+        """See `SentRows`."""
+        return self.sent.map_batches(run, added)
+
+
+def select_messages(
+    df: DataFrame, *, message: str, keep: Sequence[str] | None, more: Sequence[str] = ()
+) -> SentRows:
+    """Check the column of messages, and select it with the columns to keep and those needed besides."""
+    _require(df, [message, *more])
+    _require_type(df, message, (StringType, BinaryType, CharType, VarcharType))
+    kept = columns_to_keep(df, message, keep)
+    sent = list(dict.fromkeys([*kept, message, *more]))
+    # Temporary names: mapInArrow looks columns up by name and interprets a dot as field access.
+    renamed = [f"{name} AS c{number}" for number, name in enumerate(quoted(sent))]
+    fields = [df.schema[name] for name in kept]
+    return SentRows(df.selectExpr(*renamed), sent.index(message), fields, sent)
 
 
 def prepare(
@@ -99,28 +139,25 @@ def prepare(
     schema: Schema | None = None,
 ) -> WorkerStep:
     """Check the options, which `with_matches` and `transform` describe, and select the columns to send."""
-    _require(df, [message, *([] if tenant_column is None else [tenant_column])])
-    _require_type(df, message, (StringType, BinaryType, CharType, VarcharType))
+    sent = select_messages(
+        df, message=message, keep=keep, more=[] if tenant_column is None else [tenant_column]
+    )
     if tenant_column is not None:
         if tenant:
             raise FrameError("two-tenants", "give a tenant or a column of tenants, not both")
         _require_type(df, tenant_column, (StringType, CharType, VarcharType))
-    kept = columns_to_keep(df, message, keep)
-    sent = list(dict.fromkeys([*kept, message, *([] if tenant_column is None else [tenant_column])]))
     step = MatchTask(
         generation=generation,
-        message=sent.index(message),
-        kept=len(kept),
+        message=sent.message,
+        kept=len(sent.kept),
         tenant=tenant,
-        tenant_column=None if tenant_column is None else sent.index(tenant_column),
+        tenant_column=None if tenant_column is None else sent.columns.index(tenant_column),
         limits=limits,
         elements=elements,
         transforms=transforms,
         schema=schema,
     )
-    # Temporary names: mapInArrow looks columns up by name and interprets a dot as field access.
-    renamed = [f"{name} AS c{number}" for number, name in enumerate(quoted(sent))]
-    return WorkerStep(df.selectExpr(*renamed), step, [df.schema[name] for name in kept])
+    return WorkerStep(sent, step)
 
 
 def columns_to_keep(df: DataFrame, message: str, keep: Sequence[str] | None) -> list[str]:

@@ -17,20 +17,26 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tamis.catalog import Catalog
 from tamis.errors import CatalogError, JobError, StoreError, TamisError
+from tamis.generations.damage import is_lost
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
+from tamis.jvm.launch import Jvm
 from tamis.model.matching import Generation
 from tamis.pipeline.batch_log import BatchLog, all_batch_logs
-from tamis.settings import Settings, Source
+from tamis.settings import Input, Settings
+from tamis.sources.arrivals import ArrivalsSource
 from tamis.sources.directory import DirectorySource
 from tamis.sources.dtd_file import read_schema
 from tamis.spark.batch_plan import plan_hash
+from tamis.spark.broker_links import BrokerLinks
+from tamis.spark.connectors.arrivals import read_arrivals
 from tamis.spark.connectors.inbox import read_inbox
 from tamis.spark.connectors.kafka import read_kafka
 from tamis.spark.connectors.sinks import dead_letter_writer, sinks, sweep
 from tamis.spark.error_causes import UNKNOWN, root_cause
 from tamis.spark.pipeline import Pipeline
 from tamis.spark.session import create_session
+from tamis.spark.warm_up import warm_up
 from tamis.status import BatchReport, StatusBoard
 
 log = logging.getLogger(__name__)
@@ -56,7 +62,7 @@ LAG_SECONDS = 1.0
 class _Stream:
     """The query of a source and its state."""
 
-    source: Source
+    source: Input
     pipeline: Pipeline
     query: StreamingQuery | None = None
     batches: BatchLog | None = None
@@ -66,6 +72,8 @@ class _Stream:
     lag_due: float = 0.0
     """When to read its lag again, by the monotonic clock."""
     failing: bool = False
+    damaged: bool = False
+    """Whether it failed because files of a generation are damaged or missing."""
     error: TamisError | None = None
     """Why the last batch failed, if it did."""
     working: threading.Lock = field(default_factory=threading.Lock)
@@ -75,9 +83,13 @@ class _Stream:
 class Job:
     """Runs until it is stopped. The next run finishes batches that this one began."""
 
-    def __init__(self, settings: Settings, board: StatusBoard) -> None:
+    def __init__(self, settings: Settings, board: StatusBoard, jvm: Jvm | None = None) -> None:
+        """`jvm`: one for an embedded Spark, if it has been launched."""
         self._settings = settings
         self._board = board
+        self._jvm = jvm
+        self._is_ready = False
+        self._warm_up: threading.Thread | None = None
         self._stack = ExitStack()
         self._publishing = threading.Lock()
         self._stopping = threading.Event()
@@ -91,6 +103,8 @@ class Job:
                 for stream in self._streams:
                     self._supervise(stream)
                     self._update_lag(stream)
+                self._report_ready()
+                self._make_class_archive()
                 self._board.heartbeat()
                 time.sleep(TICK)
             self._stop()
@@ -123,6 +137,7 @@ class Job:
         self._stack.callback(catalog.close)
         self._store = Store(settings.generations)
         writers, write_dead_letters = sinks(settings), dead_letter_writer(settings)
+        links = BrokerLinks(settings, self._board)
         self._streams = [
             _Stream(
                 source,
@@ -132,10 +147,11 @@ class Job:
                     self._newest,
                     writers,
                     write_dead_letters,
+                    links.publisher(source),
                     read_schema(source.schema),
                 ),
             )
-            for source in settings.sources
+            for source in settings.inputs
         ]
         # Before any sweep: batches that earlier runs began still need their generations.
         known = [self._batch_log(stream) for stream in self._streams if self._metadata(stream).exists()]
@@ -150,9 +166,26 @@ class Job:
         newest = self._newest()
         for batches in known:
             self._replace_lost_generations(batches, newest)
-        self._spark: SparkSession = create_session(settings)
+        self._spark: SparkSession = create_session(settings, self._jvm)
         self._stack.callback(self._spark.stop)
-        self._board.state("running")
+        self._stack.callback(links.start().close)
+        self._warm_up = warm_up(self._spark, self._streams[0].pipeline, newest)
+
+    def _report_ready(self) -> None:
+        """The job is ready once each source has been read, or has failed."""
+        if not self._is_ready and all(map(_is_polled, self._streams)):
+            self._is_ready = True
+            self._board.state("running")
+
+    def _make_class_archive(self) -> None:
+        """Have it made when nothing else waits: after the start."""
+        archive = None if self._jvm is None else self._jvm.archive
+        if archive is None or not self._is_ready or self._warm_up is None or self._warm_up.is_alive():
+            return
+        if archive.is_missing:
+            java: Any = self._spark._jvm
+            archive.make(java.java.lang.System.getProperty("java.class.path"))
+        archive.poll()
 
     def _working_directory(self) -> Path:
         """Where the index is built: in the store itself if it is a directory of this host."""
@@ -182,10 +215,13 @@ class Job:
                 log.warning("batch %d: its generation is lost; using generation %d", record.batch, newest)
                 batches.replace_generation(record.batch, newest)
 
-    def _recover_generations(self, batches: BatchLog) -> None:
-        """After a failure: republish if the store lost the newest generation, and replace lost ones."""
+    def _recover_generations(self, stream: _Stream, batches: BatchLog) -> None:
+        """After a failure: republish if the newest generation is damaged or lost, and replace lost ones."""
         with self._publishing:
-            if not self._publisher.has(self._generation):
+            if stream.damaged:
+                self._publisher.remove_damaged()
+                stream.damaged = False
+            elif not self._publisher.has(self._generation):
                 self._publisher.forget()
         self._replace_lost_generations(batches, self._newest())
 
@@ -222,7 +258,7 @@ class Job:
         elif query is None and now >= stream.due:
             try:
                 if stream.failing and stream.batches is not None:
-                    self._recover_generations(stream.batches)
+                    self._recover_generations(stream, stream.batches)
                 stream.query = self._query(stream)
             except (PySparkException, TamisError, OSError) as error:
                 self._failed(stream, error)
@@ -241,6 +277,7 @@ class Job:
         cause = stream.error or self._cause(stream, error)
         stream.error = None
         stream.failing = True
+        stream.damaged = stream.damaged or is_lost(cause)
         log.error("source %s: %s; retrying in %.0f s", stream.source.name, cause, stream.pause)
         stream.due = time.monotonic() + stream.pause
         stream.pause = min(stream.pause * 2, LONGEST_PAUSE)
@@ -261,7 +298,9 @@ class Job:
         writer = writer.trigger(processingTime=f"{int(settings.interval * 1000)} milliseconds")
         return writer.foreachBatch(lambda rows, number: self._batch(stream, rows, number)).start()
 
-    def _frame(self, source: Source) -> DataFrame:
+    def _frame(self, source: Input) -> DataFrame:
+        if isinstance(source, ArrivalsSource):
+            return read_arrivals(self._spark, source)
         if isinstance(source, DirectorySource):
             return read_inbox(self._spark, source)
         return read_kafka(self._spark, source)
@@ -295,6 +334,13 @@ class Job:
                 candidates=counts.candidates,
                 failed=counts.failed,
                 skipped_entities=counts.skipped_entities,
+                settled=counts.settled,
+                verified=counts.verified,
+                steps=counts.steps,
+                looked_up=counts.looked_up,
+                uncached=counts.uncached,
+                cache_bytes=counts.cache_bytes,
+                subscription_bytes=counts.subscription_bytes,
                 started=started,
                 seconds=time.monotonic() - clock,
                 lag=_lag(stream.query),
@@ -322,6 +368,14 @@ class Job:
             if stream.query is not None:
                 stream.query.stop()
         self._board.state("stopped")
+
+
+def _is_polled(stream: _Stream) -> bool:
+    """Whether a source has been read once, or has failed."""
+    if stream.query is None:
+        return stream.failing
+    status = stream.query.status
+    return bool(status["isDataAvailable"]) or status["message"].startswith(IDLE)
 
 
 def _lag(query: StreamingQuery | None) -> dict[str, int] | None:

@@ -19,8 +19,11 @@ from tamis.spark.worker.generations import opened
 from tamis.spark.worker.offsets import lists_of, offsets_of
 from tamis.spark.worker.task import MatchTask
 
-KEPT = ("tenant", "source", "id", "offset", "received", "encoding", "xml", "code", "reason")
-"""The columns of the envelope that deliveries and dead letters need."""
+KEPT = (
+    *("tenant", "source", "id", "offset", "broker", "hops"),
+    *("received", "encoding", "xml", "code", "reason"),
+)
+"""The columns of the envelope that deliveries, dead letters and links need."""
 
 RECIPIENT_RESULT = StructType([*RECIPIENT.fields, *RESULT.fields])
 """A subscription that matches the message, and its output or error."""
@@ -31,23 +34,27 @@ MATCHED_MESSAGE = StructType(
         StructField("matched_subscriptions", ArrayType(RECIPIENT_RESULT, containsNull=False), nullable=False),
         *MATCH_RESULT,
         OUTPUTS,
+        StructField("subscription_bytes", LongType(), nullable=False),
         StructField("generation", LongType(), nullable=False),
         StructField("matched", TimestampType(), nullable=False),
     ]
 )
-"""A message with its recipients, the error if it was refused, the outputs of transformations, and the
-generation and time of its batch."""
+"""A message with its recipients, the error if it was refused, the outputs of transformations, the bytes of
+the worker's table of subscriptions, and the generation and time of its batch."""
 
 
 def match_and_transform(
     envelopes: DataFrame,
     generation: Generation,
     begun: datetime,
-    tenant: str,
+    tenant: str | None,
     limits: Limits,
     schema: Schema | None = None,
 ) -> DataFrame:
-    """One row for each message, with the subscriptions that it matches; `begun` is when its batch began."""
+    """One row for each message, with the subscriptions that it matches; `begun` is when its batch began.
+
+    Without a `tenant`, each message has its own.
+    """
     step = MatchAndTransform(generation, begun, tenant, limits, schema)
     return envelopes.select(*KEPT).mapInArrow(step.run, MATCHED_MESSAGE)
 
@@ -58,7 +65,7 @@ class MatchAndTransform:
 
     generation: Generation
     begun: datetime
-    tenant: str
+    tenant: str | None
     limits: Limits
     schema: Schema | None
 
@@ -68,8 +75,8 @@ class MatchAndTransform:
             generation=self.generation,
             message=len(KEPT),
             kept=len(KEPT),
-            tenant=self.tenant,
-            tenant_column=None,
+            tenant=self.tenant or "",
+            tenant_column=KEPT.index("tenant") if self.tenant is None else None,
             limits=self.limits,
             transforms=True,
             schema=self.schema,
@@ -78,14 +85,17 @@ class MatchAndTransform:
         return map(self._add_batch_columns, map(_merge_results, with_recipients(self.generation, matched)))
 
     def _add_batch_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Add the generation and the time of the batch.
+        """Add the bytes of the table of subscriptions, and the generation and the time of the batch.
 
         As columns, not as SQL literals: a literal is part of the code that Spark generates, so every batch
         would compile new classes (two, 0.1 s each, and the JVM would never warm up).
         """
+        subscription_bytes = opened(self.generation).subscriptions.bytes
+        table = pa.repeat(pa.scalar(subscription_bytes, pa.int64()), batch.num_rows)
         number = pa.repeat(pa.scalar(self.generation.number, pa.int64()), batch.num_rows)
         begun = pa.repeat(pa.scalar(self.begun, pa.timestamp("us", "UTC")), batch.num_rows)
-        return batch.append_column("generation", number).append_column("matched", begun)
+        with_table = batch.append_column("subscription_bytes", table)
+        return with_table.append_column("generation", number).append_column("matched", begun)
 
 
 def _merge_results(batch: pa.RecordBatch) -> pa.RecordBatch:

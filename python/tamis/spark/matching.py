@@ -65,6 +65,9 @@ def with_matches(
     The columns are the kept ones, and
     - `targets`, ascending: the 64 bits of each as Spark's `bigint`, so that those from 2⁶³ on are negative;
     - `candidates`: how many queries were candidates;
+    - `work`: how many of them were `settled` and `verified`, in so many `steps` with elements `looked_up` by
+      value so often; whether the message was `uncached`; `cache_bytes`: the caches of the worker;
+    - `failed`: how many queries exceeded the work limit, so that it is not known whether they match;
     - `skipped_entities`: how many references were left out (`Limits.skip_unread_entities`);
     - `error`: null, or why the message was refused: `code`, `reason`, `offset` in bytes from 0, `line` and
       `column` from 1, and for a limit `value` and `limit`. It has no targets then;

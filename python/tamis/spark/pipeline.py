@@ -1,15 +1,18 @@
 """The message flow of one source: one batch, from envelopes to sinks.
 
-    envelopes → match and transform → count → write dead letters → write deliveries → mark the batch as done
+    envelopes → match and transform → count → publish to links → write dead letters → write deliveries
+    → mark the batch as done
 
 A batch can be run again: its generation and time are logged before the work, and each sink either ignores a
 batch that it has, or writes deliveries with stable ids for de-duplication.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
@@ -17,7 +20,7 @@ from tamis.engine import Schema
 from tamis.model.batch import Batch
 from tamis.model.matching import Generation
 from tamis.pipeline.batch_log import BatchLog, BatchRecord, Counts
-from tamis.settings import Source
+from tamis.settings import Input
 from tamis.spark.deliveries import count, dead_letters, deliveries, refuse_duplicates
 from tamis.spark.match_and_transform import match_and_transform
 
@@ -42,7 +45,7 @@ class Sink:
 class Pipeline:
     """Processes the batches of one source."""
 
-    source: Source
+    source: Input
     generation: Callable[[int], Generation]
     """A generation by its number, as a reference for workers."""
     newest: Callable[[], int]
@@ -50,6 +53,8 @@ class Pipeline:
     sinks: Sequence[Sink]
     """In this order."""
     write_dead_letters: Write
+    publish_parcels: Write | None = None
+    """Publishes the messages to the links of the broker."""
     schema: Schema | None = None
     """The DTD that the source's messages should conform to."""
 
@@ -73,6 +78,9 @@ class Pipeline:
             if has_duplicates:
                 matched = _persisted(refuse_duplicates(matched), stack)
                 counts, _ = count(matched)
+            # Before all that concerns this broker only: others wait for it.
+            if self.publish_parcels is not None and counts.read > counts.dead:
+                self.publish_parcels(matched, batch)
             if counts.dead or counts.failed:
                 self.write_dead_letters(dead_letters(matched), batch)
             if counts.deliveries:
@@ -80,6 +88,22 @@ class Pipeline:
                     sink.write(sink.select(deliveries(matched)), batch)
         batches.finish(number, counts)
         return record, counts
+
+    def rehearse(self, envelopes: DataFrame, generation: int) -> None:
+        """The same plans for a batch that does not exist: nothing is recorded and nothing written."""
+        reference, now = self.generation(generation), datetime.now(UTC)
+        matched = match_and_transform(
+            envelopes, reference, now, self.source.tenant, self.source.limits, self.schema
+        )
+        with ExitStack() as stack:
+            matched = _persisted(matched, stack)
+            count(matched)
+            deliveries(matched).mapInArrow(_drop, "id string").collect()
+
+
+def _drop(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A sink that writes nothing."""
+    return (batch.slice(0, 0).select(["id"]) for batch in rows)
 
 
 def _persisted(rows: DataFrame, stack: ExitStack) -> DataFrame:

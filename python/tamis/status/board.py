@@ -70,6 +70,7 @@ class StatusBoard:
         self._lock = threading.RLock()
         self._sources = {name: _Source(SourceStatus(name)) for name in sources}
         self._listeners: list[Callable[[BatchReport], None]] = []
+        self._state_listeners: list[Callable[[JobState], None]] = []
         self._written: datetime | None = None
         self._has_events = False
         """Whether there were events since the file was written."""
@@ -103,6 +104,8 @@ class StatusBoard:
         with self._lock:
             self._job = replace(self._job, state=state)
             self._write()
+        for listener in self._state_listeners:
+            listener(state)
 
     def generation(self, number: int, subscriptions: int | None) -> None:
         """The newest generation and its number of subscriptions: the catalog is reachable."""
@@ -174,6 +177,10 @@ class StatusBoard:
         """Call a listener with each report, in the thread that reports."""
         with self._lock:
             self._listeners.append(listener)
+
+    def on_state(self, listener: Callable[[JobState], None]) -> None:
+        """Call a listener with each new state of the job."""
+        self._state_listeners.append(listener)
 
     def _source(self, name: str) -> _Source:
         return self._sources.setdefault(name, _Source(SourceStatus(name)))

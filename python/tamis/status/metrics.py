@@ -26,8 +26,24 @@ COUNTERS = (
     ("tamis_failed", "Deliveries that could not be made, because a transformation failed", "failed"),
     ("tamis_skipped_entities", "References that were left out of messages", "skipped_entities"),
     ("tamis_candidates", "Candidates: queries that the index could not rule out", "candidates"),
+    ("tamis_settled", "Candidates that were decided from what the automaton found", "settled"),
+    ("tamis_verified", "Candidates that were decided on the message itself", "verified"),
+    ("tamis_verification_steps", "Steps of verification: nodes tried, text searched", "steps"),
+    ("tamis_looked_up", "How often verification looked elements up by value", "looked_up"),
+    ("tamis_uncached", "Messages that the automaton's cache had no room for", "uncached"),
 )
 """Metric, help, and the field of a source's totals; Prometheus appends `_total`."""
+
+
+GAUGES = (
+    ("tamis_cache_bytes", "Bytes in the caches of the worker with most, after the last batch", "cache_bytes"),
+    (
+        "tamis_subscription_bytes",
+        "Bytes of the table of subscriptions that a worker maps",
+        "subscription_bytes",
+    ),
+)
+"""Metric, help, and the field of the last batch's report."""
 
 
 class MetricsError(TamisError):
@@ -70,6 +86,12 @@ def metrics(status: Status) -> Iterator[Metric]:
     yield _errors(status)
     yield _seconds(status.sources)
     yield _lag(status.sources)
+    for name, text, field in GAUGES:
+        gauge = GaugeMetricFamily(name, text, labels=["source"])
+        for source in status.sources:
+            if source.last is not None:
+                gauge.add_metric([source.name], getattr(source.last, field))
+        yield gauge
     if status.generation is not None:
         yield GaugeMetricFamily("tamis_generation", "The newest generation", status.generation)
     if status.subscriptions is not None:

@@ -39,6 +39,20 @@ class BatchReport:
     """Failed transformations: each is one delivery less."""
     skipped_entities: int = 0
     """References to entities that were not read, which were left out of messages."""
+    settled: int = 0
+    """Candidates that were decided from what the automaton found."""
+    verified: int = 0
+    """Candidates that were decided on the message itself."""
+    steps: int = 0
+    """Steps that verification took: nodes that were tried, and text that was searched."""
+    looked_up: int = 0
+    """How often verification looked elements up by value."""
+    uncached: int = 0
+    """Messages that were matched without the automaton's cache, which had no room for them."""
+    cache_bytes: int = 0
+    """Bytes in the caches of the worker with most."""
+    subscription_bytes: int = 0
+    """Bytes of the table of subscriptions that a worker maps."""
     lag: Mapping[str, int] | None = None
     """How much is left to read, by unit (files, messages); None if unknown."""
 
@@ -56,6 +70,11 @@ class Totals:
     candidates: int = 0
     failed: int = 0
     skipped_entities: int = 0
+    settled: int = 0
+    verified: int = 0
+    steps: int = 0
+    looked_up: int = 0
+    uncached: int = 0
 
     def plus(self, report: BatchReport) -> "Totals":
         """Add one batch."""
@@ -69,6 +88,11 @@ class Totals:
             self.candidates + report.candidates,
             self.failed + report.failed,
             self.skipped_entities + report.skipped_entities,
+            self.settled + report.settled,
+            self.verified + report.verified,
+            self.steps + report.steps,
+            self.looked_up + report.looked_up,
+            self.uncached + report.uncached,
         )
 
 

@@ -6,7 +6,6 @@ with `fsync`, renamed, and the directory is flushed. After a crash there is the 
 
 import fcntl
 import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -50,7 +49,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 def draft_path(directory: Path) -> Path:
     """A temporary name in a directory, used by nobody else."""
-    return directory / f"{DRAFT}{uuid.uuid4().hex}"
+    return directory / f"{DRAFT}{os.urandom(16).hex()}"
 
 
 def publish_draft(draft: Path, path: Path) -> None:

@@ -8,7 +8,6 @@ import hashlib
 import io
 import os
 import shutil
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -64,7 +63,7 @@ class Place:
     @contextmanager
     def drafted(self, folder: str, name: Callable[[Draft], str]) -> Iterator[Draft]:
         """A file to write. At the end it appears in the folder, whole, under the name that `name` gives."""
-        path = self._path(folder, f"{DRAFT}{uuid.uuid4().hex}")
+        path = self._path(folder, f"{DRAFT}{os.urandom(16).hex()}")
         with self._errors.at(self.url):
             self._files.create_dir(self._path(folder), recursive=True)
             try:

@@ -7,6 +7,7 @@ transformations.py  for-where-return transformations, built from walks
 stock.py            the flat workload: stock quotes and range subscriptions
 profile.py          which attributes and values occur; literals.py writes them in queries
 draw.py             draws distinct items
+error.py            errors of parameters
 """
 
 from tamis.model.dtd import Dtd

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::document::charset::{self, Charset, Stop};
 use crate::error::{Exceeded, Position, ReadError};
 use crate::limits::Limits;
 use crate::util::xml_chars::{is_char, is_name_char, is_name_start, is_space};
@@ -333,8 +334,7 @@ impl<'a> Input<'a> {
         }
         self.expect("encoding", "in a text declaration")?;
         let encoding = self.pseudo_attribute("the encoding")?;
-        let known = ["utf-8", "us-ascii", "ascii", "utf-16"];
-        if !known.iter().any(|name| encoding.eq_ignore_ascii_case(name)) {
+        if Charset::for_label(&encoding).is_none() {
             let reason = format!("the encoding `{encoding}` is not supported; use UTF-8");
             return Err(self.error(Problem::new("unsupported-encoding", reason)));
         }
@@ -382,35 +382,42 @@ impl<'a> Input<'a> {
     }
 }
 
-/// An external entity's bytes as text: UTF-8, or UTF-16 by its byte order mark.
+/// An external entity's bytes as UTF-8: by its byte order mark, or by its text declaration.
 pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, ReadError> {
-    if bytes.len() > limits.document {
-        return Err(ReadError {
-            code: "document-limit",
-            reason: format!("{} bytes where {} are allowed", bytes.len(), limits.document),
-            position: Position::of(bytes, 0),
-            exceeded: Some(Exceeded { value: bytes.len() as u64, limit: limits.document as u64 }),
-        });
-    }
-    let (units, big): (&[u8], bool) = match bytes {
-        [0xEF, 0xBB, 0xBF, rest @ ..] => return Ok(rest.to_vec()),
-        [0xFE, 0xFF, rest @ ..] => (rest, true),
-        [0xFF, 0xFE, rest @ ..] => (rest, false),
-        _ => return Ok(bytes.to_vec()),
+    let error = |code, reason: String, text: &[u8], at| ReadError {
+        code,
+        reason,
+        position: Position::of(text, at),
+        exceeded: None,
     };
-    let (pairs, odd) = units.as_chunks::<2>();
-    let units =
-        pairs.iter().map(|&pair| if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) });
-    let text: Result<String, _> = char::decode_utf16(units).collect();
-    match text {
-        Ok(text) if odd.is_empty() => Ok(text.into_bytes()),
-        _ => Err(ReadError {
-            code: "bad-utf16",
-            reason: "this is not UTF-16".to_owned(),
-            position: Position::of(bytes, 0),
-            exceeded: None,
-        }),
+    if bytes.len() > limits.document {
+        let exceeded = Some(Exceeded { value: bytes.len() as u64, limit: limits.document as u64 });
+        let reason = format!("{} bytes where {} are allowed", bytes.len(), limits.document);
+        return Err(ReadError { exceeded, ..error("document-limit", reason, bytes, 0) });
     }
+    // Without a mark it is no document that begins with `<` and 0; what it is, the reader will say.
+    let marked = charset::detect(bytes).ok().flatten().filter(|detected| detected.mark > 0);
+    let declared = || {
+        let charset = charset::declared_label(bytes).and_then(Charset::for_label);
+        charset.filter(|charset| matches!(charset, Charset::Ascii | Charset::Legacy(_)))
+    };
+    let (text, charset) = match marked {
+        Some(detected) => (&bytes[detected.mark..], detected.charset),
+        None => (bytes, declared().unwrap_or(Charset::Utf8)),
+    };
+    if let Some(at) = text.iter().position(|byte| charset == Charset::Ascii && !byte.is_ascii()) {
+        return Err(error("encoding-mismatch", "this is not ASCII, as it is declared".to_owned(), text, at));
+    }
+    let Some(mut decoder) = charset.decoder() else { return Ok(text.to_vec()) };
+    let mut utf8 = Vec::new();
+    if let (_, Stop::Undecodable) = decoder.decode(text, true, &mut utf8) {
+        let (code, reason) = match charset {
+            Charset::Legacy(_) => ("bad-encoding", "these bytes are not in the declared encoding"),
+            _ => ("bad-utf16", "this is not UTF-16"),
+        };
+        return Err(error(code, reason.to_owned(), &utf8, utf8.len()));
+    }
+    Ok(utf8)
 }
 
 /// An external parameter entity's bytes as text, without its text declaration, line ends normalised.

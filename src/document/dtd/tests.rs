@@ -167,6 +167,9 @@ fn external_parameter_entities_are_asked_for() {
         "\u{FEFF}<!ELEMENT é EMPTY>".encode_utf16().flat_map(|unit| unit.to_le_bytes()).collect();
     let dtd = read_external(&utf16, &limits(), &|_| None).unwrap();
     assert!(dtd.elements.get("é".as_bytes()).is_some());
+    let latin = b"<?xml encoding='ISO-8859-1'?><!ELEMENT \xE9 EMPTY>";
+    let dtd = read_external(latin, &limits(), &|_| None).unwrap();
+    assert!(dtd.elements.get("é".as_bytes()).is_some());
 }
 
 /// Each subset, and the code it is refused with.
@@ -243,6 +246,11 @@ fn errors_have_positions() {
     assert_eq!(external("<![IGNORE[ <![ ]]>").unwrap_err().code, "unclosed-declaration");
     assert_eq!(external("%gone;").unwrap_err().code, "undeclared-entity");
     assert_eq!(external("<?xml encoding='latin-9'?>").unwrap_err().code, "unsupported-encoding");
+    let read = |text: &[u8]| read_external(text, &limits(), &|_| None);
+    let error = read(b"<?xml encoding='windows-1252'?>\n<!-- \xE9\x81 -->").unwrap_err();
+    assert_eq!((error.code, error.position.line, error.position.column), ("bad-encoding", 2, 7));
+    let error = read(b"<?xml encoding='us-ascii'?>\n<!-- \xC3\xA9 -->").unwrap_err();
+    assert_eq!((error.code, error.position.line, error.position.column), ("encoding-mismatch", 2, 6));
 }
 
 #[test]
@@ -270,7 +278,7 @@ fn attacks_are_bounded() {
     let many: String = (0..300).map(|n| format!(" a{n} CDATA #IMPLIED")).collect();
     assert_eq!(internal(&format!("<!ATTLIST a{many}>")).unwrap_err().code, "attributes-limit");
     assert_eq!(internal(&format!("<!ELEMENT {} EMPTY>", "n".repeat(2000))).unwrap_err().code, "name-limit");
-    let long = format!("<!ENTITY e '{}'>", "x".repeat(2 << 20));
+    let long = format!("<!ENTITY e '{}'>", "x".repeat(limits().text + 1));
     assert_eq!(internal(&long).unwrap_err().code, "text-limit");
 
     // A chain as long as a message allows: entities nest on the heap.

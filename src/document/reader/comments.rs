@@ -1,7 +1,7 @@
 //! Comments and processing instructions.
 
 use super::MessageParser;
-use super::fault::ReadResult;
+use super::read_error::ReadResult;
 use super::scan::{SPACE, skip};
 use crate::document::{Other, OtherKind, Span};
 use crate::ids::ElementId;
@@ -11,11 +11,11 @@ impl MessageParser<'_> {
     pub fn comment(&mut self, at: usize) -> ReadResult<usize> {
         let start = at + 4;
         let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"--") else {
-            return Err(self.fault("truncated", "the comment does not end", at));
+            return Err(self.read_error("truncated", "the comment does not end", at));
         };
         let end = start + found;
         if self.text[end + 2] != b'>' {
-            return Err(self.fault("bad-comment", "-- is not allowed inside a comment", end));
+            return Err(self.read_error("bad-comment", "-- is not allowed inside a comment", end));
         }
         let content = self.content_span(start, end)?;
         self.other(OtherKind::Comment, content, at, end + 3);
@@ -28,15 +28,19 @@ impl MessageParser<'_> {
             self.plain_name(at + 2, "bad-instruction", "the name of a target is expected after <?")?;
         if self.text[at + 2..target].eq_ignore_ascii_case(b"xml") {
             let reason = "an XML declaration is allowed only at the very beginning, and xml is not allowed as a target";
-            return Err(self.fault("bad-instruction", reason, at));
+            return Err(self.read_error("bad-instruction", reason, at));
         }
         let Some(found) = memchr::memmem::find(&self.text[target..self.end], b"?>") else {
-            return Err(self.fault("truncated", "the processing instruction does not end", at));
+            return Err(self.read_error("truncated", "the processing instruction does not end", at));
         };
         let end = target + found;
         let start = skip(self.text, target, SPACE).min(end);
         if start == target && end > target {
-            return Err(self.fault("bad-instruction", "white space is expected after the target", target));
+            return Err(self.read_error(
+                "bad-instruction",
+                "white space is expected after the target",
+                target,
+            ));
         }
         let content = self.content_span(start, end)?;
         let target = self.value_span(at + 2, target);

@@ -1,7 +1,7 @@
 //! The content of the root element: character data, CDATA sections, end tags, and the loop over them.
 
 use super::MessageParser;
-use super::fault::ReadResult;
+use super::read_error::ReadResult;
 use super::references::Reference;
 use super::scan::{SPACE, same, skip, skip_text};
 use crate::document::{Span, Text};
@@ -30,7 +30,11 @@ impl MessageParser<'_> {
                 }
                 (b'&', _) => self.reference_in_content(at)?,
                 (b']', b']') if text[at + 2] == b'>' => {
-                    return Err(self.fault("section-end", "]]> is not allowed in text; write ]]&gt;", at));
+                    return Err(self.read_error(
+                        "section-end",
+                        "]]> is not allowed in text; write ]]&gt;",
+                        at,
+                    ));
                 }
                 (b'\r', next) if self.reference.is_none() => {
                     self.append_bytes(b"\n", at);
@@ -54,7 +58,7 @@ impl MessageParser<'_> {
         let open = *self.scratch.open.last().expect("the loop over content runs while one is open");
         let (name, len) = (at + 2, open.name_len as usize);
         if self.scratch.open.len() <= self.base {
-            return Err(self.fault(
+            return Err(self.read_error(
                 "entity-boundary",
                 "an entity closes an element that it did not open",
                 at,
@@ -106,7 +110,7 @@ impl MessageParser<'_> {
         }
         let start = at + SECTION.len();
         let Some(found) = memchr::memmem::find(&self.text[start..self.end], b"]]>") else {
-            return Err(self.fault("truncated", "the CDATA section does not end", at));
+            return Err(self.read_error("truncated", "the CDATA section does not end", at));
         };
         let end = start + found;
         let mut from = start;
@@ -149,7 +153,14 @@ impl MessageParser<'_> {
         if (end - start) as usize > self.limits.text {
             let at = self.run.source as usize;
             let (value, limit) = ((end - start) as usize, self.limits.text);
-            return Err(super::fault::exceeded("text-limit", "bytes of text", self.source, at, value, limit));
+            return Err(super::read_error::exceeded(
+                "text-limit",
+                "bytes of text",
+                self.source,
+                at,
+                value,
+                limit,
+            ));
         }
         let parent = self.scratch.open.last().expect("text stands in an element").element;
         let span = Span { start: self.run.source, end: self.source_span(at, at).end };
@@ -176,7 +187,7 @@ impl MessageParser<'_> {
         if let Some(outer) = self.suspended.pop() {
             if open != self.base {
                 self.suspended.push(outer);
-                return Err(self.fault(
+                return Err(self.read_error(
                     "entity-boundary",
                     "an entity opens an element that it does not close",
                     at,
@@ -186,18 +197,18 @@ impl MessageParser<'_> {
         }
         let open = self.scratch.open[open - 1];
         let name = String::from_utf8_lossy(&self.text[open.name_at as usize..][..open.name_len as usize]);
-        Err(self.fault("unclosed-element", format!("the message ends before </{name}>"), at))
+        Err(self.read_error("unclosed-element", format!("the message ends before </{name}>"), at))
     }
 
     #[cold]
-    fn mismatch(&self, at: usize) -> super::fault::Fault {
+    fn mismatch(&self, at: usize) -> super::read_error::BoxedReadError {
         let open = self.scratch.open[self.scratch.open.len() - 1];
         let expected = String::from_utf8_lossy(&self.text[open.name_at as usize..][..open.name_len as usize]);
         let end = skip(self.text, at + 2, super::scan::NAME);
         let found = String::from_utf8_lossy(&self.text[at + 2..end]);
         if skip(self.text, end, SPACE) == self.end {
-            return self.fault("truncated", "the end tag does not end", at);
+            return self.read_error("truncated", "the end tag does not end", at);
         }
-        self.fault("mismatched-tag", format!("</{expected}> is expected, not </{found}>"), at)
+        self.read_error("mismatched-tag", format!("</{expected}> is expected, not </{found}>"), at)
     }
 }

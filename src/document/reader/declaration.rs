@@ -1,6 +1,6 @@
 //! `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`
 
-use super::fault::{Fault, ReadResult, fault};
+use super::read_error::{BoxedReadError, ReadResult, read_error};
 use crate::util::xml_chars::is_space;
 
 /// The content of an XML declaration; the default is that of a message without one.
@@ -25,12 +25,12 @@ pub(super) fn read(source: &[u8]) -> ReadResult<Declaration<'_>> {
     let mut declaration = Declaration::default();
     let mut space = cursor.space();
     if !(space && cursor.take(b"version")) {
-        return Err(cursor.fault("an XML declaration must begin with version"));
+        return Err(cursor.read_error("an XML declaration must begin with version"));
     }
     let version = cursor.value()?;
     if !version.strip_prefix("1.").is_some_and(|minor| !minor.is_empty() && is_all(minor, u8::is_ascii_digit))
     {
-        return Err(cursor.fault("the version must be 1.0"));
+        return Err(cursor.read_error("the version must be 1.0"));
     }
     space = cursor.space();
     if space && cursor.take(b"encoding") {
@@ -38,7 +38,7 @@ pub(super) fn read(source: &[u8]) -> ReadResult<Declaration<'_>> {
         let name = cursor.value()?;
         let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !is_all(name, is_name) {
-            return Err(cursor.fault("this is not the name of an encoding"));
+            return Err(cursor.read_error("this is not the name of an encoding"));
         }
         declaration.encoding = Some(name);
         space = cursor.space();
@@ -47,14 +47,13 @@ pub(super) fn read(source: &[u8]) -> ReadResult<Declaration<'_>> {
         declaration.standalone = match cursor.value()? {
             "yes" => true,
             "no" => false,
-            _ => return Err(cursor.fault("standalone must be yes or no")),
+            _ => return Err(cursor.read_error("standalone must be yes or no")),
         };
         cursor.space();
     }
     if !cursor.take(b"?>") {
-        return Err(
-            cursor.fault("an XML declaration consists of version, encoding and standalone, in this order")
-        );
+        return Err(cursor
+            .read_error("an XML declaration consists of version, encoding and standalone, in this order"));
     }
     Ok(Declaration { end: cursor.at, ..declaration })
 }
@@ -89,22 +88,22 @@ impl<'a> Cursor<'a> {
     fn value(&mut self) -> ReadResult<&'a str> {
         self.space();
         if !self.take(b"=") {
-            return Err(self.fault("= is expected"));
+            return Err(self.read_error("= is expected"));
         }
         self.space();
         let Some(&quote @ (b'"' | b'\'')) = self.rest().first() else {
-            return Err(self.fault("a value in quotes is expected"));
+            return Err(self.read_error("a value in quotes is expected"));
         };
         self.at += 1;
         // Real values are short. Without this bound an unclosed quote would cost a pass over the message.
         let length = self.rest().iter().take(64).position(|&b| b == quote);
         let value = length.and_then(|length| std::str::from_utf8(&self.rest()[..length]).ok());
-        let value = value.ok_or_else(|| self.fault("the value does not end"))?;
+        let value = value.ok_or_else(|| self.read_error("the value does not end"))?;
         self.at += value.len() + 1;
         Ok(value)
     }
 
-    fn fault(&self, reason: &str) -> Fault {
-        fault("bad-declaration", reason, self.source, self.at)
+    fn read_error(&self, reason: &str) -> BoxedReadError {
+        read_error("bad-declaration", reason, self.source, self.at)
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::MessageParser;
-use super::fault::ReadResult;
+use super::read_error::ReadResult;
 use super::scan::{NAME, PADDING, SPACE, is, skip};
 use super::written_names::WrittenNameId;
 use crate::document::Span;
@@ -50,7 +50,7 @@ impl MessageParser<'_> {
         let keyword = &self.text[at..at + 6];
         if keyword == b"SYSTEM" || keyword == b"PUBLIC" {
             if at == name_end {
-                return Err(self.fault("bad-doctype", "white space is expected", at));
+                return Err(self.read_error("bad-doctype", "white space is expected", at));
             }
             doctype.incomplete = true;
             let mut after = self.require_space(at + 6)?;
@@ -59,7 +59,7 @@ impl MessageParser<'_> {
                 let is_public = |b: &u8| b.is_ascii_alphanumeric() || b" \r\n-'()+,./:=?;!*#@$_%".contains(b);
                 if !self.text[after + 1..end - 1].iter().all(is_public) {
                     let reason = "this character is not allowed in a public identifier";
-                    return Err(self.fault("bad-doctype", reason, after));
+                    return Err(self.read_error("bad-doctype", reason, after));
                 }
                 after = self.require_space(end)?;
             }
@@ -67,7 +67,7 @@ impl MessageParser<'_> {
         }
         if self.text[at] == b'[' {
             if !self.limits.internal_subset {
-                return Err(self.fault(
+                return Err(self.read_error(
                     "internal-subset",
                     "an internal DTD subset is not allowed; switch internal_subset on to read it",
                     at,
@@ -129,7 +129,7 @@ impl MessageParser<'_> {
 
     fn declared_name(&mut self, name: &str, at: usize) -> ReadResult<WrittenNameId> {
         let id = self.scratch.names.add_bytes(name.as_bytes(), self.vocabulary);
-        id.map_err(|reason| self.fault("bad-name", format!("{name}: {reason}"), at))
+        id.map_err(|reason| self.read_error("bad-name", format!("{name}: {reason}"), at))
     }
 
     fn require_space(&self, at: usize) -> ReadResult<usize> {
@@ -147,7 +147,7 @@ impl MessageParser<'_> {
         }
         match memchr::memchr(quote, &self.text[at + 1..self.end]) {
             Some(length) => Ok(at + length + 2),
-            None => Err(self.fault("truncated", "the identifier does not end", at)),
+            None => Err(self.read_error("truncated", "the identifier does not end", at)),
         }
     }
 }

@@ -1,16 +1,17 @@
 //! From the bytes of a message to its UTF-8 form.
 
-use super::fault::{ReadResult, exceeded, fault};
+use super::read_error::{ReadResult, exceeded, read_error};
 use super::scan::find_control;
+use crate::document::charset::{Charset, Decoder, Detected, Legacy, Stop, detect};
 use crate::limits::Limits;
 
-/// What the first bytes of a message say about its encoding.
+/// What is known of a message's encoding before its XML declaration is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// UTF-8 or something that looks like it in an XML declaration.
-    Bytes {
-        marked: bool,
-    },
+    /// Bytes that agree with ASCII: the declaration tells, and without one they are UTF-8.
+    Bytes,
+    /// UTF-8 by a byte order mark, or because the message came as a string.
+    Utf8,
     Utf16 {
         marked: bool,
         little_endian: bool,
@@ -24,93 +25,120 @@ pub(super) const MAX_BYTES: usize = 1 << 29;
 /// Puts the UTF-8 form of `message` into `source`, without a byte order mark.
 ///
 /// What `Form::Bytes` gives is not yet known to be UTF-8: the XML declaration may name another
-/// encoding, which is then the better thing to complain about. `validate` decides.
+/// encoding. `agree` decides, and `transcode` follows.
 pub(super) fn decode(message: &[u8], limits: &Limits, source: &mut Vec<u8>) -> ReadResult<Form> {
     let limit = limits.document.min(MAX_BYTES);
     if message.len() > limit {
         return Err(exceeded("document-limit", "bytes in the message", message, limit, message.len(), limit));
     }
-    let form = match message {
-        [0, 0, 0xFE, 0xFF, ..] | [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0, b'<', ..] | [b'<', 0, 0, 0, ..] => {
-            return Err(fault("unsupported-encoding", "UTF-32 is not supported; send UTF-8", message, 0));
-        }
-        [0x4C, 0x6F, 0xA7, 0x94, ..] => {
-            return Err(fault("unsupported-encoding", "EBCDIC is not supported; send UTF-8", message, 0));
-        }
-        [0xEF, 0xBB, 0xBF, rest @ ..] => {
-            source.extend_from_slice(rest);
-            return Ok(Form::Bytes { marked: true });
-        }
-        [0xFF, 0xFE, ..] => Form::Utf16 { marked: true, little_endian: true },
-        [0xFE, 0xFF, ..] => Form::Utf16 { marked: true, little_endian: false },
-        [b'<', 0, ..] => Form::Utf16 { marked: false, little_endian: true },
-        [0, b'<', ..] => Form::Utf16 { marked: false, little_endian: false },
-        _ => {
-            source.extend_from_slice(message);
-            return Ok(Form::Bytes { marked: false });
-        }
+    if limits.known_utf8 {
+        source.extend_from_slice(message.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(message));
+        return Ok(Form::Utf8);
+    }
+    let detected = detect(message).map_err(|name| {
+        read_error("unsupported-encoding", format!("{name} is not supported; send UTF-8"), message, 0)
+    })?;
+    let Some(Detected { charset, mark }) = detected else {
+        source.extend_from_slice(message);
+        return Ok(Form::Bytes);
     };
-    let Form::Utf16 { marked, little_endian } = form else { unreachable!("the other form has returned") };
-    let units = message[if marked { 2 } else { 0 }..].chunks(2).map(|unit| match *unit {
-        [low, high] if little_endian => u16::from_le_bytes([low, high]),
-        [high, low] => u16::from_be_bytes([high, low]),
-        // Half a unit at the end: a lone surrogate stands for it and is refused below.
-        _ => 0xD800,
-    });
-    for decoded in char::decode_utf16(units) {
-        let Ok(c) = decoded else {
-            return Err(fault("bad-utf16", "not UTF-16: half a character", source, source.len()));
-        };
-        source.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-    }
-    if source.len() > limit {
-        return Err(exceeded("document-limit", "bytes in UTF-8", source, limit, source.len(), limit));
-    }
-    Ok(form)
+    let Some(decoder) = charset.decoder() else {
+        source.extend_from_slice(&message[mark..]);
+        return Ok(Form::Utf8);
+    };
+    transcode_to(source, &message[mark..], decoder, limits, "bad-utf16", "not UTF-16: half a character")?;
+    Ok(Form::Utf16 { marked: mark > 0, little_endian: charset == Charset::Utf16Le })
 }
 
-/// Refuses a `declared` encoding that is not the one of `form`, or that is not supported.
-pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize) -> ReadResult<()> {
+/// Checks that the `declared` encoding is that of the message. If the message is yet to be decoded, returns from what.
+pub(super) fn agree(
+    form: Form,
+    declared: Option<&str>,
+    source: &[u8],
+    at: usize,
+) -> ReadResult<Option<Legacy>> {
     let Some(name) = declared else {
         return match form {
             Form::Utf16 { marked: false, .. } => {
                 let reason = "UTF-16 without a byte order mark must be declared";
-                Err(fault("encoding-mismatch", reason, source, at))
+                Err(read_error("encoding-mismatch", reason, source, at))
             }
-            _ => Ok(()),
+            _ => Ok(None),
         };
     };
-    let mismatch = |found: &str| {
-        let reason = format!("the declared encoding is {name}, but the message is in {found}");
-        Err(fault("encoding-mismatch", reason, source, at))
+    let mismatch = |found: &str, at: usize| {
+        let reason = format!("the declared encoding is {name}, but the message is {found}");
+        Err(read_error("encoding-mismatch", reason, source, at))
     };
-    let actual = match form {
-        Form::Bytes { .. } => "UTF-8",
-        Form::Utf16 { little_endian: true, .. } => "UTF-16LE",
-        Form::Utf16 { .. } => "UTF-16BE",
+    let (actual, little_endian) = match form {
+        Form::Bytes | Form::Utf8 => ("in UTF-8", false),
+        Form::Utf16 { little_endian: true, .. } => ("in UTF-16LE", true),
+        Form::Utf16 { .. } => ("in UTF-16BE", false),
     };
-    match (name.to_ascii_uppercase().as_str(), form) {
-        ("UTF-8", Form::Bytes { .. }) | ("UTF-16", Form::Utf16 { .. }) => Ok(()),
-        ("UTF-16LE" | "UTF-16BE", Form::Utf16 { .. }) if name.eq_ignore_ascii_case(actual) => Ok(()),
-        ("US-ASCII" | "ASCII", Form::Bytes { marked: false }) => {
-            match source.iter().position(|b| !b.is_ascii()) {
-                None => Ok(()),
-                Some(at) => Err(fault(
-                    "encoding-mismatch",
-                    format!("the declared encoding is {name}, this is not"),
-                    source,
-                    at,
-                )),
-            }
+    match (Charset::for_label(name), form) {
+        (Some(Charset::Utf8), Form::Bytes | Form::Utf8) | (Some(Charset::Utf16), Form::Utf16 { .. }) => {
+            Ok(None)
         }
-        ("UTF-8" | "UTF-16" | "UTF-16LE" | "UTF-16BE" | "US-ASCII" | "ASCII", _) => mismatch(actual),
-        // A byte order mark, or two bytes a character, is proof against whatever is declared.
-        (_, Form::Bytes { marked: true } | Form::Utf16 { .. }) => mismatch(actual),
-        _ => {
+        (Some(Charset::Utf16Le), Form::Utf16 { .. }) if little_endian => Ok(None),
+        (Some(Charset::Utf16Be), Form::Utf16 { .. }) if !little_endian => Ok(None),
+        (Some(Charset::Legacy(legacy)), Form::Bytes) => Ok(Some(legacy)),
+        (Some(Charset::Ascii), Form::Bytes) => match first_beyond_ascii(source) {
+            None => Ok(None),
+            Some(at) => mismatch("not: a byte is above 7F", at),
+        },
+        // The text says the same in both encodings.
+        (Some(Charset::Ascii | Charset::Legacy(_)), Form::Utf8) if first_beyond_ascii(source).is_none() => {
+            Ok(None)
+        }
+        (None, Form::Bytes) => {
             let reason = format!("the encoding {name} is not supported; send UTF-8 or UTF-16");
-            Err(fault("unsupported-encoding", reason, source, at))
+            Err(read_error("unsupported-encoding", reason, source, at))
         }
+        // A byte order mark, two bytes a character, or having come as a string is proof against whatever is declared.
+        _ => mismatch(actual, at),
     }
+}
+
+fn first_beyond_ascii(source: &[u8]) -> Option<usize> {
+    source.iter().position(|byte| !byte.is_ascii())
+}
+
+/// Puts the UTF-8 form of a `message` whose declaration names an encoding into `source`.
+pub(super) fn transcode(
+    message: &[u8],
+    encoding: Legacy,
+    limits: &Limits,
+    source: &mut Vec<u8>,
+) -> ReadResult<()> {
+    let Some(decoder) = Charset::Legacy(encoding).decoder() else { return Ok(()) };
+    source.clear();
+    transcode_to(
+        source,
+        message,
+        decoder,
+        limits,
+        "bad-encoding",
+        "these bytes are not in the declared encoding",
+    )
+}
+
+/// Appends to `source`; where bytes cannot be decoded, the position is the end of what could.
+fn transcode_to(
+    source: &mut Vec<u8>,
+    message: &[u8],
+    mut decoder: Decoder,
+    limits: &Limits,
+    code: &'static str,
+    reason: &str,
+) -> ReadResult<()> {
+    if let (_, Stop::Undecodable) = decoder.decode(message, true, source) {
+        return Err(read_error(code, reason, source, source.len()));
+    }
+    let limit = limits.document.min(MAX_BYTES);
+    if source.len() > limit {
+        return Err(exceeded("document-limit", "bytes in UTF-8", source, limit, source.len(), limit));
+    }
+    Ok(())
 }
 
 /// Refuses what is not UTF-8 and every character that no XML document contains, so that the
@@ -118,11 +146,11 @@ pub(super) fn agree(form: Form, declared: Option<&str>, source: &[u8], at: usize
 pub(super) fn validate(padded: &[u8], end: usize) -> ReadResult<()> {
     let source = &padded[..end];
     if let Err(error) = std::str::from_utf8(source) {
-        return Err(fault("bad-utf8", "not UTF-8", source, error.valid_up_to()));
+        return Err(read_error("bad-utf8", "not UTF-8", source, error.valid_up_to()));
     }
     if let Some(at) = find_control(padded, end) {
         let reason = format!("the character U+{:04X} is not allowed in XML", source[at]);
-        return Err(fault("illegal-character", reason, source, at));
+        return Err(read_error("illegal-character", reason, source, at));
     }
     // U+FFFE and U+FFFF, and nothing else, begin with EF BF and BE or BF.
     let mut from = 0;
@@ -130,7 +158,7 @@ pub(super) fn validate(padded: &[u8], end: usize) -> ReadResult<()> {
         let at = from + found;
         if source[at + 1] == 0xBF && source[at + 2] >= 0xBE {
             let reason = format!("the character U+FFF{:X} is not allowed in XML", 0xE + (source[at + 2] & 1));
-            return Err(fault("illegal-character", reason, source, at));
+            return Err(read_error("illegal-character", reason, source, at));
         }
         from = at + 3;
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::doctype::EntityContent;
 use super::encoding::MAX_BYTES;
-use super::fault::ReadResult;
+use super::read_error::ReadResult;
 use super::references::Reference;
 use super::scan::skip_value;
 use super::written_names::WrittenNameId;
@@ -63,7 +63,7 @@ impl<'a> MessageParser<'a> {
             match self.text[stop] {
                 b'\t' | b'\n' | b'\r' => self.document.values.push(b' '),
                 b'<' => {
-                    return Err(self.fault(
+                    return Err(self.read_error(
                         "less-than-in-attribute",
                         "the entity brings < into a value",
                         stop,
@@ -97,7 +97,7 @@ impl<'a> MessageParser<'a> {
         let name = &self.text[name];
         let shown = || String::from_utf8_lossy(name);
         let Some(doctype) = self.doctype.get() else {
-            return Err(self.fault(
+            return Err(self.read_error(
                 "undeclared-entity",
                 format!("the entity {} is not declared", shown()),
                 at,
@@ -108,7 +108,7 @@ impl<'a> MessageParser<'a> {
         let Some(&entity) = found.filter(|&&id| !(must_be_declared && doctype.entities[id].outside)) else {
             if must_be_declared || found.is_some() {
                 let reason = format!("the entity {} is not declared in the document itself", shown());
-                return Err(self.fault("undeclared-entity", reason, at));
+                return Err(self.read_error("undeclared-entity", reason, at));
             }
             return self.skip_unread(name, at);
         };
@@ -116,19 +116,19 @@ impl<'a> MessageParser<'a> {
             EntityContent::Internal(text, end) => (&text[..], *end),
             EntityContent::External if in_value => {
                 let reason = format!("the external entity {} may not stand in a value", shown());
-                return Err(self.fault("external-entity", reason, at));
+                return Err(self.read_error("external-entity", reason, at));
             }
             EntityContent::External => return self.skip_unread(name, at),
             EntityContent::Unparsed => {
                 let reason = format!("the entity {} is not text and cannot be referred to", shown());
-                return Err(self.fault("unparsed-entity", reason, at));
+                return Err(self.read_error("unparsed-entity", reason, at));
             }
         };
         if self.expanding.is_empty() {
             self.expanding.resize(doctype.entities.len(), false);
         }
         if self.expanding[entity] {
-            return Err(self.fault(
+            return Err(self.read_error(
                 "entity-recursion",
                 format!("the entity {} contains itself", shown()),
                 at,
@@ -143,7 +143,7 @@ impl<'a> MessageParser<'a> {
     fn skip_unread(&mut self, name: &[u8], at: usize) -> ReadResult<Option<OpenEntity<'a>>> {
         if !self.limits.skip_unread_entities {
             let name = String::from_utf8_lossy(name);
-            return Err(self.fault("unread-entity", dtd::unread_entity(&name), at));
+            return Err(self.read_error("unread-entity", dtd::unread_entity(&name), at));
         }
         self.document.skipped_entities += 1;
         Ok(None)

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A message is read in this order, one function each:
-//! `encoding::decode` → `declaration::read` → `encoding::agree` → `encoding::validate` →
+//! `encoding::decode` → `declaration::read` → `encoding::agree` → `encoding::transcode` → `encoding::validate` →
 //! `MessageParser::prolog` → `MessageParser::content` → `MessageParser::epilog`.
 //!
 //! | file | what it reads |
@@ -24,7 +24,7 @@
 //! | `namespaces.rs` | which prefix is bound to which namespace |
 //! | `written_names.rs` | names as written, each checked once |
 //! | `scan.rs` | loops over byte classes |
-//! | `fault.rs` | how a message is refused |
+//! | `read_error.rs` | how a message is refused |
 
 mod comments;
 mod content;
@@ -32,8 +32,8 @@ mod declaration;
 mod doctype;
 mod encoding;
 mod entities;
-mod fault;
 mod namespaces;
+mod read_error;
 mod references;
 pub(super) mod scan;
 mod tag;
@@ -42,8 +42,8 @@ mod written_names;
 use std::cell::OnceCell;
 
 use doctype::Doctype;
-use fault::{Fault, ReadResult, exceeded, fault};
 use namespaces::Namespaces;
+use read_error::{BoxedReadError, ReadResult, exceeded, read_error};
 use scan::PADDING;
 use written_names::{WrittenNameId, WrittenNames};
 
@@ -93,9 +93,9 @@ impl Reader {
         let mut source = std::mem::take(&mut document.source);
         let read = self.read_source(message, limits, &mut source, document);
         document.source = source;
-        read.map_err(|fault| {
+        read.map_err(|error| {
             document.clear();
-            *fault
+            *error
         })
     }
 
@@ -108,12 +108,18 @@ impl Reader {
     ) -> ReadResult<()> {
         source.reserve(message.len() + PADDING);
         let form = encoding::decode(message, limits, source)?;
-        let end = source.len();
+        let mut end = source.len();
         source.resize(end + PADDING, 0);
         let declaration = declaration::read(&source[..end])?;
-        encoding::agree(form, declaration.encoding, &source[..end], declaration.encoding_at)?;
-        encoding::validate(source, end)?;
+        let other = encoding::agree(form, declaration.encoding, &source[..end], declaration.encoding_at)?;
+        // The declaration itself has the same bytes in every encoding that is transcoded.
         let (start, standalone) = (declaration.end, declaration.standalone);
+        if let Some(other) = other {
+            encoding::transcode(message, other, limits, source)?;
+            end = source.len();
+            source.resize(end + PADDING, 0);
+        }
+        encoding::validate(source, end)?;
 
         let epoch = self.vocabulary.epoch();
         self.vocabulary.reset_if_full();
@@ -262,10 +268,12 @@ impl<'a> MessageParser<'a> {
                 [b'<', b'!', b'-', b'-', ..] => self.comment(at)?,
                 [b'<', b'?', ..] => self.instruction(at)?,
                 b"<!DOCTYPE" if self.doctype.get().is_none() => self.doctype(at)?,
-                b"<!DOCTYPE" => return Err(self.fault("bad-doctype", "a second DOCTYPE", at)),
+                b"<!DOCTYPE" => return Err(self.read_error("bad-doctype", "a second DOCTYPE", at)),
                 [b'<', ..] => return Ok(at),
-                _ if at == self.end => return Err(self.fault("no-root", "there is no root element", at)),
-                _ => return Err(self.fault("text-outside-root", "text before the root element", at)),
+                _ if at == self.end => {
+                    return Err(self.read_error("no-root", "there is no root element", at));
+                }
+                _ => return Err(self.read_error("text-outside-root", "text before the root element", at)),
             }
         }
     }
@@ -280,14 +288,14 @@ impl<'a> MessageParser<'a> {
                 b"<!--" => self.comment(at)?,
                 [b'<', b'?', ..] => self.instruction(at)?,
                 [b'<', b'!' | b'/', ..] => {
-                    return Err(self.fault(
+                    return Err(self.read_error(
                         "bad-tag",
                         "only comments and instructions follow the root element",
                         at,
                     ));
                 }
-                [b'<', ..] => return Err(self.fault("two-roots", "a second root element", at)),
-                _ => return Err(self.fault("text-outside-root", "text after the root element", at)),
+                [b'<', ..] => return Err(self.read_error("two-roots", "a second root element", at)),
+                _ => return Err(self.read_error("text-outside-root", "text after the root element", at)),
             }
         }
     }
@@ -315,7 +323,7 @@ impl<'a> MessageParser<'a> {
             return Err(self.unexpected(code, reason, at));
         }
         if name.contains(&b':') {
-            return Err(self.fault(code, "a colon may not stand in this name", at));
+            return Err(self.read_error(code, "a colon may not stand in this name", at));
         }
         Ok(end)
     }
@@ -334,18 +342,25 @@ impl<'a> MessageParser<'a> {
     }
 
     #[cold]
-    pub fn fault(&self, code: &'static str, reason: impl Into<String>, at: usize) -> Fault {
-        fault(code, reason, self.source, self.source_span(at, at).start as usize)
+    pub fn read_error(&self, code: &'static str, reason: impl Into<String>, at: usize) -> BoxedReadError {
+        read_error(code, reason, self.source, self.source_span(at, at).start as usize)
     }
 
-    /// A fault where something else was expected; `truncated` if the text ends there.
+    /// An error where something else was expected; `truncated` if the text ends there.
     #[cold]
-    pub fn unexpected(&self, code: &'static str, reason: &str, at: usize) -> Fault {
-        self.fault(if at == self.end { "truncated" } else { code }, reason, at)
+    pub fn unexpected(&self, code: &'static str, reason: &str, at: usize) -> BoxedReadError {
+        self.read_error(if at == self.end { "truncated" } else { code }, reason, at)
     }
 
     #[cold]
-    pub fn exceeded(&self, code: &'static str, what: &str, at: usize, value: usize, limit: usize) -> Fault {
+    pub fn exceeded(
+        &self,
+        code: &'static str,
+        what: &str,
+        at: usize,
+        value: usize,
+        limit: usize,
+    ) -> BoxedReadError {
         exceeded(code, what, self.source, self.source_span(at, at).start as usize, value, limit)
     }
 }

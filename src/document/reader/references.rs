@@ -1,7 +1,7 @@
 //! References: `&amp;`, `&#38;`, `&entity;`.
 
 use super::MessageParser;
-use super::fault::ReadResult;
+use super::read_error::ReadResult;
 use crate::util::xml_chars::is_char;
 
 /// The entities every document has. Declaring them again changes nothing.
@@ -53,9 +53,11 @@ impl MessageParser<'_> {
         }
         match char::from_u32(code).filter(|&c| is_char(c)) {
             Some(c) => Ok((Reference::Character(c), end + 1)),
-            None => {
-                Err(self.fault("bad-reference", "this refers to a character that is not allowed in XML", at))
-            }
+            None => Err(self.read_error(
+                "bad-reference",
+                "this refers to a character that is not allowed in XML",
+                at,
+            )),
         }
     }
 }

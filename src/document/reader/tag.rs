@@ -1,6 +1,6 @@
 //! Start tags: names, attributes, namespaces.
 
-use super::fault::ReadResult;
+use super::read_error::ReadResult;
 use super::references::Reference;
 use super::scan::{NAME, SPACE, is, skip, skip_name, skip_value};
 use super::written_names::{PrefixId, WrittenKind, WrittenNameId};
@@ -124,7 +124,7 @@ impl MessageParser<'_> {
             return Err(self.unexpected("bad-tag", "a name is expected; write a literal < as &lt;", at));
         }
         let id = self.scratch.names.add(self.text, at, len, self.vocabulary);
-        id.map_err(|reason| self.fault("bad-name", reason, at))
+        id.map_err(|reason| self.read_error("bad-name", reason, at))
     }
 
     /// Reads `name="value"` at `start`; returns the offset after it.
@@ -215,13 +215,13 @@ impl MessageParser<'_> {
                     at = after;
                 }
                 b'<' => {
-                    return Err(self.fault(
+                    return Err(self.read_error(
                         "less-than-in-attribute",
                         "< is not allowed in a value; write &lt;",
                         at,
                     ));
                 }
-                _ => return Err(self.fault("truncated", "the attribute value does not end", at)),
+                _ => return Err(self.read_error("truncated", "the attribute value does not end", at)),
             }
             let from = at;
             at = skip_value(text, at, quote);
@@ -253,7 +253,7 @@ impl MessageParser<'_> {
                 continue;
             };
             if let Err((code, reason)) = namespaces.declare(prefix, uri, names, self.vocabulary) {
-                return Err(self.fault(code, reason, at as usize));
+                return Err(self.read_error(code, reason, at as usize));
             }
         }
         self.scratch.declared.clear();
@@ -278,19 +278,19 @@ impl MessageParser<'_> {
     }
 
     #[cold]
-    fn duplicate(&self, id: WrittenNameId, at: usize) -> super::fault::Fault {
+    fn duplicate(&self, id: WrittenNameId, at: usize) -> super::read_error::BoxedReadError {
         let name = String::from_utf8_lossy(self.scratch.names.bytes(id));
-        self.fault("duplicate-attribute", format!("the element has two attributes {name}"), at)
+        self.read_error("duplicate-attribute", format!("the element has two attributes {name}"), at)
     }
 
     #[cold]
-    fn unbound(&self, id: WrittenNameId, at: usize) -> super::fault::Fault {
+    fn unbound(&self, id: WrittenNameId, at: usize) -> super::read_error::BoxedReadError {
         let prefix = self.scratch.names.entry(id).prefix;
         if prefix == PrefixId::XMLNS {
-            return self.fault("reserved-prefix", "the prefix xmlns is not allowed in a name", at);
+            return self.read_error("reserved-prefix", "the prefix xmlns is not allowed in a name", at);
         }
         let prefix = String::from_utf8_lossy(self.scratch.names.prefix_text(prefix));
-        self.fault(
+        self.read_error(
             "unbound-prefix",
             format!("the prefix {prefix} is not bound to a namespace; declare it with xmlns:{prefix}"),
             at,

@@ -1,5 +1,6 @@
 //! The reader as its users see it: what is accepted, what it becomes, what is refused and where.
 
+mod charset;
 mod invariants;
 mod random;
 mod show;
@@ -169,7 +170,8 @@ fn what_is_not_well_formed_is_refused() {
         ("<?xml version='1.0' standalone='yes' encoding='UTF-8'?><a/>", "bad-declaration"),
         ("<?xml version='1.0'encoding='UTF-8'?><a/>", "bad-declaration"),
         ("<?xml version='1.0' ", "bad-declaration"),
-        ("<?xml version='1.0' encoding='ISO-8859-1'?><a/>", "unsupported-encoding"),
+        ("<?xml version='1.0' encoding='ISO-8859-99'?><a/>", "unsupported-encoding"),
+        ("<?xml version='1.0' encoding='iso-2022-kr'?><a/>", "unsupported-encoding"),
         ("<?xml version='1.0' encoding='UTF-16'?><a/>", "encoding-mismatch"),
         ("<?xml version='1.0' encoding='us-ascii'?><\u{E9}/>", "encoding-mismatch"),
     ] {
@@ -214,7 +216,64 @@ fn encodings() {
     assert_eq!(code(b"<a>\xE9</a>"), "bad-utf8");
     assert_eq!(code(b"<a>\xC0\x80</a>"), "bad-utf8");
     assert_eq!(code(b"<a>\xED\xA0\x80</a>"), "bad-utf8");
-    assert_eq!(code(b"<?xml version='1.0' encoding='latin1'?><a>\xE9</a>"), "unsupported-encoding");
+}
+
+#[test]
+fn declared_encodings() {
+    let declared = |label: &str, content: &[u8]| {
+        [format!("<?xml version='1.0' encoding='{label}'?>\n<a>").as_bytes(), content, b"</a>"].concat()
+    };
+    let shown = |label: &str, content: &[u8]| {
+        let (document, reader) = read(&declared(label, content)).unwrap();
+        show::document(&document, reader.vocabulary())
+    };
+    for (label, content, expected) in [
+        ("ISO-8859-1", &b"\xE9\x85"[..], "\u{E9}\u{85}"),
+        ("Windows-1252", b"\xE9\x80", "\u{E9}\u{20AC}"),
+        ("UTF8", "\u{E9}".as_bytes(), "\u{E9}"),
+        ("US-ASCII", b"e", "e"),
+        ("ISO-8859-15", b"\xA4", "\u{20AC}"),
+        ("koi8-r", b"\xC1", "\u{430}"),
+        ("Shift_JIS", b"\x93\xFA", "\u{65E5}"),
+        ("GB18030", b"\x81\x30\x81\x30\xB0\xA1", "\u{80}\u{554A}"),
+        ("ISO-2022-JP", b"\x1B$B\x46\x7C\x1B(B", "\u{65E5}"),
+    ] {
+        assert_eq!(shown(label, content), format!("<a>[{expected}]</a>"), "{label}");
+    }
+    for (label, content, code, column) in [
+        ("windows-1252", &b"\xE9\x81"[..], "bad-encoding", 5),
+        ("iso-8859-3", b"\xE9\xA5", "bad-encoding", 5),
+        ("Shift_JIS", b"\x93\xFA\xFF", "bad-encoding", 5),
+        ("us-ascii", "x\u{E9}".as_bytes(), "encoding-mismatch", 5),
+        ("iso-8859-1", b"\xE9\x1F", "illegal-character", 5),
+        ("iso-8859-1", b"\xE9</b>", "mismatched-tag", 5),
+    ] {
+        let error = read(&declared(label, content)).map(|_| ()).unwrap_err();
+        assert_eq!(
+            (error.code, error.position.line, error.position.column),
+            (code, 2, column),
+            "{label}: {error}"
+        );
+    }
+    let bytes = declared("iso-8859-1", &[0xE9; 40]);
+    let limits = |document| Limits { document, ..Limits::default() };
+    assert!(read_with(&bytes, &limits(bytes.len() + 40)).is_ok());
+    let error = read_with(&bytes, &limits(bytes.len())).map(|_| ()).unwrap_err();
+    let exceeded = error.exceeded.unwrap();
+    assert_eq!((error.code, exceeded.value as usize), ("document-limit", bytes.len() + 40));
+}
+
+/// A string has no encoding to declare: what it says of one must not change its characters.
+#[test]
+fn strings_are_utf8_whatever_they_declare() {
+    let limits = Limits { known_utf8: true, ..Limits::default() };
+    let code = |text: &str| read_with(text.as_bytes(), &limits).err().map_or("accepted", |error| error.code);
+    assert_eq!(code("<?xml version='1.0' encoding='ISO-8859-1'?><a>e</a>"), "accepted");
+    assert_eq!(code("<?xml version='1.0' encoding='ISO-8859-1'?><a>\u{E9}</a>"), "encoding-mismatch");
+    assert_eq!(code("<?xml version='1.0' encoding='UTF-16'?><a/>"), "encoding-mismatch");
+    assert_eq!(code("<?xml version='1.0' encoding='utf8'?><a>\u{E9}</a>"), "accepted");
+    assert_eq!(code("\u{FEFF}<a>\u{E9}</a>"), "accepted");
+    assert_eq!(code("<\0a\0/\0>\0"), "illegal-character");
 }
 
 #[test]

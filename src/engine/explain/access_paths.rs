@@ -1,12 +1,13 @@
 //! What a query of an index is filed under, found the way matching would find it.
 
 use crate::engine::generation::Generation;
+use crate::ids::{ConditionId, LabelId, SegmentQuery, SubjectId, TrieNodeId};
 use crate::matching::automaton::names::Names;
-use crate::query::ast::{Axis, Literal, NameTest, Query};
+use crate::query::ast::{Literal, NameTest, Query};
 use crate::query::decompose::{Check, DOCUMENT, Decomposition, LinearPath, Subject};
 use crate::segment::format::columns::View;
-use crate::segment::format::entries::{SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE};
-use crate::segment::format::{ANY, NONE};
+
+use crate::segment::format::NONE;
 use crate::segment::rows::groups::Groups;
 use crate::segment::rows::range::Range;
 
@@ -23,12 +24,11 @@ impl Filings {
     ) -> Option<Filings> {
         let id = query.id();
         generation.parts().iter().find_map(|part| {
-            let root = part.tenant(tenant)?;
+            let tenant = part.tenant(tenant)?;
             let view = part.segment.view();
-            let of_tenant = |number: &usize| view.query_tenant.get(*number).copied().unwrap_or(0) == root;
-            let number = (0..view.queries()).find(|at| view.query_id[*at] == id.0 && of_tenant(at))? as u32;
+            let number = view.find_query(tenant, id)?;
             let names = Names::new(view);
-            let search = Search { view, names: &names, parts, root };
+            let search = Search { view, names: &names, parts, root: tenant.root() };
             let line_of = |alternative: &crate::query::decompose::Alternative| {
                 alternative
                     .positive
@@ -49,17 +49,17 @@ struct Search<'a> {
     view: View<'a>,
     names: &'a Names,
     parts: &'a Decomposition<'a>,
-    root: u32,
+    root: TrieNodeId,
 }
 
 impl Search<'_> {
     /// Whether the query is filed under a line.
-    fn holds_row(&self, line: &LinearPath<'_>, query: u32) -> bool {
+    fn holds_row(&self, line: &LinearPath<'_>, query: SegmentQuery) -> bool {
         let Some(node) = self.node(line.node) else {
             return false;
         };
         if line.subject == Subject::Element {
-            return self.under_condition(self.view.node_condition[node as usize], query);
+            return self.under_condition(self.view.node_condition[node.index()], query);
         }
         let Some(entry) = self.entry(node, &line.subject) else {
             return false;
@@ -72,8 +72,8 @@ impl Search<'_> {
             }
             Check::Unequal(literal) => {
                 let constant = self.constant(literal);
-                let tests = self.view.unequal(entry).iter().filter(|test| test[0] == constant);
-                tests.into_iter().any(|test| self.under_condition(test[1], query))
+                let tests = self.view.unequal(entry).iter().filter(|test| test.constant == constant);
+                tests.into_iter().any(|test| self.under_condition(test.condition, query))
             }
             Check::Position(position) => {
                 let constant = self.view.number_constant(position as f64);
@@ -111,23 +111,22 @@ impl Search<'_> {
     }
 
     /// Whether a query is filed under a condition, or is what the condition says exactly.
-    fn under_condition(&self, condition: u32, query: u32) -> bool {
-        if condition == NONE {
+    fn under_condition(&self, condition: ConditionId, query: SegmentQuery) -> bool {
+        if condition.is_none() {
             return false;
         }
-        let at = condition as usize;
         let simple = !self.view.copied.is_empty() && {
-            let narrow = self.view.narrow_rows(at).iter().map(|row| row[3]);
-            let wide = self.view.wide_rows(at).iter().map(|row| row[7]);
-            narrow.chain(wide).any(|of| of == query)
+            let narrow = self.view.narrow_rows(condition).iter().map(|row| row[3]);
+            let wide = self.view.wide_rows(condition).iter().map(|row| row[7]);
+            narrow.chain(wide).any(|of| of == query.0)
         };
-        let exact = condition == query && (query as usize) < self.view.exact();
-        let other = |starts: &[u32]| self.among(starts[0], starts[1], query);
-        exact || simple || self.view.condition_rows.get(at..at + 2).is_some_and(other)
+        let exact = condition.0 == query.0 && query.index() < self.view.exact();
+        let (start, end) = self.view.groups_of(condition);
+        exact || simple || self.among(start, end, query)
     }
 
     /// Whether a query has a row in a stretch of the program.
-    fn among(&self, start: u32, end: u32, query: u32) -> bool {
+    fn among(&self, start: u32, end: u32, query: SegmentQuery) -> bool {
         let mut at = start as usize;
         while at < end as usize {
             let mut groups = Groups::at(self.view, at);
@@ -140,29 +139,25 @@ impl Search<'_> {
     }
 
     /// The trie node of a twig node.
-    fn node(&self, twig: u32) -> Option<u32> {
+    fn node(&self, twig: u32) -> Option<TrieNodeId> {
         if twig == DOCUMENT {
             return Some(self.root);
         }
         let step = &self.parts.nodes[twig as usize];
-        let parent = self.node(step.parent)? as usize;
-        let label = self.names.label_of(step.test);
-        let (start, end) = match step.axis {
-            Axis::Child => (self.view.node_children[parent], self.view.node_descendants[parent]),
-            Axis::Descendant => (self.view.node_descendants[parent], self.view.node_children[parent + 1]),
-        };
-        let among = &self.view.node_label[start as usize..end as usize];
-        among.binary_search(&label).ok().map(|at| start + at as u32)
+        let parent = self.node(step.parent)?;
+        self.view.child(parent, step.axis, self.names.label_of(step.test))
     }
 
-    fn entry(&self, node: u32, subject: &Subject<'_>) -> Option<usize> {
+    fn entry(&self, node: TrieNodeId, subject: &Subject<'_>) -> Option<usize> {
         let subject = match subject {
-            Subject::Attribute(NameTest::Any) => ANY,
-            Subject::Attribute(test) => self.names.label_of(test),
-            Subject::Text => SUBJECT_TEXT,
-            Subject::Value => SUBJECT_VALUE,
-            Subject::Position if self.view.node_label[node as usize] == ANY => SUBJECT_POSITION_ANY,
-            Subject::Position => SUBJECT_POSITION,
+            Subject::Attribute(NameTest::Any) => SubjectId::attribute(LabelId::ANY),
+            Subject::Attribute(test) => SubjectId::attribute(self.names.label_of(test)),
+            Subject::Text => SubjectId::TEXT,
+            Subject::Value => SubjectId::VALUE,
+            Subject::Position if self.view.node_label[node.index()] == LabelId::ANY => {
+                SubjectId::POSITION_ANY
+            }
+            Subject::Position => SubjectId::POSITION,
             Subject::Element => return None,
         };
         self.view.entries(node).find(|&entry| self.view.entry_subject[entry] == subject)

@@ -1,19 +1,19 @@
-//! The lines of a query on one message. Each step is taken once for all lines that share it, from all
-//! elements that are bound before it at once: it costs as much as there are elements, however many lines
-//! there are and however long they are.
+//! What the linear paths of a query bind in one message. Each step is evaluated once for all paths that share it, from
+//! all elements that the step before binds: the cost is steps × elements, however many paths there are.
 
 use rustc_hash::FxHashMap;
 
 use crate::document::{Document, NodeRef};
 use crate::ids::ElementId;
 use crate::matching::automaton::names::Names;
-use crate::matching::twigs::by_name::ByName;
+use crate::matching::budget::WorkLimit;
+use crate::matching::twigs::by_name::ElementsByName;
 use crate::matching::twigs::verify::Verifier;
 use crate::query::ast::{Axis, NameTest};
 use crate::query::decompose::{DOCUMENT, Decomposition, LinearPath, Subject, TwigStep};
 use crate::util::bitset::Bits;
 
-/// What a line binds.
+/// What a linear path binds.
 #[derive(Clone, Default)]
 pub struct Binding {
     /// How many nodes.
@@ -25,9 +25,9 @@ pub struct Binding {
 /// The end of a line as twigs, seen from the element that its path leads to.
 #[derive(Clone, Copy)]
 pub struct End {
-    /// What the line looks at.
+    /// The subject of the path's test.
     pub subject: u32,
-    /// That with its test.
+    /// The subject with its test.
     pub tested: u32,
 }
 
@@ -44,13 +44,13 @@ pub struct Lines<'a> {
 /// The elements that the steps up to a twig node bind.
 struct Bound {
     elements: Bits,
-    /// Where those are that lie in no other: first element and one past the last.
+    /// Those that lie in no other: first element and one past the last.
     outermost: Vec<(ElementId, ElementId)>,
 }
 
 impl Lines<'_> {
     /// What each line binds.
-    pub fn bind(mut self) -> Vec<Binding> {
+    pub fn bind(mut self) -> Result<Vec<Binding>, WorkLimit> {
         let parts = self.parts;
         let mut bindings = vec![Binding::default(); parts.lines.len()];
         let mut firsts: Vec<Option<ElementId>> = vec![None; parts.nodes.len()];
@@ -66,7 +66,7 @@ impl Lines<'_> {
         for (at, line) in parts.lines.iter().enumerate() {
             ending[line.node as usize].push(at);
         }
-        let mut by_name = ByName::default();
+        let mut by_name = ElementsByName::default();
         // What is bound on the way to the node whose turn it is, so that few sets are there at a time.
         let mut way: Vec<Bound> = Vec::new();
         while let Some((node, before)) = next.pop() {
@@ -75,7 +75,7 @@ impl Lines<'_> {
             let Some(first) = elements.iter().next().map(ElementId) else { continue };
             firsts[node as usize] = Some(first);
             for &at in &ending[node as usize] {
-                bindings[at] = self.end(at, before + 1, &elements);
+                bindings[at] = self.end(at, before + 1, &elements)?;
             }
             let after = &after[node as usize];
             next.extend(after.iter().map(|&node| (node, before + 1)));
@@ -88,11 +88,11 @@ impl Lines<'_> {
                 binding.stops = stops(parts, line, &firsts);
             }
         }
-        bindings
+        Ok(bindings)
     }
 
     /// The elements that a step leads to from those above, or from the document node.
-    fn step(&self, step: &TwigStep<'_>, above: Option<&Bound>, by_name: &mut ByName) -> Bits {
+    fn step(&self, step: &TwigStep<'_>, above: Option<&Bound>, by_name: &mut ElementsByName) -> Bits {
         let document = self.document;
         let count = document.elements.len();
         let mut elements = Bits::new(count);
@@ -120,9 +120,9 @@ impl Lines<'_> {
                 (start..end).for_each(|place| visit(by_name.at(place)));
             }
             NameTest::Any => (0..count).map(ElementId::from).for_each(visit),
-            NameTest::AnyIn(_) => {
+            NameTest::AnyIn(_) | NameTest::Local(_) => {
                 let named =
-                    |element: &ElementId| self.names.of(document.element(*element).name).namespace == label;
+                    |element: &ElementId| self.names.of(document.element(*element).name).pass_wildcard(label);
                 (0..count).map(ElementId::from).filter(named).for_each(visit);
             }
         }
@@ -143,38 +143,38 @@ impl Lines<'_> {
     }
 
     /// What a line binds whose steps, so many, bind these elements.
-    fn end(&mut self, at: usize, steps: usize, elements: &Bits) -> Binding {
+    fn end(&mut self, at: usize, steps: usize, elements: &Bits) -> Result<Binding, WorkLimit> {
         let line = &self.parts.lines[at];
         let nodes = match line.subject {
             Subject::Element => elements.iter().count(),
             Subject::Position => self.count_placed(line, elements),
             Subject::Attribute(_) | Subject::Text | Subject::Value => {
-                self.select(self.ends[at].tested, elements).0
+                self.select(self.ends[at].tested, elements)?.0
             }
         };
         let first = || elements.iter().next().map(|first| (steps, NodeRef::Element(ElementId(first))));
         let stops = match line.subject {
             _ if nodes > 0 => None,
             Subject::Attribute(_) | Subject::Text => {
-                let leaf = self.select(self.ends[at].subject, elements).1;
+                let leaf = self.select(self.ends[at].subject, elements)?.1;
                 leaf.map(|leaf| (steps + 1, leaf)).or_else(first)
             }
             Subject::Element | Subject::Value | Subject::Position => first(),
         };
-        Binding { nodes, stops }
+        Ok(Binding { nodes, stops })
     }
 
     /// How many nodes a twig selects from elements, and the first of them.
-    fn select(&mut self, twig: u32, elements: &Bits) -> (usize, Option<NodeRef>) {
+    fn select(&mut self, twig: u32, elements: &Bits) -> Result<(usize, Option<NodeRef>), WorkLimit> {
         let (mut count, mut first) = (0, None);
         let mut nodes = Vec::new();
         for element in elements.iter().map(ElementId) {
-            self.verifier.select_from(twig, element, &mut nodes);
+            self.verifier.select_from(twig, element, &mut nodes)?;
             count += nodes.len();
             // Texts of an element may come after those of one in it.
             first = first.into_iter().chain(nodes.drain(..)).min_by_key(|&node| self.document.order(node));
         }
-        (count, first)
+        Ok((count, first))
     }
 
     /// How many elements have the place among their siblings that a line asks for. The siblings that pass the

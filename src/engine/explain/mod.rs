@@ -1,24 +1,36 @@
 //! Why a query did or did not match a message: the twin of matching, for people.
+//!
+//! | file | |
+//! |---|---|
+//! | `mod.rs` | `explain`: the report, with the short answer |
+//! | `lines` | what the linear paths of a query bind in a message |
+//! | `access_paths` | what a query of an index is filed under |
+//! | `other_namespaces` | names that the message has in other namespaces |
 
 mod access_paths;
 mod lines;
+mod other_namespaces;
 
 use std::sync::Arc;
 
 use crate::document::{Document, NodeRef, Reader, Span};
 use crate::engine::explain::access_paths::Filings;
 use crate::engine::explain::lines::{Binding, End, Lines};
+use crate::engine::explain::other_namespaces::{elsewhere, with_names_of_message};
 use crate::engine::generation::Generation;
 use crate::engine::index::Index;
 use crate::engine::matcher::Matcher;
-use crate::error::ReadError;
+use crate::error::{Position, ReadError};
 use crate::ids::NodeId;
 use crate::limits::Limits;
 use crate::matching::automaton::names::Names;
-use crate::matching::twigs::by_name::ByName;
+use crate::matching::budget::{Budget, WorkLimit};
+use crate::matching::twigs::by_name::ElementsByName;
 use crate::matching::twigs::verify::{Memo, Verifier};
 use crate::query::Namespaces;
-use crate::query::ast::{Axis, Expr, Literal, Node, Operator, Path, Predicate, Query, Step, Test};
+use crate::query::ast::{
+    Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test,
+};
 use crate::query::decompose::{Check, DOCUMENT, Decomposition, LinearPath, Subject, decompose};
 use crate::segment::format::columns::Columns;
 use crate::segment::format::labels::Labels;
@@ -38,6 +50,8 @@ pub struct Explanation {
     pub operators: Vec<OperatorReport>,
     /// The short answer.
     pub reason: String,
+    /// The query that matches, if only namespaces keep this one from matching.
+    pub instead: Option<String>,
 }
 
 /// A node, by number and by its bytes in the UTF-8 form.
@@ -72,9 +86,9 @@ pub struct AlternativeReport {
     /// Absent if the index does not have the query.
     pub filed: Option<Option<u32>>,
     pub candidate: bool,
-    /// Whether all its lines hold as they should.
+    /// Whether all its lines hold, and those that must not hold do not.
     pub survives: bool,
-    /// Whether lines alone do not settle it: it has tests or branchings that need the document.
+    /// Whether its lines alone do not decide it: it has tests or branch points that need the document.
     pub verified: bool,
 }
 
@@ -92,15 +106,23 @@ pub fn explain(
     reader.read(message, limits, &mut document)?;
     let parts = decompose(query);
 
-    let mut probe = Probe::new(&document);
+    let over_limit = |WorkLimit| {
+        let (reason, exceeded) = WorkLimit::describe(limits.work);
+        let (position, exceeded) = (Position::of(message, 0), Some(exceeded));
+        ReadError { code: WorkLimit::CODE, reason, position, exceeded }
+    };
+    let mut probe = Probe::new(&document, limits.work);
     let whole = probe.compile(&query.expr);
     let ends: Vec<End> = parts.lines.iter().map(|line| probe.end(line)).collect();
+    // Those that predicates leave (`*[local-name() = 'a' or local-name() = 'b']`) are in no twig.
+    parts.nodes.iter().for_each(|step| probe.label(step.test));
     let names = probe.names(&reader);
-    let matches = probe.verifier(&names).matches(whole);
-    let nodes = probe.verifier(&names).nodes(whole);
+    let matches = probe.verifier(&reader, &names).matches(whole).map_err(over_limit)?;
+    let nodes = probe.verifier(&reader, &names).nodes(whole).map_err(over_limit)?;
     let nodes = nodes.into_iter().map(|node| place(&document, node)).collect();
-    let verifier = probe.verifier(&names);
-    let bound = Lines { parts: &parts, ends: &ends, document: &document, names: &names, verifier }.bind();
+    let verifier = probe.verifier(&reader, &names);
+    let lines = Lines { parts: &parts, ends: &ends, document: &document, names: &names, verifier };
+    let bound = lines.bind().map_err(over_limit)?;
     let lines: Vec<LineReport> = parts
         .lines
         .iter()
@@ -125,12 +147,34 @@ pub fn explain(
             }
         })
         .collect();
-    let reason = reason(matches, &lines, &alternatives);
+    let mut reason = reason(matches, &lines, &alternatives);
+    let elsewhere = if matches { Vec::new() } else { elsewhere(query, &document, reader.vocabulary()) };
+    let mut instead = None;
+    if !elsewhere.is_empty() {
+        let renamed = with_names_of_message(query, &elsewhere);
+        let mut probe = Probe::new(&document, limits.work);
+        let whole = probe.compile(&renamed.expr);
+        let names = probe.names(&reader);
+        if probe.verifier(&reader, &names).matches(whole).unwrap_or(false) {
+            let text = renamed.canonical();
+            reason = other_namespaces::reason(&elsewhere, &text);
+            instead = Some(text);
+        }
+    }
     let operators = match &query.transformation {
         Some(_) if matches => operators(query, message, limits, generation, tenant, schema)?,
         _ => Vec::new(),
     };
-    Ok(Explanation { canonical: query.canonical(), matches, nodes, lines, alternatives, operators, reason })
+    Ok(Explanation {
+        canonical: query.canonical(),
+        matches,
+        nodes,
+        lines,
+        alternatives,
+        operators,
+        reason,
+        instead,
+    })
 }
 
 /// What a transformation runs: with the others of the index if it is there, else alone.
@@ -208,7 +252,7 @@ fn line_query(parts: &Decomposition<'_>, line: &LinearPath<'_>) -> Query {
         step.predicates.push(Predicate::Position(Some(place)));
     }
     steps.extend(leaf(line));
-    Query::filter(Expr::Path(Path { absolute: true, steps }, test(line)))
+    Query::filter(Expr::Path(Path { start: Start::Document, steps }, test(line)))
 }
 
 /// The first steps of a line, so many, without its test.
@@ -220,7 +264,7 @@ fn beginning(line: &Query, steps: usize) -> Query {
     if let Some(last) = steps.last_mut() {
         last.predicates.clear();
     }
-    Query::filter(Expr::Path(Path { absolute: true, steps }, Test::Exists))
+    Query::filter(Expr::Path(Path { start: Start::Document, steps }, Test::Exists))
 }
 
 /// The place among its siblings that a line asks an element for. There is one at a place or after it if there is
@@ -258,23 +302,30 @@ struct Probe<'a> {
     document: &'a Document,
     labels: Labels,
     twigs: Twigs,
-    by_name: ByName,
+    by_name: ElementsByName,
     memo: Memo,
+    budget: Budget,
 }
 
 impl<'a> Probe<'a> {
-    fn new(document: &'a Document) -> Probe<'a> {
+    fn new(document: &'a Document, work: usize) -> Probe<'a> {
         let (labels, twigs) = (Labels::default(), Twigs::default());
-        Probe { document, labels, twigs, by_name: ByName::default(), memo: Memo::new(usize::MAX) }
+        let (by_name, memo) = (ElementsByName::default(), Memo::new(usize::MAX));
+        Probe { document, labels, twigs, by_name, memo, budget: Budget::new(work) }
     }
 
     fn compile(&mut self, expr: &Expr) -> u32 {
         self.twigs.compile(expr, &mut |test| self.labels.label(test))
     }
 
+    /// Gives a name test a label, so that it can be looked up.
+    fn label(&mut self, test: &NameTest) {
+        self.labels.label(test);
+    }
+
     /// The end of a line.
     fn end(&mut self, line: &LinearPath<'_>) -> End {
-        let path = Path { absolute: false, steps: leaf(line).into_iter().collect() };
+        let path = Path { start: Start::Context, steps: leaf(line).into_iter().collect() };
         let subject = self.compile(&Expr::Path(path.clone(), Test::Exists));
         End { subject, tested: self.compile(&Expr::Path(path, test(line))) }
     }
@@ -287,8 +338,9 @@ impl<'a> Probe<'a> {
         names
     }
 
-    fn verifier<'p>(&'p mut self, names: &'p Names) -> Verifier<'p> {
-        Verifier::new(self.twigs.words(), self.document, names, &mut self.by_name, &mut self.memo)
+    fn verifier<'p>(&'p mut self, reader: &'p Reader, names: &'p Names) -> Verifier<'p> {
+        let (words, vocabulary, by_name) = (self.twigs.words(), reader.vocabulary(), &mut self.by_name);
+        Verifier::new(words, self.document, vocabulary, names, by_name, &mut self.memo, &mut self.budget)
     }
 }
 
@@ -298,6 +350,7 @@ pub fn place(document: &Document, node: NodeRef) -> Place {
         NodeRef::Document => Span { start: 0, end: document.source.len() as u32 },
         NodeRef::Element(element) | NodeRef::Attribute(element, _) => document.element(element).span,
         NodeRef::Text(text) => document.texts[text as usize].span,
+        NodeRef::Other(other) => document.others[other as usize].span,
     };
     Place { node: document.node_id(node), span }
 }

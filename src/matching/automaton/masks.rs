@@ -1,18 +1,18 @@
-//! Lists of bit masks: which conditions or anchors hold, stored compactly side by side.
+//! Lists of bit masks: sets of conditions or anchors, in one pool.
 
 use crate::util::bitset::Mask;
 use crate::util::prefetch::prefetch;
 
-/// Bits on their way to a list. They are few, so that a list of their words is enough of a summary,
-/// and the time does not grow with how many there could be.
-pub struct Scratch {
+/// A sparse set of bits that becomes a list. It lists the words that are not zero, so that storing it takes time
+/// in proportion to them and not to the number of possible bits.
+pub struct MaskScratch {
     words: Vec<u64>,
     touched: Vec<u32>,
 }
 
-impl Scratch {
-    pub fn new(count: usize) -> Scratch {
-        Scratch { words: vec![0; count.div_ceil(64)], touched: Vec::new() }
+impl MaskScratch {
+    pub fn new(count: usize) -> MaskScratch {
+        MaskScratch { words: vec![0; count.div_ceil(64)], touched: Vec::new() }
     }
 
     #[inline]
@@ -25,14 +25,14 @@ impl Scratch {
     }
 }
 
-/// A list of masks in a `MaskPool`: the place of its head.
+/// A list of masks: the place of its head in a `MaskPool`.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct MaskList(u32);
 
 impl MaskList {
     /// The list without masks, which is in every pool.
     pub const EMPTY: MaskList = MaskList(0);
-    /// No list: it is not known yet.
+    /// No list: the answer is not known.
     pub const UNKNOWN: MaskList = MaskList(u32::MAX);
 
     #[inline(always)]
@@ -41,8 +41,8 @@ impl MaskList {
     }
 }
 
-/// Mask lists, side by side. Each has a head in the form of a mask, with its tag and its length, so
-/// that whoever has waited for the head has waited for the masks too.
+/// Mask lists, one after the other. The head of a list has the form of a mask, with the tag and the length of the
+/// list, and precedes its masks: usually all are in one cache line.
 pub struct MaskPool {
     masks: Vec<Mask>,
 }
@@ -56,29 +56,29 @@ impl Default for MaskPool {
 impl MaskPool {
     #[inline(always)]
     pub fn get(&self, list: MaskList) -> &[Mask] {
-        self.stretch(self.head(list).1)
+        self.range(self.head(list).1)
     }
 
-    /// The tag of a list, and where its masks are: start and length.
+    /// The tag of a list, and the range of its masks: start and length.
     #[inline(always)]
     pub fn head(&self, list: MaskList) -> (u32, (u32, u32)) {
         let head = self.masks[list.0 as usize];
         (head.word, (list.0 + 1, head.bits() as u32))
     }
 
-    /// Announces that a list will be asked for.
+    /// Prefetches a list.
     #[inline(always)]
     pub fn prefetch(&self, list: MaskList) {
         prefetch(&self.masks, list.0 as usize);
     }
 
     #[inline(always)]
-    pub fn stretch(&self, (start, len): (u32, u32)) -> &[Mask] {
+    pub fn range(&self, (start, len): (u32, u32)) -> &[Mask] {
         &self.masks[start as usize..][..len as usize]
     }
 
-    /// Stores the bits that `scratch` holds, and clears it.
-    pub fn store(&mut self, scratch: &mut Scratch) -> MaskList {
+    /// Stores the bits of `scratch`, and clears it.
+    pub fn store(&mut self, scratch: &mut MaskScratch) -> MaskList {
         if scratch.touched.is_empty() {
             return MaskList::EMPTY;
         }
@@ -101,7 +101,7 @@ impl MaskPool {
         size_of_val(self.masks.as_slice())
     }
 
-    /// Forgets all lists but the empty one.
+    /// Drops all lists but the empty one.
     pub fn clear(&mut self) {
         self.masks.truncate(1);
     }

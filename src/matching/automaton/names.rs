@@ -1,11 +1,10 @@
 //! Which labels of a segment the names of messages have.
 
 use crate::document::Vocabulary;
-use crate::ids::NameId;
+use crate::ids::{LabelId, NameId};
 use crate::query::ast::NameTest;
-use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
-use crate::segment::format::labels::{LABEL_NAME, LABEL_NAMESPACE, LabelTable, push_key};
+use crate::segment::format::labels::{LABEL_LOCAL, LABEL_NAME, LABEL_NAMESPACE, LabelTable, push_key};
 use crate::segment::format::trie::NameLabels;
 
 pub struct Names {
@@ -36,11 +35,20 @@ impl Names {
             let (uri, local) = vocabulary.name_parts(id);
             let uri = vocabulary.uri_text(uri);
             let name = self.label(LABEL_NAME, uri, local);
-            if name != NONE {
-                self.names[name as usize] = id;
+            if name.is_some() {
+                self.names[name.index()] = id;
             }
             let namespace = self.label(LABEL_NAMESPACE, uri, b"");
-            self.labels.push(NameLabels { name, namespace });
+            let by_local = self.label(LABEL_LOCAL, b"", local);
+            let transition_key = match (name.is_some(), namespace.is_some(), by_local.is_some()) {
+                (true, ..) => name.0,
+                // Valid for this epoch of the vocabulary, as transitions are.
+                (false, true, true) => self.names.len() as u32 + id.0,
+                // A name has one namespace and one local part.
+                (false, true, false) => namespace.0,
+                (false, false, _) => by_local.0,
+            };
+            self.labels.push(NameLabels { name, namespace, local: by_local, transition_key });
         }
         anew
     }
@@ -52,16 +60,16 @@ impl Names {
 
     /// The name a label stands for; `NONE` if no message had it yet.
     #[inline(always)]
-    pub fn name_of(&self, label: u32) -> NameId {
-        self.names.get(label as usize).copied().unwrap_or(NameId::NONE)
+    pub fn name_of(&self, label: LabelId) -> NameId {
+        self.names.get(label.index()).copied().unwrap_or(NameId::NONE)
     }
 
     /// The label of a name test; `NONE` if the segment has none.
-    pub fn label_of(&self, test: &NameTest) -> u32 {
+    pub fn label_of(&self, test: &NameTest) -> LabelId {
         self.ids.of_test(test)
     }
 
-    fn label(&mut self, kind: u8, uri: &[u8], local: &[u8]) -> u32 {
+    fn label(&mut self, kind: u8, uri: &[u8], local: &[u8]) -> LabelId {
         self.key.clear();
         push_key(kind, uri, local, &mut self.key);
         self.ids.get(&self.key)

@@ -1,27 +1,27 @@
-//! Findings straight from the automaton, element by element, remembering nothing.
+//! The automaton as an NFA: keeps the set of active trie nodes for each open element. No cache, so it needs little
+//! memory. Used if the DFA's cache has no room, and as the reference for the DFA. Cost: elements × active nodes.
 
 use crate::document::Document;
-use crate::ids::ElementId;
+use crate::ids::{ElementId, LabelId, SubjectId, TrieNodeId};
 use crate::matching::automaton::names::Names;
 use crate::matching::findings::{Findings, Ranks};
 use crate::query::number::number;
+use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
-use crate::segment::format::entries::{
-    ENTRY_NUMBER, ENTRY_TEXT, SUBJECT_POSITION, SUBJECT_POSITION_ANY, SUBJECT_TEXT, SUBJECT_VALUE,
-};
-use crate::segment::format::{ANY, NONE};
+use crate::segment::format::constants::UnequalTest;
+use crate::segment::format::entries::{ENTRY_NUMBER, ENTRY_TEXT};
 
 /// What the open elements bind: for each, a stretch of `nodes`.
 #[derive(Default)]
 pub struct Nfa {
-    nodes: Vec<u32>,
+    nodes: Vec<TrieNodeId>,
     /// Those among them with children by `//`, each once: a recursive message binds a node at several
     /// depths, and its children count once.
-    loops: Vec<u32>,
+    loops: Vec<TrieNodeId>,
     /// Per node, whether it is among them.
     is_loop: Vec<bool>,
     open: Vec<Open>,
-    bound: Vec<u32>,
+    bound: Vec<TrieNodeId>,
 }
 
 /// An open element, and how many nodes and loops there were before it.
@@ -36,7 +36,7 @@ impl Nfa {
     pub fn find(
         &mut self,
         view: View<'_>,
-        root: u32,
+        root: TrieNodeId,
         document: &Document,
         names: &Names,
         ranks: &mut Ranks,
@@ -62,17 +62,18 @@ impl Nfa {
             for &node in &self.loops {
                 view.push_descendants(node, labels, &mut self.bound);
             }
+            view.assert_node_set(&self.bound);
             for &node in &self.bound {
-                let condition = view.node_condition[node as usize];
-                if condition != NONE {
-                    findings.conditions.set(condition);
+                let condition = view.node_condition[node.index()];
+                if condition.is_some() {
+                    findings.conditions.set(condition.0);
                 }
                 let anchor = view.anchor(node);
-                if anchor != NONE {
+                if anchor.is_some() {
                     findings.bind_anchor(anchor);
                 }
                 for entry in view.entries(node) {
-                    look(view, (node, entry), id, document, names, ranks, findings);
+                    test_subject(view, (node, entry), id, document, names, ranks, findings);
                 }
             }
             let start = self.nodes.len();
@@ -86,8 +87,8 @@ impl Nfa {
     /// Adds the nodes from a place on that are loops and not known as such.
     fn add_loops(&mut self, view: View<'_>, start: usize) {
         for &node in &self.nodes[start..] {
-            if view.has_descendants(node) && !self.is_loop[node as usize] {
-                self.is_loop[node as usize] = true;
+            if view.has_descendants(node) && !self.is_loop[node.index()] {
+                self.is_loop[node.index()] = true;
                 self.loops.push(node);
             }
         }
@@ -95,14 +96,14 @@ impl Nfa {
 
     /// Forgets the loops from a place on.
     fn drop_loops(&mut self, start: usize) {
-        self.loops.drain(start..).for_each(|node| self.is_loop[node as usize] = false);
+        self.loops.drain(start..).for_each(|node| self.is_loop[node.index()] = false);
     }
 }
 
-/// Looks at an entry's subject below an element.
-fn look(
+/// Tests an entry's subject below an element.
+fn test_subject(
     view: View<'_>,
-    (node, entry): (u32, usize),
+    (node, entry): (TrieNodeId, usize),
     element: ElementId,
     document: &Document,
     names: &Names,
@@ -111,14 +112,14 @@ fn look(
 ) {
     let mut value = |bytes: &[u8]| test(view, node, entry, bytes, findings);
     match view.entry_subject[entry] {
-        SUBJECT_TEXT => document.texts_of(element).for_each(|text| value(text.content.of(&document.text))),
-        SUBJECT_VALUE => value(document.string_value(element)),
-        SUBJECT_POSITION => value(ranks.of(document, element).named.to_string().as_bytes()),
-        SUBJECT_POSITION_ANY => value(ranks.of(document, element).any.to_string().as_bytes()),
-        label => {
+        SubjectId::TEXT => document.texts_of(element).for_each(|text| value(text.content.of(&document.text))),
+        SubjectId::VALUE => value(document.string_value(element)),
+        SubjectId::POSITION => value(ranks.of(document, element).named.to_string().as_bytes()),
+        SubjectId::POSITION_ANY => value(ranks.of(document, element).any.to_string().as_bytes()),
+        attribute => {
+            let label = LabelId(attribute.0);
             for attribute in document.attributes_of(element) {
-                let labels = names.of(attribute.name);
-                if label == ANY || label == labels.name || label == labels.namespace {
+                if names.of(attribute.name).pass(label) {
                     value(document.value(attribute));
                 }
             }
@@ -127,10 +128,10 @@ fn look(
 }
 
 /// Tests one value of an entry's subject.
-fn test(view: View<'_>, node: u32, entry: usize, value: &[u8], findings: &mut Findings) {
+fn test(view: View<'_>, node: TrieNodeId, entry: usize, value: &[u8], findings: &mut Findings) {
     let exists = view.entry_exists[entry];
-    if exists != NONE {
-        findings.conditions.set(exists);
+    if exists.is_some() {
+        findings.conditions.set(exists.0);
     }
     let flags = view.entry_flags[entry];
     let slot = view.entry_slot[entry];
@@ -139,21 +140,21 @@ fn test(view: View<'_>, node: u32, entry: usize, value: &[u8], findings: &mut Fi
     for constant in [text, numeric] {
         if constant != NONE {
             let condition = view.equal_condition(node, entry as u32, constant);
-            if condition != NONE {
-                findings.conditions.set(condition);
+            if condition.is_some() {
+                findings.conditions.set(condition.0);
             }
         }
     }
-    for &[constant, condition] in view.unequal(entry) {
+    for &UnequalTest { constant, condition } in view.unequal(entry) {
         if constant != text && constant != numeric {
-            findings.conditions.set(condition);
+            findings.conditions.set(condition.0);
         }
     }
     if slot != NONE {
-        findings.gather(slot, number(value));
+        findings.add_number(slot, number(value));
     }
     if !view.bounds(entry).is_empty() {
         let passed = view.passed_bounds(entry, number(value));
-        passed.for_each(|condition| findings.conditions.set(condition));
+        passed.for_each(|condition| findings.conditions.set(condition.0));
     }
 }

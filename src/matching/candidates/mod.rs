@@ -1,13 +1,35 @@
-//! From findings to matches: the queries that a condition says exactly, then the rows filed under
-//! what was found.
+//! Candidates: from the findings of the automaton to the queries that match.
+//!
+//! Queries that one condition decides exactly match without any row. All others have rows, each filed under its
+//! access test. A message reads the rows whose access test holds, its *candidates*, and tests the rest of each: few
+//! tests per row, on bits that are in the processor's cache. Cost: the candidates of the message, however many queries
+//! there are.
+//!
+//! ```text
+//! queries   1 //a    2 //a[b]/@x    3 //a[b][c = 5]    4 not(//d)        message <r><a x=""><b/><c>5</c></a></r>
+//! conditions that hold: //a, //a/b, //a/@x, //a/c = 5; no anchor is bound twice
+//!   1  decided by //a alone
+//!   2  filed under //a/@x: a simple row, whose other condition //a/b holds: matches
+//!   3  filed under //a/c = 5: likewise
+//!   4  has no access test: a candidate in every message; its condition //d does not hold: matches
+//! ```
+//!
+//! With a second `a`, the anchor `//a` of 2 and 3 would be bound twice: `twigs` then decides them.
+//!
+//! The order: rows in blocks, other simple rows, settling, groups filed under conditions, groups filed under ranges,
+//! rows without an access test, and last the queries to verify, as range families.
 
 pub mod blocks;
 pub mod range_families;
 
-use crate::matching::candidates::blocks::{Block, Blocks};
-use crate::matching::candidates::range_families::Alike;
+use crate::ids::{ConditionId, GenerationQuery, SegmentQuery, TenantId};
+use crate::matching::budget::WorkLimit;
+use crate::matching::candidates::blocks::{Blocks, RowBlock};
+use crate::matching::candidates::range_families::RangeFamilies;
 use crate::matching::findings::Findings;
-use crate::matching::twigs::settle::Unsettled;
+use crate::matching::twigs::decide::TwigDecider;
+use crate::matching::twigs::unsettled::Unsettled;
+use crate::matching::work::Work;
 use crate::segment::format::columns::View;
 use crate::segment::rows::groups::{Group, Groups, MOST_ROWS, MULTI, VERIFY};
 use crate::segment::rows::simple::MOST_SIMPLE;
@@ -15,311 +37,314 @@ use crate::tuning::ROW_BATCH;
 use crate::util::bitset::{low_bits, ones};
 use crate::util::prefetch::prefetch;
 
-/// How much work a message was. Costs that grow with it are visible here first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Work {
-    /// Rows that were looked at, beside the queries that their condition says exactly.
-    pub candidates: u64,
-    /// Survivors with anchors that bound several elements, settled by what was found below them.
-    pub settled: u64,
-    /// Survivors that had to be verified on the document.
-    pub verified: u64,
-}
+/// The queries of a segment that were reported for a message: a query can pass in several rows, because rows are
+/// copied into blocks and queries can have several alternatives.
+pub struct ReportedQueries(Vec<u64>);
 
-/// Which queries of a message were met already: rows are copied, and may be met in several blocks.
-pub struct Met(Vec<u64>);
-
-impl Met {
-    pub fn new(view: View<'_>) -> Met {
-        Met(vec![0; view.queries().div_ceil(64)])
+impl ReportedQueries {
+    pub fn new(view: View<'_>) -> ReportedQueries {
+        ReportedQueries(vec![0; view.queries().div_ceil(64)])
     }
 
+    /// Adds a query; false if it was there.
     #[inline(always)]
-    fn is_new(&mut self, query: u32) -> bool {
-        let (word, bit) = (&mut self.0[query as usize / 64], 1 << (query % 64));
+    fn insert(&mut self, query: SegmentQuery) -> bool {
+        let (word, bit) = (&mut self.0[query.index() / 64], 1 << (query.0 % 64));
         let new = *word & bit == 0;
         *word |= bit;
         new
     }
 
+    /// Clears the word of a query: at the end, when all queries are cleared.
     #[inline(always)]
-    fn forget(&mut self, query: u32) {
-        self.0[query as usize / 64] = 0;
+    fn clear(&mut self, query: SegmentQuery) {
+        self.0[query.index() / 64] = 0;
     }
 
-    /// Forgets many at once: where they are most of what there is, everything.
-    fn forget_all(&mut self, queries: impl ExactSizeIterator<Item = u32>) {
+    /// Clears many queries; if they are most words, all at once.
+    fn clear_all(&mut self, queries: impl ExactSizeIterator<Item = SegmentQuery>) {
         if queries.len() * 4 > self.0.len() {
             self.0.fill(0);
         } else {
-            queries.for_each(|query| self.forget(query));
+            queries.for_each(|query| self.clear(query));
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.0.as_slice())
+    }
+}
+
+/// Buffers that collecting needs, kept from message to message.
+pub struct CandidateScratch {
+    /// Conditions that hold and whose rows are not in blocks.
+    direct: Vec<ConditionId>,
+    unsettled: Vec<Unsettled>,
+    /// Queries whose verification is postponed, and the same as range families.
+    unverified: Vec<SegmentQuery>,
+    families: RangeFamilies,
+    /// Queries with several alternatives that were verified, or wait for it, and are not in the matches.
+    unmatched: Vec<SegmentQuery>,
+    /// Queries of rows that passed all tests and are yet to be reported, so many. Fixed-size, so that a row can be
+    /// written without testing whether there is room.
+    passed: Box<[SegmentQuery; ROW_BATCH]>,
+    passed_count: usize,
+    /// Positions of rows that passed their first test.
+    row_positions: Box<[u32; ROW_BATCH]>,
+}
+
+impl Default for CandidateScratch {
+    fn default() -> CandidateScratch {
+        CandidateScratch {
+            direct: Vec::new(),
+            unsettled: Vec::new(),
+            unverified: Vec::new(),
+            families: RangeFamilies::default(),
+            unmatched: Vec::new(),
+            passed: Box::new([SegmentQuery(0); ROW_BATCH]),
+            passed_count: 0,
+            row_positions: Box::new([0; ROW_BATCH]),
         }
     }
 }
 
-/// Decides what rows alone do not.
-pub trait Judge {
-    /// Whether a query matches, whatever the cost.
-    fn verify(&mut self, query: u32) -> bool;
-
-    /// Announces a row that will be settled; all are announced before the first.
-    fn expect(&mut self, row: &Unsettled);
-
-    /// Whether a row's lines hold together; `None` if only `verify` can tell.
-    fn settle(&mut self, row: &Unsettled) -> Option<bool>;
-}
-
 /// Collects the matching queries of one segment.
-pub struct Collector<'a, J: Judge> {
+pub struct Collector<'a> {
     pub view: View<'a>,
     pub findings: &'a Findings,
     /// A bit per query that was removed; empty if none was.
-    pub dead: &'a [u64],
-    pub met: &'a mut Met,
-    /// Scratch: conditions whose rows are not in blocks; rows to settle.
-    pub opened: &'a mut Vec<u32>,
-    pub unsettled: &'a mut Vec<Unsettled>,
-    /// Queries to verify that were put off, and the same by what they have in common.
-    pub unverified: &'a mut Vec<u32>,
-    /// Queries with several alternatives that were verified, or wait for it, and are not in `matches`.
-    pub unmatched: &'a mut Vec<u32>,
-    pub alike: &'a mut Alike,
-    /// So many queries are verified at once; the others wait for those that are alike.
-    pub few: u64,
-    pub judge: J,
-    /// Queries on their way to `matches`: a place to write to without asking whether there is room.
-    pub outbox: &'a mut [u32; ROW_BATCH],
-    pub filled: usize,
-    /// Scratch: places of rows that passed so far.
-    pub places: &'a mut [u32; ROW_BATCH],
-    /// Added to each query's number.
-    pub base: u32,
-    pub matches: &'a mut Vec<u32>,
+    pub removed: &'a [u64],
+    pub reported: &'a mut ReportedQueries,
+    pub scratch: &'a mut CandidateScratch,
+    /// So many queries are verified at once; further ones are grouped into range families first.
+    pub verify_singly: u64,
+    pub decider: TwigDecider<'a>,
+    /// The number of the segment's first query in the generation.
+    pub first_query: GenerationQuery,
+    pub matches: &'a mut Vec<GenerationQuery>,
+    /// Queries that reached the work limit: it is not known whether they match.
+    pub failed: &'a mut Vec<GenerationQuery>,
     pub work: &'a mut Work,
 }
 
-impl<J: Judge> Collector<'_, J> {
-    /// Collects what the conditions say that hold, and the rows filed under them: those in blocks,
-    /// and the others.
-    pub fn collect(&mut self, tenant: u32, blocks: &Blocks, found: &[Block]) {
-        let first = self.matches.len();
+impl Collector<'_> {
+    /// Collects the queries that conditions decide exactly, and those with rows: `wanted` are the blocks to read.
+    pub fn collect(&mut self, tenant: TenantId, blocks: &Blocks, wanted: &[RowBlock]) {
+        let (first, first_failed) = (self.matches.len(), self.failed.len());
         let exact = self.view.exact();
         for (word, bits) in self.findings.conditions.words() {
             let first = word * 64;
             if first < exact {
                 let sure = bits & low_bits(exact - first);
-                let base = self.base + first as u32;
-                self.matches.extend(ones(sure).map(|bit| base + bit));
+                let base = SegmentQuery::from(first).in_generation(self.first_query);
+                self.matches.extend(ones(sure).map(|bit| SegmentQuery(bit).in_generation(base)));
             }
-            self.opened.extend(ones(bits & self.view.direct[word]).map(|bit| first as u32 + bit));
+            let direct = ones(bits & self.view.direct[word]);
+            self.scratch.direct.extend(direct.map(|bit| ConditionId(first as u32 + bit)));
         }
-        let first_met = self.matches.len();
-        self.rows::<1, 4>(&blocks.narrow, found.iter().map(|block| block.narrow));
-        self.rows::<2, 6>(&blocks.middle, found.iter().map(|block| block.middle));
-        self.rows::<MOST_SIMPLE, 8>(&blocks.wide, found.iter().map(|block| block.wide));
-        let opened = std::mem::take(self.opened);
-        self.open_simple(&opened);
-        self.flush();
+        let first_reported = self.matches.len();
+        self.test_rows::<1, 4>(&blocks.narrow, wanted.iter().map(|block| block.narrow));
+        self.test_rows::<2, 6>(&blocks.middle, wanted.iter().map(|block| block.middle));
+        self.test_rows::<MOST_SIMPLE, 8>(&blocks.wide, wanted.iter().map(|block| block.wide));
+        let direct = std::mem::take(&mut self.scratch.direct);
+        self.test_simple_rows_under(&direct);
+        self.report_passed();
         self.settle();
-        self.met.forget_all(self.matches[first_met..].iter().map(|query| query - self.base));
+        let reported = self.matches[first_reported..].iter();
+        self.reported.clear_all(reported.map(|query| query.in_segment(self.first_query)));
         let first_multi = self.matches.len();
-        self.open_groups(&opened);
-        for &slot in self.findings.touched() {
-            self.thresholds(slot as usize * 2);
-            self.thresholds(slot as usize * 2 + 1);
+        self.test_groups_under(&direct);
+        for &slot in self.findings.slots_with_numbers() {
+            self.test_groups_under_ranges(slot as usize * 2);
+            self.test_groups_under_ranges(slot as usize * 2 + 1);
         }
-        self.groups(self.view.always[tenant as usize], self.view.always[tenant as usize + 1]);
-        self.verify_together();
-        let first_single = self.view.first_single() as u32;
+        self.test_groups(self.view.always[tenant.index()], self.view.always[tenant.index() + 1]);
+        self.verify_families();
+        let first_single = self.view.first_single();
         for at in first_multi..self.matches.len() {
-            let query = self.matches[at] - self.base;
-            // Others are in one group only, and were not noted.
-            if query < first_single {
-                self.met.forget(query);
+            let query = self.matches[at].in_segment(self.first_query);
+            // Others have one row, in one group, and were not inserted.
+            if query.index() < first_single {
+                self.reported.clear(query);
             }
         }
-        self.unmatched.drain(..).for_each(|query| self.met.forget(query));
-        *self.opened = opened;
-        self.opened.clear();
-        self.bury(first);
+        self.scratch.unmatched.drain(..).for_each(|query| self.reported.clear(query));
+        self.scratch.direct = direct;
+        self.scratch.direct.clear();
+        drop_removed(self.removed, self.first_query, first, self.matches);
+        drop_removed(self.removed, self.first_query, first_failed, self.failed);
     }
 
-    /// Tests the simple rows that are filed under conditions that were found, and in no block.
-    fn open_simple(&mut self, opened: &[u32]) {
+    /// Tests the simple rows that are filed under conditions and not in blocks.
+    fn test_simple_rows_under(&mut self, conditions: &[ConditionId]) {
         let view = self.view;
         if view.copied.is_empty() {
             return;
         }
-        for condition in opened.iter().map(|&condition| condition as usize) {
+        for condition in conditions.iter().map(|condition| condition.index()) {
             if view.copied[condition / 64] >> (condition % 64) & 1 == 0 {
                 let of = |starts: &[u32]| std::iter::once((starts[condition], starts[condition + 1]));
-                self.rows::<1, 4>(view.narrow, of(view.condition_narrow));
-                self.rows::<MOST_SIMPLE, 8>(view.wide, of(view.condition_wide));
+                self.test_rows::<1, 4>(view.narrow, of(view.condition_narrow));
+                self.test_rows::<MOST_SIMPLE, 8>(view.wide, of(view.condition_wide));
             }
         }
     }
 
-    /// Tests the groups that are filed under conditions that were found.
-    fn open_groups(&mut self, opened: &[u32]) {
+    /// Tests the groups that are filed under conditions.
+    fn test_groups_under(&mut self, conditions: &[ConditionId]) {
         let view = self.view;
         if view.condition_rows.is_empty() {
             return;
         }
-        for condition in opened.iter().map(|&condition| condition as usize) {
-            self.groups(view.condition_rows[condition], view.condition_rows[condition + 1]);
+        for &condition in conditions {
+            let (start, end) = view.groups_of(condition);
+            self.test_groups(start, end);
         }
     }
 
-    /// The rows filed under ranges that a side of a slot passes.
-    fn thresholds(&mut self, side: usize) {
+    /// Tests the groups that are filed under ranges that a side of a slot passes.
+    fn test_groups_under_ranges(&mut self, side: usize) {
         let view = self.view;
         let (start, end) = (view.range_start[side] as usize, view.range_start[side + 1] as usize);
         let number = self.findings.side(side);
         let passed = start + view.threshold[start..end].partition_point(|&threshold| number > threshold);
         if passed > start {
-            self.groups(view.threshold_rows[start], view.threshold_rows[passed]);
+            self.test_groups(view.threshold_rows[start], view.threshold_rows[passed]);
         }
     }
 
-    /// Tests stretches of simple rows with N positives and N anchors: the first positive, which is the
-    /// rarest, of all of them, the rest of those that passed. Whether a row passes cannot be foretold,
-    /// so nothing branches on it: each writes its outcome, and only how far the lists have grown
-    /// depends on it.
+    /// Tests ranges of simple rows with N positives and N anchors: first the first positive of each, which is the
+    /// rarest, then the rest of the rows that passed. Whether a row passes is unpredictable, so nothing branches on
+    /// it: each row writes its outcome, and only the length of the list depends on it.
     #[inline]
-    fn rows<const N: usize, const W: usize>(
+    fn test_rows<const N: usize, const W: usize>(
         &mut self,
         pool: &[[u32; W]],
-        stretches: impl Iterator<Item = (u32, u32)>,
+        ranges: impl Iterator<Item = (u32, u32)>,
     ) {
         let conditions = self.findings.conditions.all();
         let mut passed = 0;
-        for (start, end) in stretches {
+        for (start, end) in ranges {
             let (rows, mut at) = (&pool[start as usize..end as usize], start);
             self.work.candidates += rows.len() as u64;
             for rows in rows.chunks(ROW_BATCH) {
                 if passed + rows.len() > ROW_BATCH {
-                    self.rest_of::<N, W>(pool, passed);
+                    self.test_rest::<N, W>(pool, passed);
                     passed = 0;
                 }
-                let places = &mut *self.places;
+                let positions = &mut *self.scratch.row_positions;
                 for row in rows {
-                    places[passed] = at;
+                    positions[passed] = at;
                     passed += (bit(conditions, row[0]) & 1) as usize;
                     at += 1;
                 }
             }
         }
-        self.rest_of::<N, W>(pool, passed);
+        self.test_rest::<N, W>(pool, passed);
     }
 
-    /// Tests what is left of the rows whose first positive holds.
-    fn rest_of<const N: usize, const W: usize>(&mut self, pool: &[[u32; W]], passed: usize) {
-        if self.filled + passed > ROW_BATCH {
-            self.flush();
+    /// Tests the other positives and the anchors of rows whose first positive holds.
+    fn test_rest<const N: usize, const W: usize>(&mut self, pool: &[[u32; W]], passed: usize) {
+        if self.scratch.passed_count + passed > ROW_BATCH {
+            self.report_passed();
         }
-        let (conditions, twice) = (self.findings.conditions.all(), self.findings.twice.all());
-        let (mut filled, mut put_off) = (self.filled, 0);
-        let (outbox, places) = (&mut *self.outbox, &mut *self.places);
+        let (conditions, bound_twice) = (self.findings.conditions.all(), self.findings.bound_twice.all());
+        let CandidateScratch { passed: queries, passed_count, row_positions: positions, unsettled, .. } =
+            &mut *self.scratch;
+        let (mut filled, mut unsure) = (*passed_count, 0);
         for passed in 0..passed {
-            let at = places[passed];
+            let at = positions[passed];
             let row = &pool[at as usize];
             let holds = row[1..N].iter().fold(1, |holds, &condition| holds & bit(conditions, condition));
-            let several = row[N..2 * N].iter().fold(0, |several, &anchor| several | bit(twice, anchor));
-            outbox[filled] = row[W - 1];
+            let several = row[N..2 * N].iter().fold(0, |several, &anchor| several | bit(bound_twice, anchor));
+            queries[filled] = SegmentQuery(row[W - 1]);
             filled += (holds & !several & 1) as usize;
-            // Never past the places still to be read.
-            places[put_off] = at;
-            put_off += (holds & several & 1) as usize;
+            // Never beyond the positions that are still to be read.
+            positions[unsure] = at;
+            unsure += (holds & several & 1) as usize;
         }
-        self.filled = filled;
+        *passed_count = filled;
         let view = self.view;
-        self.unsettled.extend(self.places[..put_off].iter().map(|&at| {
+        unsettled.extend(positions[..unsure].iter().map(|&at| {
             let row = Unsettled::of::<N, W>(&pool[at as usize]);
-            prefetch(view.shape, row.query as usize - view.first_single());
+            prefetch(view.shape, row.query.index() - view.first_single());
             row
         }));
     }
 
-    /// Hands over what passed.
-    fn flush(&mut self) {
+    /// Reports the queries of rows that passed, each once.
+    fn report_passed(&mut self) {
+        let CandidateScratch { passed, passed_count, .. } = &mut *self.scratch;
         let mut new = 0;
-        for at in 0..self.filled {
-            let query = self.outbox[at];
-            self.outbox[new] = self.base + query;
-            new += self.met.is_new(query) as usize;
+        for at in 0..*passed_count {
+            let query = passed[at];
+            passed[new] = query;
+            new += self.reported.insert(query) as usize;
         }
-        self.matches.extend_from_slice(&self.outbox[..new]);
-        self.filled = 0;
+        let new = passed[..new].iter();
+        self.matches.extend(new.map(|query| query.in_generation(self.first_query)));
+        *passed_count = 0;
     }
 
-    /// Settles or verifies the rows that were put off.
+    /// Decides simple rows that passed but have an anchor bound by several elements.
     fn settle(&mut self) {
-        let mut unsettled = std::mem::take(self.unsettled);
-        unsettled.retain(|row| self.met.is_new(row.query));
-        // Apart from what follows, so that the processor waits for many shapes at once.
-        unsettled.iter_mut().for_each(|row| row.look(self.view, &self.findings.twice));
-        unsettled.iter().for_each(|row| self.judge.expect(row));
+        let mut unsettled = std::mem::take(&mut self.scratch.unsettled);
+        unsettled.retain(|row| self.reported.insert(row.query));
+        // In a loop of its own, so that the processor waits for many shapes at once.
+        unsettled.iter_mut().for_each(|row| row.add_shape(self.view, &self.findings.bound_twice));
+        unsettled.iter().for_each(|row| self.decider.expect(row));
         for row in &unsettled {
-            self.work.settled += 1;
-            let matches = self.judge.settle(row).unwrap_or_else(|| self.verify(row.query));
-            if matches {
-                self.matches.push(self.base + row.query);
+            let settled = self.decider.settle(row);
+            self.work.settled += settled.is_some() as u64;
+            if settled.unwrap_or_else(|| self.verify(row.query)) {
+                self.matches.push(row.query.in_generation(self.first_query));
             }
         }
-        unsettled.iter().for_each(|row| self.met.forget(row.query));
+        unsettled.iter().for_each(|row| self.reported.clear(row.query));
         unsettled.clear();
-        *self.unsettled = unsettled;
+        self.scratch.unsettled = unsettled;
     }
 
-    /// Whether a query is known to match once it was verified: it may be put off, and is not yet.
-    fn verify(&mut self, query: u32) -> bool {
-        if self.work.verified >= self.few {
-            self.unverified.push(query);
+    /// Verifies a query; false also if its verification was postponed, or reached the work limit.
+    fn verify(&mut self, query: SegmentQuery) -> bool {
+        if self.work.verified >= self.verify_singly {
+            self.scratch.unverified.push(query);
             return false;
         }
         self.work.verified += 1;
-        self.judge.verify(query)
+        self.decider.verify(query).unwrap_or_else(|WorkLimit| {
+            self.failed.push(query.in_generation(self.first_query));
+            false
+        })
     }
 
-    /// Verifies what was put off.
-    fn verify_together(&mut self) {
-        if self.unverified.is_empty() {
+    /// Verifies the postponed queries.
+    fn verify_families(&mut self) {
+        if self.scratch.unverified.is_empty() {
             return;
         }
         let view = self.view;
-        self.alike
-            .sort(view.twig, self.unverified.drain(..).map(|query| (query, view.query_twig[query as usize])));
-        let (judge, work) = (&mut self.judge, &mut *self.work);
-        let (matches, base) = (&mut *self.matches, self.base);
+        let CandidateScratch { unverified, families, .. } = &mut *self.scratch;
+        let twigs = unverified.drain(..).map(|query| (query, view.query_twig[query.index()]));
+        families.group(view.twig, twigs);
+        let (decider, work) = (&mut self.decider, &mut *self.work);
+        let (matches, failed, first) = (&mut *self.matches, &mut *self.failed, self.first_query);
         let verify = |query| {
             work.verified += 1;
-            judge.verify(query)
+            decider.verify(query)
         };
-        self.alike.matching(verify, |query| matches.push(base + query));
+        let matching = |query: SegmentQuery| matches.push(query.in_generation(first));
+        let failing = |query: SegmentQuery| failed.push(query.in_generation(first));
+        families.decide(verify, matching, failing);
     }
 
-    /// Drops removed queries from the matches since `first`.
-    fn bury(&mut self, first: usize) {
-        if self.dead.is_empty() {
-            return;
-        }
-        let mut kept = first;
-        for at in first..self.matches.len() {
-            let query = self.matches[at] - self.base;
-            let dead = self.dead[query as usize / 64] >> (query % 64) & 1 != 0;
-            self.matches[kept] = self.matches[at];
-            kept += !dead as usize;
-        }
-        self.matches.truncate(kept);
-    }
-
-    /// Tests the groups in a stretch of the program.
-    fn groups(&mut self, start: u32, end: u32) {
+    /// Tests the groups in a range of the program.
+    fn test_groups(&mut self, start: u32, end: u32) {
         let mut at = start as usize;
         while at < end as usize {
             let mut groups = Groups::at(self.view, at);
             for group in &mut groups {
-                self.group(&group);
+                self.test_group(&group);
             }
             at = groups.end();
         }
@@ -327,12 +352,12 @@ impl<J: Judge> Collector<'_, J> {
 
     /// Tests the rows of a group.
     #[inline]
-    fn group(&mut self, group: &Group<'_>) {
+    fn test_group(&mut self, group: &Group<'_>) {
         let Some(screen) = group.screen() else {
             self.work.candidates += group.rows as u64;
             for row in 0..group.rows {
                 if group.holds(row, &self.findings.conditions) && group.in_range(row, self.findings.sides()) {
-                    self.survivor(group, row);
+                    self.decide(group, row);
                 }
             }
             return;
@@ -346,41 +371,111 @@ impl<J: Judge> Collector<'_, J> {
         let survivors = survivors[..count].iter().map(|&row| row as usize);
         let passes = |row: usize| verdicts.is_sure(row) || group.in_range(row, self.findings.sides());
         if group.is_ranges_only() {
-            let (first, mut end) = (self.base + group.first_query, self.matches.len());
-            self.matches.resize(end + count, 0);
+            let (first, mut end) = (group.first_query.in_generation(self.first_query), self.matches.len());
+            self.matches.resize(end + count, first);
             for row in survivors {
-                self.matches[end] = first + row as u32;
+                self.matches[end] = SegmentQuery(row as u32).in_generation(first);
                 end += passes(row) as usize;
             }
             self.matches.truncate(end);
         } else {
             for row in survivors {
                 if group.holds(row, &self.findings.conditions) && passes(row) {
-                    self.survivor(group, row);
+                    self.decide(group, row);
                 }
             }
         }
     }
 
+    /// Decides a query whose row passed its conditions and ranges.
     #[inline]
-    fn survivor(&mut self, group: &Group<'_>, row: usize) {
+    fn decide(&mut self, group: &Group<'_>, row: usize) {
         let query = group.query(row);
         let is_multi = group.flags & MULTI != 0;
-        // A query is decided once, by the first of its alternatives that gets here.
-        if is_multi && !self.met.is_new(query) {
+        // A query is decided once, by the first of its alternatives that passes.
+        if is_multi && !self.reported.insert(query) {
             return;
         }
-        let is_sure = group.flags & VERIFY == 0 && group.anchors_unique(row, &self.findings.twice);
+        let is_sure = group.flags & VERIFY == 0 && group.anchors_unique(row, &self.findings.bound_twice);
         if is_sure || self.verify(query) {
-            self.matches.push(self.base + query);
+            self.matches.push(query.in_generation(self.first_query));
         } else if is_multi {
-            self.unmatched.push(query);
+            self.scratch.unmatched.push(query);
         }
     }
+}
+
+/// Drops the removed queries of the segment from `queries`, from position `start` on.
+fn drop_removed(
+    removed: &[u64],
+    first_query: GenerationQuery,
+    start: usize,
+    queries: &mut Vec<GenerationQuery>,
+) {
+    if removed.is_empty() {
+        return;
+    }
+    let mut kept = start;
+    for at in start..queries.len() {
+        let query = queries[at].in_segment(first_query);
+        let is_removed = removed[query.index() / 64] >> (query.0 % 64) & 1 != 0;
+        queries[kept] = queries[at];
+        kept += !is_removed as usize;
+    }
+    queries.truncate(kept);
 }
 
 /// A bit of a bitmap, as the lowest of a word whose others mean nothing.
 #[inline(always)]
 fn bit(words: &[u64], bit: u32) -> u64 {
     words[bit as usize / 64] >> (bit % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::matching::fixture::{matched, segment};
+    use crate::tuning::{CACHE_BYTES, Tuning};
+
+    #[test]
+    fn the_worked_example_above() {
+        let segment = segment(&["//a", "//a[b]/@x", "//a[b][c = 5]", "not(//d)", "//a[c = 6][b]"]);
+        let tuning = Tuning::new(CACHE_BYTES);
+        let (targets, work) = matched(&segment, "<r><a x=''><b/><c>5</c></a></r>", tuning);
+        assert_eq!(targets, [0, 1, 2, 3]);
+        // The first has no row; the last is filed under a condition that does not hold.
+        assert_eq!((work.candidates, work.settled, work.verified), (3, 0, 0));
+        let (targets, work) = matched(&segment, "<r><a x=''><b/></a><a><c>5</c></a></r>", tuning);
+        assert_eq!(targets, [0, 1, 3]);
+        assert_eq!((work.candidates, work.settled, work.verified), (3, 2, 0));
+    }
+
+    #[test]
+    fn a_query_is_reported_once_however_many_of_its_rows_pass() {
+        let segment = segment(&["//a[b or c or d]/e", "//a[b][c] | //a[d][e]"]);
+        let message = "<r><a><b/><c/><d/><e/></a></r>";
+        let (targets, work) = matched(&segment, message, Tuning::new(CACHE_BYTES));
+        assert_eq!(targets, [0, 1]);
+        assert_eq!((work.candidates, work.verified), (5, 0));
+    }
+
+    #[test]
+    fn rows_under_ranges_are_candidates_only_below_the_number() {
+        let queries: Vec<String> = (0..500).map(|bound| format!("//a[@x > {bound}]/b")).collect();
+        let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+        let (targets, work) =
+            matched(&segment(&queries), "<r><a x='99.5'><b/></a></r>", Tuning::new(CACHE_BYTES));
+        assert_eq!(targets, (0..100).collect::<Vec<_>>());
+        assert_eq!((work.settled, work.verified), (0, 0));
+    }
+
+    #[test]
+    fn further_queries_to_verify_are_grouped_into_families() {
+        let queries: Vec<String> =
+            (0..1000).map(|bound| format!("//a[contains(b, 'x')][@y > {bound}]")).collect();
+        let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+        let message = "<r><a y='700'><b>x</b></a><a y='2000'/></r>";
+        let (targets, work) = matched(&segment(&queries), message, Tuning::new(CACHE_BYTES));
+        assert_eq!(targets, (0..700).collect::<Vec<_>>());
+        assert!(work.verified < 100, "{work:?}");
+    }
 }

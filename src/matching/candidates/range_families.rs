@@ -1,24 +1,33 @@
-//! Queries that differ in one constant only, that of a range test: the message that matches one of them
-//! matches all with an easier constant. So of many such, a few are verified, and these say it of all.
+//! Range families: queries that differ only in the constant of one range test. A message that matches one of them
+//! matches all with an easier constant: the outcome is monotone, so a binary search over the family decides all of it
+//! with a logarithmic number of verifications.
+//!
+//! ```text
+//! //item[price > 10]/note    //item[price > 50]/note    //item[price > 80]/note
+//! verified: > 50, which matches, so > 10 matches too; then > 80
+//! ```
 
 use rustc_hash::FxHashMap;
 
+use crate::ids::SegmentQuery;
+use crate::matching::budget::WorkLimit;
 use crate::query::ast::Operator;
 use crate::segment::twig::*;
 
-/// Queries to verify, by what they have in common.
+/// Queries to verify, grouped by all but that constant.
 #[derive(Default)]
-pub struct Alike {
-    kinds: FxHashMap<Box<[u32]>, Vec<(f64, u32)>>,
-    /// The others.
-    single: Vec<u32>,
+pub struct RangeFamilies {
+    /// By form: each query with its ease, the easiest first.
+    families: FxHashMap<Box<[u32]>, Vec<(f64, SegmentQuery)>>,
+    /// Queries of no family.
+    single: Vec<SegmentQuery>,
     form: Form,
 }
 
-impl Alike {
-    /// Takes queries, which are given with the offsets of their twigs, in the place of those before.
-    pub fn sort(&mut self, words: &[u32], queries: impl Iterator<Item = (u32, u32)>) {
-        self.kinds.clear();
+impl RangeFamilies {
+    /// Replaces the queries, which are given with the offsets of their twigs.
+    pub fn group(&mut self, words: &[u32], queries: impl Iterator<Item = (SegmentQuery, u32)>) {
+        self.families.clear();
         self.single.clear();
         for (query, offset) in queries {
             let Some(ease) = self.form.of(words, offset) else {
@@ -26,41 +35,65 @@ impl Alike {
                 continue;
             };
             let words = self.form.words.as_slice();
-            match self.kinds.get_mut(words) {
+            match self.families.get_mut(words) {
                 Some(queries) => queries.push((ease, query)),
-                None => drop(self.kinds.insert(words.into(), vec![(ease, query)])),
+                None => drop(self.families.insert(words.into(), vec![(ease, query)])),
             }
         }
-        self.kinds.values_mut().for_each(|queries| queries.sort_unstable_by(|(a, _), (b, _)| b.total_cmp(a)));
+        self.families
+            .values_mut()
+            .for_each(|queries| queries.sort_unstable_by(|(a, _), (b, _)| b.total_cmp(a)));
     }
 
-    /// Hands over the queries that match, as `verify` says of some of them.
-    pub fn matching(&self, mut verify: impl FnMut(u32) -> bool, mut found: impl FnMut(u32)) {
-        self.single.iter().filter(|&&query| verify(query)).for_each(|&query| found(query));
-        for queries in self.kinds.values() {
-            let count = queries.partition_point(|&(_, query)| verify(query));
-            queries[..count].iter().for_each(|&(_, query)| found(query));
+    /// Verifies some of the queries and calls `found` for all that match, `failed` for all that failed. If one of a
+    /// family reaches the work limit, those that are not decided yet fail too: each would take as long.
+    pub fn decide(
+        &self,
+        mut verify: impl FnMut(SegmentQuery) -> Result<bool, WorkLimit>,
+        mut found: impl FnMut(SegmentQuery),
+        mut failed: impl FnMut(SegmentQuery),
+    ) {
+        for &query in &self.single {
+            match verify(query) {
+                Ok(true) => found(query),
+                Ok(false) => {}
+                Err(WorkLimit) => failed(query),
+            }
+        }
+        for queries in self.families.values() {
+            // The queries before `matching` match, those from `others` on do not.
+            let (mut matching, mut others) = (0, queries.len());
+            while matching < others {
+                let middle = matching.midpoint(others);
+                match verify(queries[middle].1) {
+                    Ok(true) => matching = middle + 1,
+                    Ok(false) => others = middle,
+                    Err(WorkLimit) => break,
+                }
+            }
+            queries[..matching].iter().for_each(|&(_, query)| found(query));
+            queries[matching..others].iter().for_each(|&(_, query)| failed(query));
         }
     }
 }
 
-/// What a query is but for the constant of its range test.
+/// A query without the constant of its range test.
 #[derive(Default)]
 struct Form {
-    /// The twig, its parts in their places; parts without the range test as their offsets.
+    /// The words of the twig down to the range test; parts without it as their offsets.
     words: Vec<u32>,
-    /// The constant, or its negative: the greater, the easier to pass.
+    /// The constant, or its negative: the greater, the easier the test.
     ease: Option<f64>,
 }
 
-/// In the place of a tag: what follows is the offset of a part.
-const ELSEWHERE: u32 = 0xFF;
+/// Instead of a tag: the offset of a part follows.
+const BY_OFFSET: u32 = 0xFF;
 
-/// There are several range tests, or one whose passing more often does not make a match more likely.
-struct Other;
+/// The query is not monotone in one constant: it has several range tests, or one below `not` or a position.
+struct NotMonotone;
 
 impl Form {
-    /// Finds the form of a query, and how easy its range test is; none if there is not one such test.
+    /// Finds the form of a query and returns its ease; `None` if it belongs to no family.
     fn of(&mut self, words: &[u32], offset: u32) -> Option<f64> {
         self.words.clear();
         self.ease = None;
@@ -68,30 +101,31 @@ impl Form {
         self.ease
     }
 
-    fn expr(&mut self, words: &[u32], offset: u32) -> Result<(), Other> {
+    fn expr(&mut self, words: &[u32], offset: u32) -> Result<(), NotMonotone> {
         let (start, before) = (self.words.len(), self.ease.is_some());
         let word = words[offset as usize];
         match word & 0xFF {
             AND | OR => {
                 self.words.push(word);
                 for at in 1..=word >> 8 {
-                    self.expr(words, words[(offset + at) as usize])?;
+                    self.expr(words, part(words, offset, at))?;
                 }
             }
             NOT => {
-                self.expr(words, words[offset as usize + 1])?;
+                self.expr(words, part(words, offset, 1))?;
                 self.refuse_if(self.ease.is_some() != before)?;
             }
+            COMPUTED => {}
             _ => self.path(words, offset)?,
         }
         if self.ease.is_some() == before {
             self.words.truncate(start);
-            self.words.extend([ELSEWHERE, offset]);
+            self.words.extend([BY_OFFSET, offset]);
         }
         Ok(())
     }
 
-    fn path(&mut self, words: &[u32], offset: u32) -> Result<(), Other> {
+    fn path(&mut self, words: &[u32], offset: u32) -> Result<(), NotMonotone> {
         let (word, test) = (words[offset as usize], words[offset as usize + 1]);
         self.words.extend([word, test]);
         let kind = test & 0xFF;
@@ -105,9 +139,9 @@ impl Form {
         at += literal.len();
         let before = self.ease.is_some();
         for _ in 0..word >> 16 {
-            at = self.step(words, at)?;
+            at = self.step(words, offset, at)?;
         }
-        // Of what is selected these see the first node, which may be another one.
+        // These tests read the first selected node, which may be another one with another constant.
         let sees_first = matches!(kind, TEST_CONTAINS | TEST_STARTS_WITH);
         self.refuse_if(sees_first && self.ease.is_some() != before)?;
         if kind == TEST_NUMBER && operator >= operator_code(Operator::Less) {
@@ -121,77 +155,78 @@ impl Form {
         Ok(())
     }
 
-    /// Takes a step, and returns where the next one stands.
-    fn step(&mut self, words: &[u32], at: usize) -> Result<usize, Other> {
+    /// Adds a step and returns where the next one begins.
+    fn step(&mut self, words: &[u32], path: u32, at: usize) -> Result<usize, NotMonotone> {
         let (word, label) = (words[at], words[at + 1]);
         let predicates = &words[at + 2..][..(word >> 8) as usize];
         self.words.extend([word, label]);
         let before = self.ease.is_some();
-        for &predicate in predicates {
+        for (place, &predicate) in (at as u32 + 2 - path..).zip(predicates) {
             match predicate & POSITION {
-                0 => self.expr(words, predicate)?,
+                0 => self.expr(words, part(words, path, place))?,
                 _ => self.words.push(predicate),
             }
         }
-        // What passes is counted.
+        // Positions count the elements that pass.
         let counts = predicates.iter().any(|predicate| predicate & POSITION != 0);
         self.refuse_if(counts && self.ease.is_some() != before)?;
         Ok(at + 2 + predicates.len())
     }
 
-    fn refuse_if(&self, refused: bool) -> Result<(), Other> {
-        if refused { Err(Other) } else { Ok(()) }
+    fn refuse_if(&self, refused: bool) -> Result<(), NotMonotone> {
+        if refused { Err(NotMonotone) } else { Ok(()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::LabelId;
     use crate::query::{Namespaces, parse};
 
-    /// Which of some queries stand for others.
-    fn kinds(queries: &[&str]) -> Vec<Vec<u32>> {
+    /// The families of some queries.
+    fn families(queries: &[&str]) -> Vec<Vec<u32>> {
         let (mut twigs, mut labels) = (Twigs::default(), Vec::new());
         let mut offsets = Vec::new();
         for (number, text) in queries.iter().enumerate() {
             let query = parse(text, &Namespaces::default()).expect("a query");
             let mut label = |test: &crate::query::ast::NameTest| {
                 let known = labels.iter().position(|other| other == test);
-                known.unwrap_or_else(|| {
+                LabelId::from(known.unwrap_or_else(|| {
                     labels.push(test.clone());
                     labels.len() - 1
-                }) as u32
+                }))
             };
-            offsets.push((number as u32, twigs.compile(&query.expr, &mut label)));
+            offsets.push((SegmentQuery::from(number), twigs.compile(&query.expr, &mut label)));
         }
-        let mut alike = Alike::default();
-        alike.sort(twigs.words(), offsets.into_iter());
-        let of = |queries: &Vec<(f64, u32)>| queries.iter().map(|&(_, query)| query).collect();
-        let mut kinds: Vec<Vec<u32>> = alike.kinds.values().map(of).collect();
-        kinds.extend(alike.single.iter().map(|&query| vec![query]));
-        kinds.sort();
-        kinds
+        let mut grouped = RangeFamilies::default();
+        grouped.group(twigs.words(), offsets.into_iter());
+        let of = |queries: &Vec<(f64, SegmentQuery)>| queries.iter().map(|&(_, query)| query.0).collect();
+        let mut families: Vec<Vec<u32>> = grouped.families.values().map(of).collect();
+        families.extend(grouped.single.iter().map(|&query| vec![query.0]));
+        families.sort();
+        families
     }
 
     #[test]
     fn the_easiest_comes_first() {
-        assert_eq!(kinds(&["//a[@x > 7][@y]", "//a[@x > 5][@y]", "//a[@x > 6][@y]"]), [[1, 2, 0]]);
-        assert_eq!(kinds(&["//a[b//c <= 7 or d]", "//a[b//c <= -5 or d]"]), [[0, 1]]);
-        assert_eq!(kinds(&["//a[@x > 1][contains(., 'b')][2]/@y >= 7", "//a[@x > 1]"]), [[0], [1]]);
+        assert_eq!(families(&["//a[@x > 7][@y]", "//a[@x > 5][@y]", "//a[@x > 6][@y]"]), [[1, 2, 0]]);
+        assert_eq!(families(&["//a[b//c <= 7 or d]", "//a[b//c <= -5 or d]"]), [[0, 1]]);
+        assert_eq!(families(&["//a[@x > 1][contains(., 'b')][2]/@y >= 7", "//a[@x > 1]"]), [[0], [1]]);
         assert_eq!(
-            kinds(&["//a[contains(., 'b')][2]/@y >= 7", "//a[contains(., 'b')][2]/@y >= 5"]),
+            families(&["//a[contains(., 'b')][2]/@y >= 7", "//a[contains(., 'b')][2]/@y >= 5"]),
             [[1, 0]]
         );
     }
 
     #[test]
-    fn queries_that_differ_otherwise_are_not_alike() {
+    fn queries_that_differ_otherwise_are_in_different_families() {
         let other =
             ["//a[@x >= 1][@y]", "//a[@x > 1][@z]", "//a[@z > 1][@y]", "//a[@x > 1]/@y", "//a[@x < 1][@y]"];
         for query in other {
-            assert_eq!(kinds(&["//a[@x > 2][@y]", query]), [[0], [1]], "{query}");
+            assert_eq!(families(&["//a[@x > 2][@y]", query]), [[0], [1]], "{query}");
         }
-        assert_eq!(kinds(&["//a[@x > 2][@y = 'b']", "//a[@x > 1][@y = 'c']"]), [[0], [1]]);
+        assert_eq!(families(&["//a[@x > 2][@y = 'b']", "//a[@x > 1][@y = 'c']"]), [[0], [1]]);
     }
 
     #[test]
@@ -204,7 +239,7 @@ mod tests {
             "//a[@x > %][@y < %]",
         ] {
             let queries = ["1", "2"].map(|constant| form.replace('%', constant));
-            assert_eq!(kinds(&[&queries[0], &queries[1]]), [[0], [1]], "{form}");
+            assert_eq!(families(&[&queries[0], &queries[1]]), [[0], [1]], "{form}");
         }
     }
 
@@ -214,17 +249,17 @@ mod tests {
         let mut twigs = Twigs::default();
         let queries = texts.iter().enumerate().map(|(number, text)| {
             let query = parse(text, &Namespaces::default()).expect("a query");
-            (number as u32, twigs.compile(&query.expr, &mut |_| 1))
+            (SegmentQuery::from(number), twigs.compile(&query.expr, &mut |_| LabelId(1)))
         });
         let queries: Vec<_> = queries.collect();
-        let mut alike = Alike::default();
-        alike.sort(twigs.words(), queries.into_iter());
+        let mut grouped = RangeFamilies::default();
+        grouped.group(twigs.words(), queries.into_iter());
         let (mut verified, mut found) = (0, Vec::new());
-        let verify = |query| {
+        let mut verify = |query: SegmentQuery| {
             verified += 1;
-            query < 617
+            query.0 < 617
         };
-        alike.matching(verify, |query| found.push(query));
+        grouped.decide(|query| Ok(verify(query)), |query| found.push(query.0), |_| {});
         found.sort_unstable();
         assert_eq!(found, (0..617).collect::<Vec<_>>());
         assert!(verified <= 11);

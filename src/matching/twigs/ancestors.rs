@@ -1,39 +1,42 @@
-//! The elements that places of a condition lie below, sorted and each once: for conditions that were
-//! found at more places than should be gone through whenever somebody asks.
+//! The elements above the occurrences of a condition, sorted and without duplicates: for conditions with so many
+//! occurrences that scanning them for each row would be slow. A list is made once per message.
+//!
+//! Example: `//item/tag = 'sale'` at the elements 4 and 7, one step above: 2 and 5, the items. Whether an item has such
+//! a tag is then a binary search.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use crate::document::Document;
-use crate::ids::ElementId;
-use crate::matching::twigs::occurrences::{Found, Places};
+use crate::ids::{AnchorId, ConditionId, ElementId};
+use crate::matching::twigs::occurrences::{Occurrences, TracedDocument};
 use crate::tuning::{ANCESTORS, ANCESTORS_PER_ELEMENT};
 
-/// Lists of one document, made when somebody first asks.
+/// The lists of one document, each made when it is first needed.
 #[derive(Default)]
-pub struct Above {
-    lists: FxHashMap<(u32, How), (u32, u32)>,
+pub struct AncestorLists {
+    lists: FxHashMap<(ConditionId, Distance), (u32, u32)>,
     elements: Vec<ElementId>,
     scratch: Vec<ElementId>,
 }
 
-/// How far above the places.
+/// How far above the occurrences.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum How {
+enum Distance {
     Steps(u32),
     /// As many steps as there are to an element that binds this anchor.
-    Anchor(u32),
+    Anchor(AnchorId),
 }
 
-impl Above {
+impl AncestorLists {
     /// Forgets the last document.
     pub fn reset(&mut self) {
         self.lists.clear();
         self.elements.clear();
     }
 
-    /// Forgets lists if they have become too many.
+    /// Drops the lists if they have become too large.
     #[inline]
     pub fn trim(&mut self, document: &Document) {
         if self.elements.len() > ANCESTORS + ANCESTORS_PER_ELEMENT * document.elements.len() {
@@ -41,12 +44,13 @@ impl Above {
         }
     }
 
-    /// The element at a place of a list.
+    /// The element at a position of the lists.
     pub fn get(&self, at: usize) -> ElementId {
         self.elements[at]
     }
 
-    pub fn has(&self, list: Range<usize>, element: ElementId) -> bool {
+    /// Whether an element is in a list.
+    pub fn contains(&self, list: Range<usize>, element: ElementId) -> bool {
         self.elements[list].binary_search(&element).is_ok()
     }
 
@@ -57,37 +61,37 @@ impl Above {
         before(range.start)..before(range.end)
     }
 
-    /// The elements so many steps above the places of a condition.
+    /// The elements so many steps above the occurrences of a condition.
     pub fn by_steps(
         &mut self,
-        condition: u32,
+        condition: ConditionId,
         steps: u32,
-        places: &Places,
+        occurrences: &Occurrences<ConditionId>,
         document: &Document,
     ) -> Range<usize> {
-        self.list((condition, How::Steps(steps)), |elements| {
-            elements.extend(places.of(condition).map(|place| ancestor(document, place, steps)));
+        self.list((condition, Distance::Steps(steps)), |elements| {
+            elements.extend(occurrences.of(condition).map(|element| ancestor(document, element, steps)));
         })
     }
 
-    /// The elements that bind an anchor, at the places of a condition and anywhere above them.
+    /// The elements that bind an anchor, at the occurrences of a condition and anywhere above them.
     pub fn by_anchor(
         &mut self,
-        condition: u32,
-        anchor: u32,
-        places: &Places,
-        Found { document, dfa }: Found<'_>,
+        condition: ConditionId,
+        anchor: AnchorId,
+        occurrences: &Occurrences<ConditionId>,
+        TracedDocument { document, trace }: TracedDocument<'_>,
     ) -> Range<usize> {
-        self.list((condition, How::Anchor(anchor)), |elements| {
-            for place in places.of(condition) {
-                let mut at = place;
+        self.list((condition, Distance::Anchor(anchor)), |elements| {
+            for element in occurrences.of(condition) {
+                let mut at = element;
                 while at.is_some() {
-                    if dfa.binds_anchor(at, anchor) {
+                    if trace.binds_anchor(at, anchor) {
                         elements.push(at);
                     }
                     at = document.element(at).parent;
                 }
-                // In a deep document most places have most of them in common.
+                // In a deep document most occurrences have most ancestors in common.
                 if elements.len() > ANCESTORS + 2 * document.elements.len() {
                     elements.sort_unstable();
                     elements.dedup();
@@ -96,7 +100,7 @@ impl Above {
         })
     }
 
-    fn list(&mut self, key: (u32, How), make: impl FnOnce(&mut Vec<ElementId>)) -> Range<usize> {
+    fn list(&mut self, key: (ConditionId, Distance), make: impl FnOnce(&mut Vec<ElementId>)) -> Range<usize> {
         if let Some(&(start, end)) = self.lists.get(&key) {
             return start as usize..end as usize;
         }

@@ -1,24 +1,24 @@
-//! The elements of a document by name, sorted only when somebody asks.
+//! The elements of a document by name: a counting sort, made when the first `//name` step needs it.
 
 use crate::document::Document;
 use crate::ids::{ElementId, NameId};
 
 #[derive(Default)]
-pub struct ByName {
+pub struct ElementsByName {
     ready: bool,
     /// Elements by name, in document order within a name.
     elements: Vec<ElementId>,
-    /// Per name, one past its last element; what lies before the first is another name's.
+    /// Per name, one past its last element; the elements of a name begin where those of the name before end.
     ends: Vec<u32>,
 }
 
-impl ByName {
+impl ElementsByName {
     /// Forgets the last document.
     pub fn reset(&mut self) {
         self.ready = false;
     }
 
-    /// The places of the elements called `name` that lie in a range of elements.
+    /// The positions of the elements called `name` that lie in a range of elements.
     pub fn range(&mut self, document: &Document, name: NameId, (start, end): (u32, u32)) -> (usize, usize) {
         if !self.ready {
             self.sort(document);

@@ -1,37 +1,44 @@
-//! Where conditions and anchors were found, for those that somebody asks about.
+//! The elements where conditions hold and that anchors bind, in document order: linked lists, recorded only for the
+//! conditions and anchors that were requested.
+//!
+//! Whether a word of bits has a requested one is unpredictable, so recording takes two passes: the first writes words
+//! with hits without branching, the second links their bits.
+
+use std::marker::PhantomData;
 
 use crate::document::Document;
-use crate::ids::ElementId;
-use crate::matching::automaton::dfa::Dfa;
+use crate::ids::{ElementId, Id};
+use crate::matching::automaton::dfa::Trace;
 use crate::segment::format::NONE;
 use crate::tuning::{OCCURRENCE_BATCH, OCCURRENCES, OCCURRENCES_PER_NODE};
 use crate::util::bitset::{Bits, Mask, ones};
 use crate::util::epoch_set::EpochSet;
 
-/// What a document is, and what was found in it.
+/// A document, and what the automaton found at its elements.
 #[derive(Clone, Copy)]
-pub struct Found<'a> {
+pub struct TracedDocument<'a> {
     pub document: &'a Document,
-    pub dfa: &'a Dfa,
+    pub trace: Trace<'a>,
 }
 
-/// The elements where each of some conditions or anchors was found, in document order.
-pub struct Places {
-    expected: Bits,
-    /// Per condition or anchor, its first link. It means nothing for those that nobody expects.
+/// The elements of each requested condition or anchor, in document order.
+pub struct Occurrences<I> {
+    requested: Bits,
+    /// Per condition or anchor, its first link; undefined if it was not requested.
     pub heads: Vec<u32>,
     /// An element and the next link.
     pub links: Vec<(ElementId, u32)>,
-    /// Words in which something expected was found, yet to be linked; the first so many are.
+    /// Words with requested bits that are yet to be linked: the first `hit`.
     hits: Vec<Hit>,
     hit: usize,
     /// The accept sets of the elements so far, and per accept set the hits of the last such element.
     seen: EpochSet,
     hits_of: Vec<(u32, u32)>,
-    most: usize,
+    limit: usize,
+    of: PhantomData<I>,
 }
 
-/// Expected bits of a word that were found at an element.
+/// Requested bits of a word that hold at an element.
 #[derive(Clone, Copy, Default)]
 struct Hit {
     bits: u64,
@@ -39,17 +46,18 @@ struct Hit {
     element: u32,
 }
 
-impl Places {
-    pub fn new(count: usize) -> Places {
-        Places {
-            expected: Bits::new(count),
+impl<I: Id> Occurrences<I> {
+    pub fn new(count: usize) -> Occurrences<I> {
+        Occurrences {
+            requested: Bits::new(count),
             heads: vec![NONE; count],
             links: Vec::new(),
             hits: Vec::new(),
             hit: 0,
             seen: EpochSet::default(),
             hits_of: Vec::new(),
-            most: OCCURRENCES,
+            limit: OCCURRENCES,
+            of: PhantomData,
         }
     }
 
@@ -61,43 +69,45 @@ impl Places {
     }
 
     pub fn reset(&mut self) {
-        self.expected.clear();
+        self.requested.clear();
         self.links.clear();
     }
 
-    /// Announces that somebody will ask for the places of a condition or an anchor. Making its head
-    /// ready here, long before it is used, also brings it near.
+    /// Requests the occurrences of a condition or an anchor. Writing its head long before it is used also prefetches it.
     #[inline]
-    pub fn expect(&mut self, of: u32) {
-        self.expected.set(of);
-        self.heads[of as usize] = NONE;
+    pub fn request(&mut self, of: I) {
+        self.requested.set(of.index() as u32);
+        self.heads[of.index()] = NONE;
     }
 
-    /// Notes an element for all that are expected. Elements come in reverse. Whether a word holds
-    /// any cannot be foretold, so nothing branches on it: hits are linked later.
+    /// Adds an element to those of its bits that are requested. Elements come in reverse order.
     #[inline(always)]
     fn add(&mut self, element: ElementId, found: &[Mask]) {
         self.make_room(found.len());
-        let (expected, mut hit) = (self.expected.all(), self.hit);
+        let (requested, mut hit) = (self.requested.all(), self.hit);
         let hits = &mut self.hits[..];
         for mask in found {
-            let bits = mask.bits() & expected[mask.word as usize];
+            let bits = mask.bits() & requested[mask.word as usize];
             hits[hit] = Hit { bits, word: mask.word, element: element.0 };
             hit += (bits != 0) as usize;
         }
         self.hit = hit;
     }
 
-    /// Notes the elements of a document by what their accept sets hold; false when there are too many
-    /// places. Elements with the same accept set have the same hits.
-    pub fn fill_by_accept<'a>(&mut self, found: Found<'a>, of: impl Fn(ElementId) -> &'a [Mask]) -> bool {
+    /// Adds the elements of a document by the bits of their accept sets; false if there are too many occurrences.
+    /// Elements with the same accept set have the same hits.
+    pub fn fill_by_accept<'a>(
+        &mut self,
+        found: TracedDocument<'a>,
+        of: impl Fn(ElementId) -> &'a [Mask],
+    ) -> bool {
         let Document { elements, attributes, texts, .. } = found.document;
-        self.most = OCCURRENCES + OCCURRENCES_PER_NODE * (elements.len() + attributes.len() + texts.len());
+        self.limit = OCCURRENCES + OCCURRENCES_PER_NODE * (elements.len() + attributes.len() + texts.len());
         self.seen.clear();
-        self.seen.resize(found.dfa.accepts());
-        self.hits_of.resize(found.dfa.accepts(), (0, 0));
+        self.seen.resize(found.trace.accepts());
+        self.hits_of.resize(found.trace.accepts(), (0, 0));
         for element in (0..found.document.elements.len()).rev().map(ElementId::from) {
-            let accept = found.dfa.accept_of(element);
+            let accept = found.trace.accept_of(element);
             let first = self.hit;
             if !self.seen.insert(accept) {
                 let (start, end) = self.hits_of[accept as usize];
@@ -112,7 +122,7 @@ impl Places {
             if self.hit > OCCURRENCE_BATCH {
                 self.link();
                 self.seen.clear();
-                if self.links.len() > self.most {
+                if self.links.len() > self.limit {
                     return false;
                 }
             }
@@ -121,13 +131,13 @@ impl Places {
         true
     }
 
-    /// Notes other places; false when there are too many.
+    /// Adds further occurrences; false if there are too many.
     pub fn fill<'a>(&mut self, found: impl Iterator<Item = (ElementId, &'a [Mask])>) -> bool {
         for (element, found) in found {
             self.add(element, found);
             if self.hit > OCCURRENCE_BATCH {
                 self.link();
-                if self.links.len() > self.most {
+                if self.links.len() > self.limit {
                     return false;
                 }
             }
@@ -143,7 +153,7 @@ impl Places {
         }
     }
 
-    /// Links the hits, so that places can be looked up.
+    /// Links the hits, so that occurrences can be read.
     fn link(&mut self) {
         for hit in &self.hits[..self.hit] {
             for bit in ones(hit.bits) {
@@ -156,8 +166,8 @@ impl Places {
     }
 
     #[inline]
-    pub fn of(&self, of: u32) -> impl Iterator<Item = ElementId> {
-        let mut at = self.heads[of as usize];
+    pub fn of(&self, of: I) -> impl Iterator<Item = ElementId> {
+        let mut at = self.heads[of.index()];
         std::iter::from_fn(move || {
             let &(element, next) = self.links.get(at as usize)?;
             at = next;

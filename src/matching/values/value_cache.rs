@@ -1,6 +1,9 @@
-//! What short values are, remembered: streams repeat them far more often than they bring new ones.
+//! Which constants of a segment a value equals, and its number: a direct-mapped cache for values of up to 16 bytes.
+//!
+//! Streams repeat values far more often than they have new ones, and a miss takes two hash lookups and parsing a
+//! number.
 
-use super::probe_cache::Short;
+use super::short::ShortValue;
 use crate::query::number::number;
 use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
@@ -17,21 +20,21 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    fn of(view: View<'_>, bytes: &[u8], is_numeric: bool) -> Value {
+    fn of(view: &View<'_>, bytes: &[u8], is_numeric: bool) -> Value {
         let number = if is_numeric { number(bytes) } else { f64::NAN };
         Value { text: view.text_constant(bytes), constant: view.number_constant(number), number }
     }
 }
 
 /// Longer values are looked up each time.
-const SHORT: usize = 16;
+const MOST_BYTES: usize = 16;
 
-/// A table with one place for each hash: what comes later takes it over.
-pub(crate) struct Known {
+/// One slot for each hash; a newer value replaces an older one.
+pub(crate) struct ValueCache {
     slots: Vec<(Packed, Value)>,
 }
 
-/// The bytes of a short value, in a form that compares at once.
+/// The bytes of a value of up to 16 bytes, in words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Packed {
     low: u64,
@@ -40,7 +43,7 @@ struct Packed {
 }
 
 impl Packed {
-    /// The first and the last bytes; in values of a middling length they overlap.
+    /// The first and the last bytes, which may overlap.
     #[inline]
     fn of(bytes: &[u8]) -> Option<Packed> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -51,7 +54,7 @@ impl Packed {
                 (bytes[0] as u64 | (bytes[len / 2] as u64) << 8 | (bytes[len - 1] as u64) << 16, 0)
             }
             len @ 4..=7 => (half(0) as u64 | (half(len - 4) as u64) << 32, 0),
-            len @ 8..=SHORT => (word(0), word(len - 8)),
+            len @ 8..=MOST_BYTES => (word(0), word(len - 8)),
             _ => return None,
         };
         Some(Packed { low, high, len: bytes.len() as u64 })
@@ -63,18 +66,22 @@ impl Packed {
     }
 }
 
-impl Default for Known {
-    fn default() -> Known {
-        let nobody = Packed { low: 0, high: 0, len: u64::MAX };
-        Known {
-            slots: vec![(nobody, Value { text: NONE, constant: NONE, number: f64::NAN }); VALUE_CACHE_SLOTS],
+impl Default for ValueCache {
+    fn default() -> ValueCache {
+        let free = Packed { low: 0, high: 0, len: u64::MAX };
+        ValueCache {
+            slots: vec![(free, Value { text: NONE, constant: NONE, number: f64::NAN }); VALUE_CACHE_SLOTS],
         }
     }
 }
 
-impl Known {
-    /// What a short value or a rank is.
-    pub(crate) fn short(&mut self, view: View<'_>, value: Short) -> Value {
+impl ValueCache {
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(self.slots.as_slice())
+    }
+
+    /// A short value or a rank as the segment sees it.
+    pub(crate) fn short_value(&mut self, view: &View<'_>, value: ShortValue) -> Value {
         match value.rank() {
             Some(rank) => {
                 let number = rank as f64;
@@ -87,15 +94,15 @@ impl Known {
         }
     }
 
-    /// What a value is. Whether it is a number is left open if nobody asks.
+    /// A value as the segment sees it. If it is not numeric, its number may be missing.
     #[inline]
-    pub(crate) fn value(&mut self, view: View<'_>, bytes: &[u8], is_numeric: bool) -> Value {
+    pub(crate) fn value(&mut self, view: &View<'_>, bytes: &[u8], is_numeric: bool) -> Value {
         let Some(packed) = Packed::of(bytes) else {
             return Value::of(view, bytes, is_numeric);
         };
-        let (known, value) = &mut self.slots[packed.slot()];
-        if *known != packed {
-            (*known, *value) = (packed, Value::of(view, bytes, true));
+        let (cached, value) = &mut self.slots[packed.slot()];
+        if *cached != packed {
+            (*cached, *value) = (packed, Value::of(view, bytes, true));
         }
         *value
     }
@@ -106,9 +113,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packing_tells_short_values_apart() {
+    fn packing_distinguishes_values() {
         let mut seen = std::collections::HashMap::new();
-        for len in 0..=SHORT {
+        for len in 0..=MOST_BYTES {
             for at in 0..len {
                 for byte in [b'a', b'b'] {
                     let mut bytes = vec![b'x'; len];
@@ -118,6 +125,6 @@ mod tests {
                 }
             }
         }
-        assert!(Packed::of(&[b'x'; SHORT + 1]).is_none());
+        assert!(Packed::of(&[b'x'; MOST_BYTES + 1]).is_none());
     }
 }

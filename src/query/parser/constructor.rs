@@ -3,23 +3,18 @@
 //! Elements are parsed by character, not by token: `Lexer::at` is the offset of the next character.
 
 use super::Parser;
+use super::flwor::attribute_path;
 use super::hints;
 use super::lexer::Token;
 use super::refusal::Refused;
-use crate::query::ast::{Axis, Name, NameTest, Node};
+use crate::query::ast::{Axis, Name, NameTest, Node, Path, Start};
+use crate::query::flwor::Content;
 use crate::query::namespaces::XML_URI;
-use crate::query::transformation::{Attribute, Element, Part, PrefixedName};
+use crate::query::transformation::{Attribute, Element, PrefixedName};
 use crate::util::xml_chars;
 
-/// The content of a constructed element: `Outer` outside a block, `Item` inside one.
-pub(super) trait Content: Sized {
-    fn text(text: String) -> Self;
-    fn element(element: Element<Self>) -> Self;
-    /// Parses the expression in braces, from after the opening brace to after the closing one.
-    fn enclosed(parser: &mut Parser<'_>) -> Result<Self, Refused>;
-    /// The return path, if it selects attributes.
-    fn attribute(&self, parser: &Parser<'_>) -> Option<usize>;
-}
+/// A constructed element.
+type Constructed = Element<Content, Content>;
 
 /// An attribute whose value is not parsed yet: that needs the namespaces of the whole tag.
 struct RawAttribute<'a> {
@@ -54,7 +49,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses an element that is surrounded by tokens.
-    pub(super) fn constructor<T: Content>(&mut self) -> Result<Element<T>, Refused> {
+    pub(super) fn constructor(&mut self) -> Result<Constructed, Refused> {
         self.lexer.at = self.lexer.start;
         let element = self.element()?;
         self.lexer.advance()?;
@@ -62,7 +57,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `element = "<" name attribute* ("/>" | ">" content "</" name ">")`
-    fn element<T: Content>(&mut self) -> Result<Element<T>, Refused> {
+    fn element(&mut self) -> Result<Constructed, Refused> {
         self.not_an_element()?;
         let start = self.lexer.at;
         self.lexer.start = start;
@@ -73,20 +68,22 @@ impl<'a> Parser<'a> {
         let (written, empty) = self.tag()?;
         let after = self.lexer.at;
 
-        let mark = self.construction.scope.mark();
+        let mark = self.construction.prefixes.mark();
         self.declarations(&written)?;
         self.use_prefix(prefix, start + 1)?;
         let (attributes, names) = self.attributes(&written)?;
-        let declared = self.construction.scope.since(mark).iter();
+        let declared = self.construction.prefixes.since(mark).iter();
         let mut namespaces: Vec<_> =
             declared.map(|(prefix, uri)| (prefix.to_string(), uri.clone())).collect();
         namespaces.sort_unstable();
         self.lexer.at = after;
+        self.elements += 1;
         let content = if empty { Vec::new() } else { self.content(start, names)? };
+        self.elements -= 1;
         if !empty {
             self.end_tag(start, prefix, local)?;
         }
-        self.construction.scope.leave(mark);
+        self.construction.prefixes.leave(mark);
         self.leave();
         let name = PrefixedName { prefix: prefix.to_string(), local: local.to_string() };
         Ok(Element { name, namespaces, attributes, content })
@@ -105,7 +102,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the attributes of a tag; returns them and their expanded names, which must differ.
-    fn attributes(&mut self, written: &[RawAttribute<'a>]) -> Result<(Vec<Attribute>, Vec<Name>), Refused> {
+    fn attributes(
+        &mut self,
+        written: &[RawAttribute<'a>],
+    ) -> Result<(Vec<Attribute<Content>>, Vec<Name>), Refused> {
         let (mut attributes, mut names) = (Vec::new(), Vec::new());
         for attribute in written.iter().filter(|attribute| attribute.declared_prefix().is_none()) {
             self.lexer.start = attribute.at;
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         self.count()?;
         let uri = match self.value(attribute)?.as_slice() {
             [] => String::new(),
-            [Part::Text(uri)] => uri.clone(),
+            [Content::Text(uri)] => uri.clone(),
             _ => return Err(self.refuse(attribute.at, "namespace", hints::COMPUTED_NAMESPACE)),
         };
         let reserved = prefix == "xmlns"
@@ -233,21 +233,21 @@ impl<'a> Parser<'a> {
             let reason = format!("the prefix `{prefix}` cannot be bound to {uri:?}");
             return Err(self.refuse(attribute.at, "namespace", reason));
         }
-        let scope = &mut self.construction.scope;
-        if prefix != "xml" && !scope.binds(prefix, &uri) {
-            scope.bind(prefix, uri);
+        let prefixes = &mut self.construction.prefixes;
+        if prefix != "xml" && !prefixes.binds(prefix, &uri) {
+            prefixes.bind(prefix, uri);
         }
         Ok(())
     }
 
     /// Declares a prefix, unless an enclosing constructed element does.
     fn use_prefix(&mut self, prefix: &'a str, at: usize) -> Result<(), Refused> {
-        if prefix.is_empty() || prefix == "xml" || self.construction.scope.uri(prefix).is_some() {
+        if prefix.is_empty() || prefix == "xml" || self.construction.prefixes.uri(prefix).is_some() {
             return Ok(());
         }
         let uri = self.uri(prefix, at)?.to_string();
         self.charge_expansion(uri.len(), at)?;
-        self.construction.scope.bind(prefix, uri);
+        self.construction.prefixes.bind(prefix, uri);
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl<'a> Parser<'a> {
         Ok(Name { uri: uri.to_string(), local: attribute.local.to_string() })
     }
 
-    fn value(&mut self, attribute: &RawAttribute<'a>) -> Result<Vec<Part>, Refused> {
+    fn value(&mut self, attribute: &RawAttribute<'a>) -> Result<Vec<Content>, Refused> {
         let mut parts = Vec::new();
         let mut text = String::new();
         self.lexer.at = attribute.value;
@@ -281,7 +281,7 @@ impl<'a> Parser<'a> {
                     Some(brace) => text.push(brace),
                     None => {
                         if !text.is_empty() {
-                            parts.push(Part::Text(std::mem::take(&mut text)));
+                            parts.push(Content::Text(std::mem::take(&mut text)));
                         }
                         self.lexer.at += 1;
                         parts.push(self.enclosed_part()?);
@@ -300,13 +300,13 @@ impl<'a> Parser<'a> {
             }
         }
         if !text.is_empty() {
-            parts.push(Part::Text(text));
+            parts.push(Content::Text(text));
         }
         Ok(parts)
     }
 
     /// Parses the content up to the end tag. `start` is the offset of the start tag.
-    fn content<T: Content>(&mut self, start: usize, mut names: Vec<Name>) -> Result<Vec<T>, Refused> {
+    fn content(&mut self, start: usize, mut names: Vec<Name>) -> Result<Vec<Content>, Refused> {
         let mut content = Vec::new();
         let mut text = Text::default();
         let mut attributes = 0;
@@ -319,7 +319,7 @@ impl<'a> Parser<'a> {
                     if self.starts_with("</") {
                         return Ok(content);
                     }
-                    content.push(T::element(self.element()?));
+                    content.push(Content::Element(Box::new(self.element()?)));
                 }
                 Some(b'{' | b'}') => match self.doubled_brace()? {
                     Some(brace) => text.push(brace),
@@ -327,12 +327,12 @@ impl<'a> Parser<'a> {
                         text.finish(&mut content);
                         let at = self.lexer.at;
                         self.lexer.at += 1;
-                        let item = T::enclosed(self)?;
-                        if let Some(place) = item.attribute(self) {
+                        let item = self.enclosed()?;
+                        if let Some(path) = attribute_path(&item) {
                             if content.len() > attributes {
                                 return Err(self.refuse(at, "attribute-place", hints::LATE_ATTRIBUTE));
                             }
-                            self.new_attribute(place, &mut names, at)?;
+                            self.new_attribute(path, &mut names, at)?;
                             attributes += 1;
                         }
                         content.push(item);
@@ -363,9 +363,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Refuses an attribute of the bound element if the constructed element already has it.
-    fn new_attribute(&self, place: usize, names: &mut Vec<Name>, at: usize) -> Result<(), Refused> {
-        let path = self.return_path_at(place);
-        let [step] = path.steps.as_slice() else { return Ok(()) };
+    fn new_attribute(&self, path: &Path, names: &mut Vec<Name>, at: usize) -> Result<(), Refused> {
+        let ([step], Start::Variable(_)) = (path.steps.as_slice(), path.start) else { return Ok(()) };
         let (Axis::Child, Node::Attribute(NameTest::Name(name))) = (step.axis, &step.node) else {
             return Ok(());
         };
@@ -415,10 +414,10 @@ impl Text {
         self.kept = true;
     }
 
-    fn finish<T: Content>(&mut self, content: &mut Vec<T>) {
+    fn finish(&mut self, content: &mut Vec<Content>) {
         let Text { characters, kept } = std::mem::take(self);
         if !characters.is_empty() && (kept || !characters.bytes().all(xml_chars::is_space)) {
-            content.push(T::text(characters));
+            content.push(Content::Text(characters));
         }
     }
 }

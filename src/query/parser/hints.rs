@@ -1,22 +1,22 @@
 //! The reasons of refusals, with a hint where one helps. Nothing here runs for an accepted query.
 
 use super::lexer::{Lexer, Token};
+use crate::query::ast::Operator;
+use crate::query::atomic::Atomic;
+use crate::query::moment;
 
 pub const TRANSFORMATION: &str = "a transformation must be the whole query: \
     `for … return` and constructed elements are not allowed inside a path or condition";
 pub const NO_BLOCK: &str =
     "the template takes nothing from the message; put `{ for $v in … return … }` into it";
-pub const BINDS_LEAF: &str = "a variable is bound to elements, not to attributes or text; bind their element and use `$v/@a` or `$v/text()`";
-pub const BINDS_DOCUMENT: &str = "a variable is bound to elements, not to the document; write `/*`";
-pub const BINDS_UNION: &str = "a variable is bound to one path, not to a union; \
-    put two `for … return` into a constructed element, or write `//*[a or b]`";
+pub const LET_CONTENT: &str = "a variable is bound to nodes, a string, a number or a boolean; \
+    write what is constructed where it is used";
+pub const ELEMENT_IN_VALUE: &str = "an attribute value has no elements in it; take their text";
 pub const BINDS_NO_PATH: &str =
     "a variable is bound to a path; put conditions into its predicates or after `where`";
 pub const ATTRIBUTE_WITHOUT_ELEMENT: &str =
     "an attribute needs a constructed element around it: `return <r>{ $v/@a }</r>`";
 pub const LATE_ATTRIBUTE: &str = "an attribute must come before other content of its element; for its value as text write `{ string($v/@a) }`";
-pub const SEQUENCE: &str =
-    "a pair of braces contains one path; instead of `{ $v/a, $v/b }` write `{ $v/a }{ $v/b }`";
 pub const COMMENT: &str = "comments are not supported in constructed elements";
 pub const INSTRUCTION: &str = "processing instructions are not supported in constructed elements";
 pub const DECLARATION: &str = "only a CDATA section is allowed after `<!` here";
@@ -27,56 +27,85 @@ pub const REFERENCE: &str = "only `&lt;`, `&gt;`, `&amp;`, `&quot;`, `&apos;` an
     such as `&#10;` or `&#xA;` are supported; write a literal `&` as `&amp;`";
 pub const COMPUTED_NAMESPACE: &str =
     "a namespace declaration must contain a URI; it cannot be taken from the message";
-pub const TEXT_CONDITION: &str = "a string is not a condition; compare a path with it: `. = 'x'`";
-pub const NUMBER_CONDITION: &str = "a number is a condition only as a position, alone in a predicate: `a[2]`";
-pub const FILTER_EXPRESSION: &str = "no step or predicate can follow here; \
-    instead of `(a | b)/c[d]` write `a/c[d] | b/c[d]`, and `a[1]` counts per parent";
-pub const DESCENDANT_POSITION: &str =
-    "a position among all descendants is not supported; `//a[2]` is the second `a` of its parent";
+pub const FILTER_EXPRESSION: &str = "no step or predicate can follow here; they follow paths only";
+
+pub const MOMENTS: &str = "a date can only be compared, and only with a date: write `xs:date(…)`, or \
+    `xs:dateTime(…)`, on both sides";
+
+pub const PATTERN_LITERAL: &str =
+    "the regular expression, its flags and the replacement must be strings in quotes";
+pub const MATCHES_EMPTY: &str = "the regular expression matches the empty string; for `replace()` and `tokenize()` it must match something";
+pub const SEQUENCE_POSITION: &str =
+    "a predicate after a sequence must be a position, such as `[1]` or `[last()]`";
+
+/// A type that `castable as` does not know.
+pub fn no_type() -> String {
+    let names = Atomic::ALL.map(Atomic::name).join("`, `");
+    format!("the types are `{names}`")
+}
+
+/// A string that is no date.
+pub fn no_moment(name: &str) -> String {
+    let example = if name == "xs:date" { "2026-01-31" } else { "2026-01-31T23:59:00Z" };
+    format!("the string in `{name}()` is not valid; write it like `{name}('{example}')`")
+}
+
+/// A comparison by order with a string that is no number.
+pub fn order(operator: Operator, text: &str) -> String {
+    let constructor = match text.as_bytes() {
+        text if !moment::date(text).is_nan() => "xs:date",
+        text if !moment::date_time(text).is_nan() => "xs:dateTime",
+        _ => "",
+    };
+    let instead = match constructor {
+        "" => String::new(),
+        name => format!("; compare dates as `{name}(…) {} {name}('{text}')`", operator.symbol()),
+    };
+    format!(
+        "`{}` compares numbers and the string is not one, so this is never true{instead}",
+        operator.symbol()
+    )
+}
+
+/// A query that does not depend on the message.
+pub fn constant(matches: bool) -> &'static str {
+    match matches {
+        true => "the query matches every message",
+        false => "the query can never match",
+    }
+}
 
 /// An axis that is not supported.
 pub fn axis(name: &str) -> String {
-    let instead = match name {
-        "parent" => "start at the parent: `a[b]` instead of `b/..`",
-        "ancestor" | "ancestor-or-self" => {
-            "start at the ancestor: `//a//b` or `//a[.//b]` instead of `//b[ancestor::a]`"
-        }
-        "following" | "preceding" | "following-sibling" | "preceding-sibling" => {
-            "test both under their parent: `p[a and b]`"
-        }
-        "namespace" => "namespaces are matched by the names that use them: `p:*`",
-        _ => "supported are `child::`, `descendant::`, `attribute::` and `self::node()`",
-    };
     match name {
-        "parent" => format!("`..` and the axis `parent::` are not supported; {instead}"),
-        _ => format!("the axis `{name}::` is not supported; {instead}"),
+        "namespace" => {
+            "the axis `namespace::` is not supported; namespaces are matched by the names that use them: `p:*`"
+                .to_string()
+        }
+        _ => format!("there is no axis `{name}::`"),
     }
 }
 
-/// An axis that is supported with `node()` only.
-pub fn axis_test(axis: &str) -> String {
-    format!("`{axis}::` is supported as `{axis}::node()` only")
-}
-
-/// A node type or function as a step, other than `text()`.
+/// A function as a step.
 pub fn node_type(name: &str) -> (&'static str, String) {
-    match name {
-        "node" => ("node-test", "`node()` is not supported here; use `*`, `text()` or `.`".to_string()),
-        "comment" | "processing-instruction" => {
-            ("node-test", format!("`{name}()` is not supported: filters see elements, attributes and text"))
+    match function(name) {
+        ("unknown-function", _) => {
+            ("syntax", format!("a function cannot be a step; write `{name}(…)` around the path"))
         }
-        _ => {
-            let (code, reason) = function(name);
-            (
-                code,
-                if code == "unknown-function" {
-                    format!("{reason}; a function cannot be a step")
-                } else {
-                    reason
-                },
-            )
-        }
+        other => other,
     }
+}
+
+/// A wrong number of arguments.
+pub fn arguments(name: &str, (fewest, most): (usize, usize), found: usize) -> String {
+    let wanted = match (fewest, most) {
+        (0, 0) => "no argument".to_string(),
+        (1, 1) => "one argument".to_string(),
+        (fewest, usize::MAX) => format!("at least {fewest} arguments"),
+        (fewest, most) if fewest == most => format!("{most} arguments"),
+        (fewest, most) => format!("{fewest} to {most} arguments"),
+    };
+    format!("`{name}()` takes {wanted}, not {found}")
 }
 
 /// A function that is not supported.
@@ -85,36 +114,25 @@ pub fn function(name: &str) -> (&'static str, String) {
         "doc" | "document" | "collection" | "doc-available" | "uri-collection" => {
             ("local-data", format!("`{name}()`: local data is not supported yet"))
         }
-        "last" | "position" => (
-            "position-function",
-            format!("`{name}()` is not supported; write a position as a number: `a[2]`"),
-        ),
         _ => {
             let instead = match name {
-                "count" | "exists" | "boolean" => "; a path alone tests whether it selects anything",
-                "empty" => "; write `not(path)`",
-                "string" | "number" | "data" => "; a comparison converts its operands: `@a = 5`, `@a = 'x'`",
-                "normalize-space" => "; white space is compared as it is",
-                "ends-with" | "matches" | "substring" => "; use `contains()` or `starts-with()`",
-                "name" | "local-name" | "namespace-uri" => "; use a name test: `a`, `p:a`, `p:*`",
+                "id" => "; compare the attribute: `//*[@id = 'x']`",
+                "data" => "; use `string()` or `number()`",
+                "index-of" | "subsequence" | "reverse" => "; positions are predicates: `(a)[1]`",
+                "deep-equal" => "; compare values with `=`",
                 _ if name.eq_ignore_ascii_case("not") => "; write `not(…)`",
                 _ if name.eq_ignore_ascii_case("and") => "; write `a and b`",
                 _ if name.eq_ignore_ascii_case("or") => "; write `a or b`",
-                _ => "; supported are `not()`, `contains()`, `starts-with()`, `true()` and `false()`",
+                _ => "; docs/language.md lists those that are",
             };
             ("unknown-function", format!("the function `{name}()` is not supported{instead}"))
         }
     }
 }
 
-/// A variable that is not bound here.
+/// A variable that is not bound here; `bound` is the innermost that is.
 pub fn variable(name: &str, bound: Option<&str>) -> String {
     match bound {
-        Some(bound) if bound == name => {
-            format!(
-                "`${name}` is not allowed in a predicate; a path in a predicate starts at the node that is tested"
-            )
-        }
         Some(bound) => format!("the variable `${name}` is not bound; the bound variable is `${bound}`"),
         None => format!("the variable `${name}` is not bound; only `$doc` and `$msg` are predefined"),
     }
@@ -125,71 +143,47 @@ pub fn context(bound: &str) -> String {
     format!("a path must start with the variable here: `${bound}/…`")
 }
 
-/// An XQuery clause that blocks do not support; `None` for other tokens.
+/// An XQuery clause that is not supported; `None` for other tokens.
 pub fn clause(lexer: &Lexer) -> Option<String> {
     let instead = match (lexer.token, lexer.word) {
-        (Token::Comma, _) => return Some("a `for` can bind only one variable".to_string()),
-        (Token::Name, "where") => "is allowed once; combine conditions with `and`",
-        (Token::Name, "for") => "cannot be nested; put two side by side into a constructed element",
-        (Token::Name, "order" | "stable" | "group") => "is not supported; results are in document order",
+        (Token::Name, "group" | "window" | "tumbling" | "sliding") => "is not supported",
         (Token::Name, "at" | "as" | "allowing") => {
-            "is not supported; a variable is bound to one element at a time"
+            "is not supported; a variable is bound to one node at a time"
         }
-        (Token::Name, "let" | "some" | "every" | "if" | "switch" | "typeswitch" | "count") => {
-            "is not supported"
-        }
+        (Token::Name, "count") => "is not supported as a clause",
+        (Token::Name, "collation") => "is not supported; strings are compared character by character",
+        (Token::Name, "switch" | "typeswitch" | "try") => "is not supported; write `if (…) then … else …`",
         _ => return None,
     };
     Some(format!(
-        "`{}` {instead}; a transformation is `for $v in path where condition return template`",
+        "`{}` {instead}; the clauses are `for`, `let`, `where`, `order by` and `return`, in this order",
         lexer.word
     ))
 }
 
-/// A token where a template expects a path from the bound variable or an element.
-pub fn bad_template_item(lexer: &Lexer, bound: Option<&str>) -> (&'static str, String) {
+/// Content that is not supported or not there; `None` for other tokens.
+pub fn bad_content(lexer: &Lexer) -> Option<(&'static str, String)> {
     let next = lexer.follower().unwrap_or_default();
-    let template = |reason: &str| ("template", reason.to_string());
-    match lexer.token {
-        Token::Name => match lexer.word {
-            "for" | "let" | "some" | "every" if next == b'$' => ("clause", clause(lexer).unwrap_or_default()),
-            "if" | "switch" | "typeswitch" if next == b'(' => ("clause", clause(lexer).unwrap_or_default()),
-            "element" | "attribute" | "document" | "text" | "comment" | "namespace" if is_computed(next) => (
-                "constructor",
-                "computed constructors are not supported; write tags: `<name>…</name>`".to_string(),
-            ),
-            name if next == b'(' => {
-                let reason = format!(
-                    "the function `{name}()` is not supported in a template; supported are `count()` and `string()`"
-                );
-                ("unknown-function", reason)
-            }
-            _ => no_context(bound),
-        },
-        Token::Text | Token::Number => template("write text in an element without braces and quotes"),
-        Token::Compare(_) => template("write a constructed element without braces around it"),
-        Token::CloseBrace => template("the braces are empty; write a literal brace as `{{` or `}}`"),
-        Token::OpenParen => template(SEQUENCE),
-        Token::End => ("syntax", "the query ends where a template is expected".to_string()),
-        _ => no_context(bound),
-    }
-}
-
-fn is_computed(next: u8) -> bool {
-    next == b'{' || next.is_ascii_alphabetic()
-}
-
-fn no_context(bound: Option<&str>) -> (&'static str, String) {
-    match bound {
-        Some(bound) => ("context", context(bound)),
-        None => ("template", "only `for … return` is allowed in braces here".to_string()),
-    }
+    Some(match (lexer.token, lexer.word) {
+        (Token::Name, "switch" | "typeswitch") if next == b'(' => ("clause", clause(lexer)?),
+        (Token::Name, "try") if next == b'{' => ("clause", clause(lexer)?),
+        (Token::Name, "element" | "attribute" | "document" | "text" | "comment" | "namespace")
+            if next == b'{' || next.is_ascii_alphabetic() =>
+        {
+            let reason = "computed constructors are not supported; write tags: `<name>…</name>`";
+            ("constructor", reason.to_string())
+        }
+        (Token::CloseBrace, _) => {
+            ("template", "the braces are empty; write a literal brace as `{{` or `}}`".to_string())
+        }
+        (Token::End, _) => ("syntax", "the query ends where a template is expected".to_string()),
+        _ => return None,
+    })
 }
 
 /// A token where a step or another operand is expected.
 pub fn no_step(lexer: &Lexer) -> (&'static str, String) {
     let instead = match lexer.token {
-        Token::OpenParen => "; instead of `a/(b | c)` write `a/b | a/c`",
         Token::Number | Token::Text => "; a literal cannot be a step",
         _ => "",
     };
@@ -200,20 +194,11 @@ pub fn no_step(lexer: &Lexer) -> (&'static str, String) {
 pub fn unexpected(lexer: &Lexer, wanted: &str) -> (&'static str, String) {
     let found = describe_token(lexer);
     let instead = match lexer.token {
-        Token::Plus | Token::Minus | Token::Star => return arithmetic(&found),
-        Token::Compare(_) => {
-            let reason = "a comparison cannot be compared; combine two comparisons with `and`";
-            return ("boolean-comparison", reason.to_string());
-        }
         Token::Name => match lexer.word {
-            "div" | "mod" | "idiv" => return arithmetic(&found),
-            "eq" => "; write `=`",
-            "ne" => "; write `!=`",
-            "lt" => "; write `<`",
-            "le" => "; write `<=`",
-            "gt" => "; write `>`",
-            "ge" => "; write `>=`",
-            "union" => "; write `|`",
+            "idiv" => "; write `floor(a div b)`",
+            "is" => "; compare values with `=`",
+            "to" => "; write `. >= 1 and . <= 9`",
+            "instance" | "treat" | "cast" => "; write `castable as` or call the type: `xs:date(…)`",
             word if word.eq_ignore_ascii_case("and") => "; write `and` in lower case",
             word if word.eq_ignore_ascii_case("or") => "; write `or` in lower case",
             _ => "",
@@ -229,10 +214,6 @@ pub fn unexpected(lexer: &Lexer, wanted: &str) -> (&'static str, String) {
 /// A token where a transformation expects another one.
 pub fn unexpected_token(lexer: &Lexer, wanted: &str) -> String {
     format!("{} where {wanted} is expected", describe_token(lexer))
-}
-
-fn arithmetic(found: &str) -> (&'static str, String) {
-    ("arithmetic", format!("{found} here: arithmetic is not supported"))
 }
 
 /// The current token, shortened for an error message: a word, or one character.

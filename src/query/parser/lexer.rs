@@ -26,6 +26,9 @@ pub enum Token {
     Plus,
     Minus,
     DoubleColon,
+    Question,
+    /// `:=`
+    Assign,
     Compare(Operator),
     /// `word` is a name without prefix: an element, an axis, a function, `and` or `or`. The parser
     /// decides which by the context.
@@ -34,6 +37,8 @@ pub enum Token {
     Prefixed,
     /// `Q{word}local` or `Q{word}*`
     Expanded,
+    /// `*:word`
+    AnyPrefix,
     /// `word` is the digits.
     Number,
     /// `word` is the string without its quotes.
@@ -77,6 +82,7 @@ impl<'a> Lexer<'a> {
             (b'Q', Some(b'{')) => self.expanded()?,
             (b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.., _) => self.name()?,
             (b'@', _) => self.symbol(1, Token::At),
+            (b'*', Some(b':')) if self.peek(2) != Some(b':') => self.any_prefix()?,
             (b'*', _) => self.symbol(1, Token::Star),
             (b'0'..=b'9', _) | (b'.', Some(b'0'..=b'9')) => self.number(),
             (b'.', Some(b'.')) => self.symbol(2, Token::DotDot),
@@ -92,7 +98,9 @@ impl<'a> Lexer<'a> {
             (b'|', _) => self.symbol(1, Token::Pipe),
             (b'+', _) => self.symbol(1, Token::Plus),
             (b'-', _) => self.symbol(1, Token::Minus),
+            (b'?', _) => self.symbol(1, Token::Question),
             (b':', Some(b':')) => self.symbol(2, Token::DoubleColon),
+            (b':', Some(b'=')) => self.symbol(2, Token::Assign),
             (b'=', Some(b'=')) => return Err(self.not_xpath("==", "=")),
             (b'=', _) => self.symbol(1, Token::Compare(Operator::Equal)),
             (b'!', Some(b'=')) => self.symbol(2, Token::Compare(Operator::NotEqual)),
@@ -121,6 +129,17 @@ impl<'a> Lexer<'a> {
         self.text.as_bytes()[self.at..].iter().copied().find(|&byte| !xml_chars::is_space(byte))
     }
 
+    /// Whether the token is a name before `(`.
+    #[inline(always)]
+    pub fn at_call(&self) -> bool {
+        matches!(self.token, Token::Name | Token::Prefixed)
+            && matches!(self.peek(0), Some(b'(' | b' ' | b'\t' | b'\n' | b'\r'))
+            && {
+                let rest = self.text[self.at..].trim_ascii_start().as_bytes();
+                rest.first() == Some(&b'(') && rest.get(1) != Some(&b':')
+            }
+    }
+
     #[inline(always)]
     pub fn peek(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.at + ahead).copied()
@@ -143,7 +162,7 @@ impl<'a> Lexer<'a> {
     #[inline]
     fn name(&mut self) -> Result<Token, Refused> {
         self.word = self.ncname()?;
-        if self.peek(0) != Some(b':') || self.peek(1) == Some(b':') {
+        if self.peek(0) != Some(b':') || matches!(self.peek(1), Some(b':' | b'=')) {
             return Ok(Token::Name);
         }
         self.at += 1;
@@ -164,6 +183,16 @@ impl<'a> Lexer<'a> {
         self.at = start + length + 1;
         self.local()?;
         Ok(Token::Expanded)
+    }
+
+    /// `*:name`, as in XPath 2.0.
+    fn any_prefix(&mut self) -> Result<Token, Refused> {
+        self.at += 2;
+        if self.peek(0) == Some(b'*') {
+            return Err(refuse(self.text, self.at, "syntax", "write `*` for every name of every namespace"));
+        }
+        self.word = self.ncname()?;
+        Ok(Token::AnyPrefix)
     }
 
     fn local(&mut self) -> Result<(), Refused> {

@@ -1,193 +1,345 @@
-//! Paths: steps, axes, name tests, predicates.
+//! Paths: steps, axes, node tests, predicates.
+//!
+//! A path is built as a simple one (`ast::Path`: child, `//`, attribute and text steps) for as long as its steps
+//! allow it. From the first other step on it is a walk along any axes (`value::Walk`).
 
+use super::expression::Operand;
 use super::hints;
 use super::lexer::Token;
+use super::nested_step::{is_joinable, nodes_of};
 use super::refusal::Refused;
-use super::{Operand, Parser};
-use crate::query::ast::{Axis, Name, NameTest, Node, Path, Predicate, Step};
+use super::{Parser, is_node_type};
+use crate::query::ast::{Axis, Expr, Name, NameTest, Node, Path, Predicate, Step};
+use crate::query::own_name::narrow;
+use crate::query::value::{Kind, NodeTest, Value, Walk, WalkAxis, WalkStep};
+use crate::util::xml_chars;
 
-/// The axis of the next step. A `//` applies to the step after it; `.` between them changes nothing:
-/// `a//./b` is `a//b`.
-#[derive(Clone, Copy)]
-pub(super) struct StepAxis {
-    axis: Axis,
-    /// `descendant::a[2]` counts over all descendants, where `//a[2]` counts per parent.
-    counts_all: bool,
+/// A path under construction.
+pub(super) enum Route {
+    Simple(Path),
+    Walk(Walk),
 }
 
-impl StepAxis {
-    const CHILD: StepAxis = StepAxis { axis: Axis::Child, counts_all: false };
-    const DESCENDANT: StepAxis = StepAxis { axis: Axis::Descendant, counts_all: false };
+/// A step as it is written, without its predicates.
+struct WrittenStep {
+    axis: WalkAxis,
+    test: NodeTest,
+    /// `.` or `..`, which take no predicates.
+    is_abbreviated: bool,
+}
 
-    /// The axis that `/` or `//` means; `None` for other tokens.
-    pub(super) fn from_token(token: Token) -> Option<StepAxis> {
-        match token {
-            Token::Slash => Some(StepAxis::CHILD),
-            Token::DoubleSlash => Some(StepAxis::DESCENDANT),
-            _ => None,
+/// A predicate as it is used.
+enum WrittenPredicate {
+    /// `[n]` or a condition that does not depend on the position.
+    Simple(Predicate),
+    /// A computed number, or a condition that depends on the position.
+    Positional(Value),
+}
+
+impl WrittenPredicate {
+    fn into_value(self) -> Value {
+        match self {
+            WrittenPredicate::Simple(predicate) => Value::of_predicate(predicate),
+            WrittenPredicate::Positional(value) => value,
         }
     }
 }
 
-impl Parser<'_> {
+impl Route {
+    fn walk(&mut self) -> &mut Walk {
+        if let Route::Simple(path) = self {
+            let start = Value::Nodes(std::mem::take(path));
+            *self = Route::Walk(Walk { start, steps: Vec::new() });
+        }
+        match self {
+            Route::Walk(walk) => walk,
+            Route::Simple(_) => unreachable!("it was just replaced"),
+        }
+    }
+
+    pub(super) fn into_operand<'a>(self) -> Operand<'a> {
+        match self {
+            Route::Simple(path) => Operand::Path(path),
+            Route::Walk(Walk { start, steps }) if steps.is_empty() => Operand::Value(start),
+            Route::Walk(walk) => Operand::Value(Value::Walk(Box::new(walk))),
+        }
+    }
+
+    /// Adds the `descendant-or-self::node()` that a `//` stands for.
+    pub(super) fn descend(&mut self) {
+        let step = WalkStep { axis: WalkAxis::DescendantOrSelf, test: NodeTest::Any, predicates: Vec::new() };
+        self.walk().steps.push(step);
+    }
+}
+
+impl<'a> Parser<'a> {
     /// `path = "/" | ("/" | "//")? step (("/" | "//") step)*`
     ///
     /// At the top level the context is the document node, so a relative path is absolute there.
     #[inline]
-    pub(super) fn path(&mut self) -> Result<Path, Refused> {
-        let leading = StepAxis::from_token(self.lexer.token);
-        let absolute = leading.is_some() || self.predicates == 0;
-        if let (None, 0, Some(variable)) = (leading, self.predicates, self.construction.variable)
+    pub(super) fn path(&mut self) -> Result<Operand<'a>, Refused> {
+        let leading = matches!(self.lexer.token, Token::Slash | Token::DoubleSlash);
+        if let (false, 0, Some(variable)) = (leading, self.predicates, self.construction.variable)
             && self.at_step()
         {
             let reason = hints::context(variable);
             return Err(self.refuse(self.lexer.start, "context", reason));
         }
-        let mut path = Path { absolute, steps: Vec::new() };
-        if leading.is_some() {
-            let alone = self.lexer.token == Token::Slash;
+        let path = if leading { Path::DOCUMENT } else { self.context_path() };
+        let descends = self.lexer.token == Token::DoubleSlash;
+        if leading {
             self.lexer.advance()?;
-            if alone && !self.at_step() {
-                self.no_further_step()?;
-                return Ok(path);
+            if !descends && !self.at_step() {
+                return match self.lexer.token {
+                    Token::OpenBracket | Token::Slash | Token::DoubleSlash => {
+                        Err(self.refuse(self.lexer.start, "filter-expression", hints::FILTER_EXPRESSION))
+                    }
+                    _ => Ok(Operand::Path(path)),
+                };
             }
         }
-        self.steps(&mut path, leading.unwrap_or(StepAxis::CHILD))?;
-        Ok(path)
+        self.steps(Route::Simple(path), descends)
     }
 
-    /// Parses steps; `step_axis` is the axis of the first.
-    pub(super) fn steps(&mut self, path: &mut Path, mut step_axis: StepAxis) -> Result<(), Refused> {
+    /// The context node: at the top level the document node.
+    pub(super) fn context_path(&self) -> Path {
+        if self.predicates == 0 { Path::DOCUMENT } else { Path::CONTEXT }
+    }
+
+    /// Parses predicates and steps after nodes in parentheses, a function call or a variable.
+    pub(super) fn path_from(&mut self, nodes: Operand<'a>) -> Result<Operand<'a>, Refused> {
+        let nodes = self.filtered(nodes)?;
+        let descends = match self.lexer.token {
+            Token::Slash => false,
+            Token::DoubleSlash => true,
+            _ => return Ok(nodes),
+        };
+        let at = self.lexer.start;
+        let nodes = nodes_of(nodes);
+        if nodes.kind() != Kind::Nodes {
+            return Err(self.refuse(at, "filter-expression", hints::FILTER_EXPRESSION));
+        }
+        self.lexer.advance()?;
+        let paths = match nodes {
+            Operand::Path(path) => return self.steps(Route::Simple(path), descends),
+            Operand::Union(paths) => paths,
+            nodes => {
+                let start = nodes.into_value();
+                return self.steps(Route::Walk(Walk { start, steps: Vec::new() }), descends);
+            }
+        };
+        // `(a | b)/c` is `a/c | b/c`.
+        Ok(match self.steps_from(Route::Simple(Path::CONTEXT), descends)? {
+            Operand::Path(rest) if is_joinable(&paths, &rest) => {
+                Operand::Union(self.joined(&paths, &[rest], at)?)
+            }
+            Operand::Union(rests) if rests.iter().all(|rest| is_joinable(&paths, rest)) => {
+                Operand::Union(self.joined(&paths, &rests, at)?)
+            }
+            rest => Operand::Value(self.starting_from(rest.into_value(), &paths, at)?),
+        })
+    }
+
+    /// Steps that are parsed before it is known what they start from: their paths are relative.
+    fn steps_from(&mut self, route: Route, descends: bool) -> Result<Operand<'a>, Refused> {
+        self.predicates += 1;
+        let steps = self.steps(route, descends);
+        self.predicates -= 1;
+        steps
+    }
+
+    /// Parses the predicates of nodes in parentheses: positions count all of them, in document order.
+    pub(super) fn filtered(&mut self, nodes: Operand<'a>) -> Result<Operand<'a>, Refused> {
+        let mut nodes = nodes;
+        while self.lexer.token == Token::OpenBracket {
+            let at = self.lexer.start;
+            let predicate = self.predicate()?;
+            let is_position = match &predicate {
+                WrittenPredicate::Simple(predicate) => matches!(predicate, Predicate::Position(_)),
+                WrittenPredicate::Positional(value) => !value.uses_context(),
+            };
+            if nodes.kind() == Kind::Sequence && !is_position {
+                return Err(self.refuse(at, "filter-expression", hints::SEQUENCE_POSITION));
+            }
+            nodes = match (nodes, predicate) {
+                (Operand::Path(mut path), WrittenPredicate::Simple(predicate @ Predicate::Condition(_)))
+                    if !path.steps.is_empty() =>
+                {
+                    let last = path.steps.len() - 1;
+                    add_predicate(&mut path.steps[last], predicate);
+                    Operand::Path(path)
+                }
+                (Operand::Value(Value::Filter(start, mut predicates)), predicate) => {
+                    predicates.push(predicate.into_value());
+                    Operand::Value(Value::Filter(start, predicates))
+                }
+                (nodes, predicate) => {
+                    let start = Box::new(nodes.into_value());
+                    Operand::Value(Value::Filter(start, vec![predicate.into_value()]))
+                }
+            };
+        }
+        Ok(nodes)
+    }
+
+    /// Parses steps; `descends` tells whether `//` stands before the first.
+    fn steps(&mut self, mut route: Route, mut descends: bool) -> Result<Operand<'a>, Refused> {
         loop {
             self.count()?;
-            let start = self.lexer.start;
-            if let Some(node) = self.node(&mut step_axis)? {
-                if path.steps.last().is_some_and(|last| !matches!(last.node, Node::Element(_))) {
-                    let reason = "no step can follow an attribute or `text()`, because they have no children";
-                    return Err(self.refuse(start, "step-after-leaf", reason));
+            if self.at_nested_step() {
+                return self.nested_step(route, descends);
+            }
+            let step = self.written_step()?;
+            if step.is_abbreviated && self.lexer.token == Token::OpenBracket {
+                let reason = "a predicate is not allowed after `.` or `..`; write `self::node()[…]` or `parent::node()[…]`";
+                return Err(self.refuse(self.lexer.start, "filter-expression", reason));
+            }
+            let is_bare = self.lexer.token != Token::OpenBracket;
+            match (&mut route, step) {
+                // `a/./b` is `a/b`.
+                (_, WrittenStep { axis: WalkAxis::Itself, test: NodeTest::Any, .. }) if is_bare => {}
+                (_, WrittenStep { axis: WalkAxis::DescendantOrSelf, test: NodeTest::Any, .. }) if is_bare => {
+                    descends = true;
                 }
-                path.steps.push(Step { axis: step_axis.axis, node, predicates: Vec::new() });
-                if self.lexer.token == Token::OpenBracket {
-                    let last = path.steps.len() - 1;
-                    self.predicates(&mut path.steps[last].predicates, step_axis)?;
+                (Route::Simple(path), WrittenStep { axis, test, .. })
+                    if !ends_in_leaf(path) && is_simple(axis, &test) =>
+                {
+                    let node = simple_node(axis, test);
+                    let counts_all = axis == WalkAxis::Descendant;
+                    let deep = descends || counts_all;
+                    let step_axis = if deep { Axis::Descendant } else { Axis::Child };
+                    path.steps.push(Step { axis: step_axis, node, predicates: Vec::new() });
+                    if !is_bare {
+                        self.step_predicates(&mut route, axis, descends)?;
+                    }
+                    descends = false;
                 }
-                step_axis = StepAxis::CHILD;
+                (_, WrittenStep { axis, test, .. }) => {
+                    if descends {
+                        route.descend();
+                    }
+                    descends = false;
+                    let mut step = WalkStep { axis, test, predicates: Vec::new() };
+                    while self.lexer.token == Token::OpenBracket {
+                        add_walk_predicate(&mut step, self.predicate()?);
+                    }
+                    route.walk().steps.push(step);
+                }
             }
             match self.lexer.token {
                 Token::Slash => {}
-                Token::DoubleSlash => step_axis.axis = Axis::Descendant,
-                _ if step_axis.axis == Axis::Descendant => {
-                    let reason = "`//` must lead to a name, `*`, `@…` or `text()`";
-                    return Err(self.refuse(start, "node-test", reason));
+                Token::DoubleSlash => descends = true,
+                _ => {
+                    if descends {
+                        route.descend();
+                    }
+                    return Ok(route.into_operand());
                 }
-                _ => return Ok(()),
             }
             self.lexer.advance()?;
         }
     }
 
-    /// `node = "." | "@"? name-test | "text()" | axis "::" …`; `None` for a step to the context node itself.
+    /// Parses the predicates of the last step of a simple path. From the first one on that counts otherwise
+    /// than simple paths do, the step is part of a walk.
+    fn step_predicates(&mut self, route: &mut Route, axis: WalkAxis, descends: bool) -> Result<(), Refused> {
+        while self.lexer.token == Token::OpenBracket {
+            let predicate = self.predicate()?;
+            match (&mut *route, predicate) {
+                (Route::Simple(path), WrittenPredicate::Simple(predicate))
+                    if axis != WalkAxis::Descendant || matches!(predicate, Predicate::Condition(_)) =>
+                {
+                    let last = path.steps.len() - 1;
+                    add_predicate(&mut path.steps[last], predicate);
+                }
+                (Route::Simple(path), predicate) => {
+                    let last = path.steps.pop();
+                    let Some(Step { node, predicates, .. }) = last else { return Ok(()) };
+                    if descends {
+                        route.descend();
+                    }
+                    let mut predicates: Vec<Value> =
+                        predicates.into_iter().map(Value::of_predicate).collect();
+                    predicates.push(predicate.into_value());
+                    route.walk().steps.push(WalkStep { axis, test: NodeTest::of_node(node), predicates });
+                }
+                (Route::Walk(walk), predicate) => {
+                    let last = walk.steps.len() - 1;
+                    walk.steps[last].predicates.push(predicate.into_value());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `step = "." | ".." | "@"? node-test | axis "::" node-test`
     #[inline]
-    fn node(&mut self, step_axis: &mut StepAxis) -> Result<Option<Node>, Refused> {
+    fn written_step(&mut self) -> Result<WrittenStep, Refused> {
+        let written = |axis, test| WrittenStep { axis, test, is_abbreviated: false };
         match self.lexer.token {
             Token::Name => {
                 let (name, start) = (self.lexer.word, self.lexer.start);
                 self.lexer.advance()?;
                 match self.lexer.token {
-                    Token::DoubleColon => self.named_axis(name, start, step_axis),
-                    Token::OpenParen => self.node_type(name, start).map(Some),
-                    _ => Ok(Some(Node::Element(no_namespace(name)))),
+                    Token::DoubleColon => {
+                        let Some(axis) = WalkAxis::named(name) else {
+                            return Err(self.refuse(start, "axis", hints::axis(name)));
+                        };
+                        self.lexer.advance()?;
+                        Ok(written(axis, self.node_test(axis)?))
+                    }
+                    Token::OpenParen => Ok(written(WalkAxis::Child, self.node_type(name, start)?)),
+                    _ => Ok(written(WalkAxis::Child, NodeTest::Name(self.element_name(name, start)?))),
                 }
             }
             Token::At => {
                 self.lexer.advance()?;
-                self.attribute().map(Some)
+                Ok(written(WalkAxis::Attribute, self.node_test(WalkAxis::Attribute)?))
             }
-            Token::Dot => {
+            Token::Dot | Token::DotDot => {
+                let axis = if self.lexer.token == Token::Dot { WalkAxis::Itself } else { WalkAxis::Parent };
                 self.lexer.advance()?;
-                self.no_predicate("`.`")?;
-                Ok(None)
+                Ok(WrittenStep { axis, test: NodeTest::Any, is_abbreviated: true })
             }
-            Token::DotDot => Err(self.refuse(self.lexer.start, "axis", hints::axis("parent"))),
-            _ => self.child().map(Some),
+            _ => Ok(written(WalkAxis::Child, NodeTest::Name(self.name_test(WalkAxis::Child)?))),
         }
     }
 
-    /// Parses a step whose axis is written out, at the `::`.
-    fn named_axis(
-        &mut self,
-        axis: &str,
-        start: usize,
-        step_axis: &mut StepAxis,
-    ) -> Result<Option<Node>, Refused> {
-        self.lexer.advance()?;
-        match axis {
-            "child" => self.child().map(Some),
-            "attribute" => self.attribute().map(Some),
-            "descendant" => {
-                *step_axis = StepAxis { axis: Axis::Descendant, counts_all: true };
-                self.child().map(Some)
-            }
-            "descendant-or-self" => {
-                step_axis.axis = Axis::Descendant;
-                self.any_node(axis)
-            }
-            "self" => self.any_node(axis),
-            _ => Err(self.refuse(start, "axis", hints::axis(axis))),
-        }
-    }
-
-    fn predicates(&mut self, predicates: &mut Vec<Predicate>, step_axis: StepAxis) -> Result<(), Refused> {
-        while self.lexer.token == Token::OpenBracket {
-            let start = self.lexer.start;
-            let predicate = self.predicate()?;
-            if step_axis.counts_all && matches!(predicate, Predicate::Position(_)) {
-                return Err(self.refuse(start, "axis", hints::DESCENDANT_POSITION));
-            }
-            predicates.push(predicate);
-        }
-        Ok(())
-    }
-
-    /// `predicate = "[" or-expr "]"`; a number is a position.
-    fn predicate(&mut self) -> Result<Predicate, Refused> {
+    /// `predicate = "[" or-expr "]"`
+    fn predicate(&mut self) -> Result<WrittenPredicate, Refused> {
         self.count()?;
         self.enter()?;
         self.predicates += 1;
         self.lexer.advance()?;
-        let start = self.lexer.start;
-        let predicate = match self.or_expr()? {
-            Operand::Number(value) => Predicate::Position(position(value)),
-            operand => Predicate::Condition(self.boolean(operand, start)?),
-        };
+        let operand = self.or_expr()?;
         self.expect(Token::CloseBracket, "`]`")?;
         self.predicates -= 1;
         self.leave();
-        Ok(predicate)
+        Ok(match operand {
+            Operand::Number(value) => WrittenPredicate::Simple(Predicate::Position(position(value))),
+            Operand::Value(value) if value.selects_by_position() => WrittenPredicate::Positional(value),
+            Operand::Boolean(expr) if expr.is_positional() => {
+                WrittenPredicate::Positional(Value::of_predicate(Predicate::Condition(expr)))
+            }
+            operand => WrittenPredicate::Simple(Predicate::Condition(operand.into_condition())),
+        })
     }
 
-    /// A child step after its axis: a name test or `text()`.
-    fn child(&mut self) -> Result<Node, Refused> {
+    /// `node-test = name-test | node-type "(" literal? ")"`
+    fn node_test(&mut self, axis: WalkAxis) -> Result<NodeTest, Refused> {
         if self.lexer.token == Token::Name && self.lexer.follower() == Some(b'(') {
             let (name, start) = (self.lexer.word, self.lexer.start);
             self.lexer.advance()?;
             return self.node_type(name, start);
         }
-        Ok(Node::Element(self.name_test()?))
+        Ok(NodeTest::Name(self.name_test(axis)?))
     }
 
-    fn attribute(&mut self) -> Result<Node, Refused> {
-        if self.lexer.token == Token::Name && self.lexer.follower() == Some(b'(') {
-            let reason = "a name or `*` is expected after `@`";
-            return Err(self.refuse(self.lexer.start, "node-test", reason));
-        }
-        Ok(Node::Attribute(self.name_test()?))
-    }
-
-    fn name_test(&mut self) -> Result<NameTest, Refused> {
+    fn name_test(&mut self, axis: WalkAxis) -> Result<NameTest, Refused> {
         let test = match self.lexer.token {
             Token::Star => NameTest::Any,
-            Token::Name => no_namespace(self.lexer.word),
+            Token::Name if axis == WalkAxis::Attribute => in_namespace("", Some(self.lexer.word)),
+            Token::Name => self.element_name(self.lexer.word, self.lexer.start)?,
             Token::Prefixed => {
                 let prefix = self.lexer.word;
                 let uri = self.uri(prefix, self.lexer.start)?;
@@ -196,15 +348,24 @@ impl Parser<'_> {
                 test
             }
             Token::Expanded => in_namespace(self.lexer.word, self.lexer.local),
+            Token::AnyPrefix => NameTest::Local(self.lexer.word.to_string()),
             _ => return Err(self.no_step()),
         };
         self.lexer.advance()?;
         Ok(test)
     }
 
+    /// An element's name without a prefix, in the default element namespace.
+    fn element_name(&mut self, local: &str, at: usize) -> Result<NameTest, Refused> {
+        let uri = self.namespaces.uri("").unwrap_or_default();
+        let (test, repeated) = (in_namespace(uri, Some(local)), uri.len());
+        self.charge_expansion(repeated, at)?;
+        Ok(test)
+    }
+
     /// The namespace of a prefix: bound by an enclosing constructed element, or by the subscription.
     pub(super) fn uri(&self, prefix: &str, at: usize) -> Result<&str, Refused> {
-        let found = self.construction.scope.uri(prefix).or_else(|| self.namespaces.uri(prefix));
+        let found = self.construction.prefixes.uri(prefix).or_else(|| self.namespaces.uri(prefix));
         found.ok_or_else(|| {
             let reason = format!(
                 "the prefix `{prefix}` is not bound to a namespace; bind it in the namespaces of the query"
@@ -213,27 +374,33 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses `text()`, at its parenthesis; other node types are refused.
-    fn node_type(&mut self, name: &str, start: usize) -> Result<Node, Refused> {
-        if name != "text" {
-            let (code, reason) = hints::node_type(name);
-            return Err(self.refuse(start, code, reason));
-        }
+    /// Parses the parentheses of `text()`, `node()`, `comment()` or `processing-instruction('target')`.
+    fn node_type(&mut self, name: &str, start: usize) -> Result<NodeTest, Refused> {
+        let mut test = match name {
+            "text" => NodeTest::Text,
+            "node" => NodeTest::Any,
+            "comment" => NodeTest::Comment,
+            "processing-instruction" => NodeTest::Instruction(None),
+            _ => {
+                let (code, reason) = hints::node_type(name);
+                return Err(self.refuse(start, code, reason));
+            }
+        };
         self.lexer.advance()?;
+        if let (NodeTest::Instruction(target), Token::Text) = (&mut test, self.lexer.token) {
+            *target = Some(self.lexer.word.to_string());
+            self.lexer.advance()?;
+        }
         self.expect(Token::CloseParen, "`)`")?;
-        Ok(Node::Text)
+        Ok(test)
     }
 
-    /// Parses `node()` after `self::` or `descendant-or-self::`.
-    fn any_node(&mut self, axis: &str) -> Result<Option<Node>, Refused> {
-        if !self.lexer.is("node") || self.lexer.follower() != Some(b'(') {
-            return Err(self.refuse(self.lexer.start, "axis", hints::axis_test(axis)));
-        }
-        self.lexer.advance()?;
-        self.lexer.advance()?;
-        self.expect(Token::CloseParen, "`)`")?;
-        self.no_predicate("`node()`")?;
-        Ok(None)
+    /// Whether an expression in parentheses or a function stands where a step is expected.
+    #[inline(always)]
+    fn at_nested_step(&self) -> bool {
+        self.lexer.token == Token::OpenParen
+            || (self.lexer.at_call() && !is_node_type(self.lexer.word)
+                || self.lexer.at_call() && self.lexer.token == Token::Prefixed)
     }
 
     /// Whether the token can begin a step.
@@ -243,10 +410,12 @@ impl Parser<'_> {
             Token::Name
                 | Token::Prefixed
                 | Token::Expanded
+                | Token::AnyPrefix
                 | Token::Star
                 | Token::At
                 | Token::Dot
                 | Token::DotDot
+                | Token::OpenParen
         )
     }
 
@@ -255,24 +424,72 @@ impl Parser<'_> {
         let (code, reason) = hints::no_step(&self.lexer);
         self.refuse(self.lexer.start, code, reason)
     }
+}
 
-    fn no_predicate(&self, what: &str) -> Result<(), Refused> {
-        if self.lexer.token != Token::OpenBracket {
-            return Ok(());
-        }
-        let reason = format!("a predicate is not allowed after {what}; put it on the step before");
-        Err(self.refuse(self.lexer.start, "filter-expression", reason))
+/// Whether a step of a simple path selects the same nodes.
+#[inline]
+fn is_simple(axis: WalkAxis, test: &NodeTest) -> bool {
+    matches!(
+        (axis, test),
+        (WalkAxis::Child | WalkAxis::Descendant, NodeTest::Name(_) | NodeTest::Text)
+            | (WalkAxis::Attribute, NodeTest::Name(_))
+    )
+}
+
+/// That step.
+#[inline]
+fn simple_node(axis: WalkAxis, test: NodeTest) -> Node {
+    match test {
+        NodeTest::Name(test) if axis == WalkAxis::Attribute => Node::Attribute(test),
+        NodeTest::Name(test) => Node::Element(test),
+        _ => Node::Text,
     }
 }
 
-fn no_namespace(local: &str) -> NameTest {
-    NameTest::Name(Name { uri: String::new(), local: local.to_string() })
+/// Adds a predicate to a step; what it says of the name becomes part of the name test.
+fn add_predicate(step: &mut Step, predicate: Predicate) {
+    let counted = step.predicates.iter().any(|predicate| matches!(predicate, Predicate::Position(_)));
+    match (&mut step.node, predicate) {
+        (Node::Element(_) | Node::Attribute(_), Predicate::Condition(condition)) if !counted => {
+            let of_elements = matches!(step.node, Node::Element(_));
+            let (Node::Element(test) | Node::Attribute(test)) = &mut step.node else { return };
+            let left = narrow(test, of_elements, condition);
+            if left != Expr::TRUE {
+                step.predicates.push(Predicate::Condition(left));
+            }
+        }
+        (_, predicate) => step.predicates.push(predicate),
+    }
 }
 
+fn add_walk_predicate(step: &mut WalkStep, predicate: WrittenPredicate) {
+    let counted = step.predicates.iter().any(Value::selects_by_position);
+    match (&mut step.test, predicate) {
+        (NodeTest::Name(test), WrittenPredicate::Simple(Predicate::Condition(condition))) if !counted => {
+            let left = narrow(test, step.axis != WalkAxis::Attribute, condition);
+            if left != Expr::TRUE {
+                step.predicates.push(Value::of_predicate(Predicate::Condition(left)));
+            }
+        }
+        (_, predicate) => step.predicates.push(predicate.into_value()),
+    }
+}
+
+pub(super) fn ends_in_leaf(path: &Path) -> bool {
+    path.steps.last().is_some_and(|last| !matches!(last.node, Node::Element(_)))
+}
+
+/// A name test with its URI, whose white space is normalised as XPath 3.1 says.
 fn in_namespace(uri: &str, local: Option<&str>) -> NameTest {
+    let uri = match uri.bytes().any(xml_chars::is_space) {
+        true => {
+            uri.split(['\t', '\n', '\r', ' ']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+        }
+        false => uri.to_string(),
+    };
     match local {
-        None => NameTest::AnyIn(uri.to_string()),
-        Some(local) => NameTest::Name(Name { uri: uri.to_string(), local: local.to_string() }),
+        None => NameTest::AnyIn(uri),
+        Some(local) => NameTest::Name(Name { uri, local: local.to_string() }),
     }
 }
 

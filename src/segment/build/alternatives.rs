@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::ids::{AnchorId, ConditionId};
 use crate::segment::rows::MOST_TESTS;
 use crate::segment::rows::range::{Range, sortable};
 use crate::segment::rows::shape::{MOST_COUNTED, Under};
@@ -17,9 +18,9 @@ pub struct Alternatives {
 #[derive(Clone, Copy, PartialEq)]
 pub enum Part {
     /// A condition, and how its line lies to the anchors.
-    Positive(u32, Under),
-    Negative(u32),
-    Anchor(u32),
+    Positive(ConditionId, Under),
+    Negative(ConditionId),
+    Anchor(AnchorId),
     /// A range with its bound, and how its line lies to the anchors.
     Range(Range, f64, Under),
     /// The place of an anchor among the alternative's, and the position counted there.
@@ -31,20 +32,25 @@ impl Alternatives {
         self.exact.len() as u32
     }
 
+    /// How many parts all alternatives have.
+    pub fn size(&self) -> usize {
+        self.parts.len()
+    }
+
     pub fn begin(&mut self, exact: bool) {
         self.starts.push(self.parts.len() as u32);
         self.exact.push(exact);
     }
 
-    pub fn positive(&mut self, condition: u32, under: Under) {
+    pub fn positive(&mut self, condition: ConditionId, under: Under) {
         self.parts.push(Part::Positive(condition, under));
     }
 
-    pub fn negative(&mut self, condition: u32) {
+    pub fn negative(&mut self, condition: ConditionId) {
         self.parts.push(Part::Negative(condition));
     }
 
-    pub fn anchor(&mut self, anchor: u32) {
+    pub fn anchor(&mut self, anchor: AnchorId) {
         self.parts.push(Part::Anchor(anchor));
     }
 
@@ -52,9 +58,9 @@ impl Alternatives {
         self.parts.push(Part::Range(range, bound, under));
     }
 
-    pub fn counted(&mut self, anchor: u32, position: u32) {
+    pub fn counted(&mut self, place: u32, position: u32) {
         match position {
-            0..=MOST_COUNTED => self.parts.push(Part::Counted(anchor, position)),
+            0..=MOST_COUNTED => self.parts.push(Part::Counted(place, position)),
             _ => self.weaken(),
         }
     }
@@ -102,7 +108,7 @@ impl Alternatives {
     }
 
     /// The condition that is all there is to an alternative.
-    pub fn sole_condition(&self, alternative: u32) -> Option<u32> {
+    pub fn sole_condition(&self, alternative: u32) -> Option<ConditionId> {
         match self.parts(alternative) {
             [Part::Positive(condition, _)] if self.is_exact(alternative) => Some(*condition),
             _ => None,
@@ -125,7 +131,7 @@ impl Alternatives {
     }
 
     /// Puts conditions in the place of ranges that have one.
-    pub fn replace_ranges(&mut self, conditions: &FxHashMap<(usize, u64), u32>) {
+    pub fn replace_ranges(&mut self, conditions: &FxHashMap<(usize, u64), ConditionId>) {
         for part in &mut self.parts {
             if let Part::Range(range, bound, under) = *part
                 && let Some(&condition) = conditions.get(&(range.side(), sortable(bound)))
@@ -138,13 +144,13 @@ impl Alternatives {
         }
     }
 
-    pub fn renumber(&mut self, conditions: &[u32], anchors: &[u32]) {
+    pub fn renumber(&mut self, conditions: &[ConditionId], anchors: &[AnchorId]) {
         for part in &mut self.parts {
             match part {
                 Part::Positive(condition, _) | Part::Negative(condition) => {
-                    *condition = conditions[*condition as usize];
+                    *condition = conditions[condition.index()];
                 }
-                Part::Anchor(anchor) => *anchor = anchors[*anchor as usize],
+                Part::Anchor(anchor) => *anchor = anchors[anchor.index()],
                 Part::Range(..) | Part::Counted(..) => {}
             }
         }

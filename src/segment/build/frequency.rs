@@ -1,5 +1,6 @@
-//! How often conditions hold: what filing goes by.
+//! The selectivity of conditions: the expected share of messages in which each holds. Access tests are chosen by it.
 
+use crate::ids::ConditionId;
 use crate::segment::rows::range::Range;
 use crate::tuning::PRIOR_RANGE;
 
@@ -33,8 +34,8 @@ impl Frequencies {
         Frequencies { conditions, messages: measured.messages, sides }
     }
 
-    pub fn of_condition(&self, condition: u32) -> f32 {
-        self.conditions[condition as usize]
+    pub fn of_condition(&self, condition: ConditionId) -> f32 {
+        self.conditions[condition.index()]
     }
 
     pub fn of_range(&self, range: Range, constant: f64) -> f32 {

@@ -1,21 +1,32 @@
-//! Queries in, a frozen segment out: the subscription flow's `plan → index segment`.
+//! Queries → a frozen segment.
+//!
+//! | file | |
+//! |---|---|
+//! | `mod.rs` | adds queries: trie, conditions, alternatives |
+//! | `alternatives` | the alternatives while building |
+//! | `transformations` | the linear paths of transformations |
+//! | `frequency` | how often conditions hold |
+//! | `freeze` | writes the flat arrays |
+//! | `sizes` | limits of a segment |
 
 pub mod alternatives;
 mod freeze;
 pub mod frequency;
+pub mod sizes;
 mod transformations;
 
 use rustc_hash::FxHashMap;
 
+use crate::ids::{AnchorId, ConditionId, Id, LabelId, SubjectId, TenantId, TrieNodeId};
 use crate::query::QueryId;
 use crate::query::ast::{Literal, NameTest, Query};
 use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, LinearPath, Subject, decompose};
 use crate::segment::build::alternatives::Alternatives;
+use crate::segment::format::NONE;
 use crate::segment::format::constants::{Constant, Constants};
 use crate::segment::format::entries::*;
 use crate::segment::format::labels::Labels;
 use crate::segment::format::trie::Trie;
-use crate::segment::format::{ANY, NONE};
 use crate::segment::rows::range::Range;
 use crate::segment::rows::shape::Under;
 use crate::segment::twig::Twigs;
@@ -23,55 +34,60 @@ use crate::tuning::{PRIOR_ANY, PRIOR_EQUAL, PRIOR_PATH, PRIOR_PRESENT, PRIOR_UNE
 
 /// An entry while a segment is built.
 struct Entry {
-    node: u32,
-    subject: u32,
-    exists: u32,
+    node: TrieNodeId,
+    subject: SubjectId,
+    exists: ConditionId,
     slot: u32,
     flags: u8,
     /// Side, bound, condition.
-    bounds: Vec<(u8, f64, u32)>,
+    bounds: Vec<(u8, f64, ConditionId)>,
 }
 
 /// A condition while a segment is built.
 #[derive(Clone, Copy)]
 struct Condition {
     /// The trie node it is reached at.
-    node: u32,
+    node: TrieNodeId,
     /// What it looks at, `NONE` for the element itself, and the order of its constant.
-    subject: u32,
+    subject: SubjectId,
     constant: u64,
     /// How often to expect it before anything is measured.
     prior: f32,
 }
 
 impl Condition {
-    fn new(node: u32, prior: f32) -> Condition {
-        Condition { node, subject: NONE, constant: 0, prior }
+    fn new(node: TrieNodeId, prior: f32) -> Condition {
+        Condition { node, subject: SubjectId::NONE, constant: 0, prior }
     }
 }
 
-/// A number for some nodes of the trie, `NONE` for the others: it has nearly as many as it has nodes.
-#[derive(Default)]
-struct PerNode(Vec<u32>);
+/// An id for some nodes of the trie, `NONE` for the others.
+struct PerNode<I>(Vec<I>);
 
-impl PerNode {
-    fn at(&mut self, node: u32) -> &mut u32 {
-        if self.0.len() <= node as usize {
-            self.0.resize(node as usize + 1, NONE);
+impl<I> Default for PerNode<I> {
+    fn default() -> PerNode<I> {
+        PerNode(Vec::new())
+    }
+}
+
+impl<I: Id> PerNode<I> {
+    fn at(&mut self, node: TrieNodeId) -> &mut I {
+        if self.0.len() <= node.index() {
+            self.0.resize(node.index() + 1, I::NONE);
         }
-        &mut self.0[node as usize]
+        &mut self.0[node.index()]
     }
 
-    /// The nodes that have a number, with it.
-    fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
-        (0..).zip(self.0.iter().copied()).filter(|&(_, number)| number != NONE)
+    /// The nodes that have an id, with it.
+    fn iter(&self) -> impl Iterator<Item = (TrieNodeId, I)> {
+        (0..).map(TrieNodeId).zip(self.0.iter().copied()).filter(|&(_, id)| id != I::NONE)
     }
 }
 
 /// A distinct query of a tenant.
 struct Planned {
     id: QueryId,
-    tenant: u32,
+    tenant: TenantId,
     twig: u32,
     /// First and one past last of its alternatives.
     alternatives: (u32, u32),
@@ -89,32 +105,32 @@ pub struct Builder {
     labels: Labels,
     trie: Trie,
     tenants: Vec<String>,
-    tenant_ids: FxHashMap<String, u32>,
+    tenant_ids: FxHashMap<String, TenantId>,
     constants: Constants,
     twigs: Twigs,
 
     entries: Vec<Entry>,
-    entry_ids: FxHashMap<(u32, u32), u32>,
+    entry_ids: FxHashMap<(TrieNodeId, SubjectId), u32>,
     conditions: Vec<Condition>,
     /// By trie node, as `anchors`.
-    node_condition: PerNode,
-    equal: FxHashMap<(u32, Constant), u32>,
-    unequal: FxHashMap<(u32, Constant), u32>,
-    anchors: PerNode,
+    node_condition: PerNode<ConditionId>,
+    equal: FxHashMap<(u32, Constant), ConditionId>,
+    unequal: FxHashMap<(u32, Constant), ConditionId>,
+    anchors: PerNode<AnchorId>,
     anchor_count: u32,
     /// Per slot, its entry.
     slot_entries: Vec<u32>,
 
     alternatives: Alternatives,
     queries: Vec<Planned>,
-    query_ids: FxHashMap<(u32, QueryId), u32>,
+    query_ids: FxHashMap<(TenantId, QueryId), u32>,
     texts: Vec<u8>,
     text_ends: Vec<u64>,
-    /// (target, query)
+    /// Each target, and the place of its query in `queries`.
     targets: Vec<(u64, u32)>,
 
     /// Scratch: the trie node of each twig node of the query being added.
-    grown: Vec<u32>,
+    grown: Vec<TrieNodeId>,
 }
 
 impl Builder {
@@ -125,7 +141,8 @@ impl Builder {
         for _ in &tenants {
             trie.root();
         }
-        let tenant_ids = tenants.iter().enumerate().map(|(id, name)| (name.clone(), id as u32)).collect();
+        let tenant_ids =
+            tenants.iter().enumerate().map(|(id, name)| (name.clone(), TenantId::from(id))).collect();
         Builder {
             labels: Labels::default(),
             trie,
@@ -165,8 +182,7 @@ impl Builder {
         }
     }
 
-    /// The roots of the tenants.
-    pub fn tenants(&self) -> FxHashMap<String, u32> {
+    pub fn tenants(&self) -> FxHashMap<String, TenantId> {
         self.tenant_ids.clone()
     }
 
@@ -175,14 +191,15 @@ impl Builder {
     }
 
     /// Plans a query that is new: its lines become conditions, its alternatives rows to be filed.
-    fn plan(&mut self, tenant: u32, query: &Query, id: QueryId) {
+    fn plan(&mut self, tenant: TenantId, query: &Query, id: QueryId) {
         if let Some(transformation) = &query.transformation {
             self.grow(tenant, transformation);
         }
         let parts = decompose(query);
         self.grown.clear();
         for step in &parts.nodes {
-            let parent = if step.parent == DOCUMENT { tenant } else { self.grown[step.parent as usize] };
+            let parent =
+                if step.parent == DOCUMENT { tenant.root() } else { self.grown[step.parent as usize] };
             let label = self.labels.label(step.test);
             self.grown.push(self.trie.child(parent, step.axis, label));
         }
@@ -211,8 +228,8 @@ impl Builder {
         for &anchor in &alternative.anchors {
             let node = self.grown[anchor as usize];
             let anchor = self.anchors.at(node);
-            if *anchor == NONE {
-                *anchor = self.anchor_count;
+            if anchor.is_none() {
+                *anchor = AnchorId(self.anchor_count);
                 self.anchor_count += 1;
             }
             self.alternatives.anchor(*anchor);
@@ -242,13 +259,13 @@ impl Builder {
     }
 
     /// The condition of a line that is not a range.
-    fn condition(&mut self, line: &LinearPath<'_>) -> u32 {
+    fn condition(&mut self, line: &LinearPath<'_>) -> ConditionId {
         let node = self.grown[line.node as usize];
         if line.subject == Subject::Element {
             let condition = self.node_condition.at(node);
-            if *condition == NONE {
-                *condition = self.conditions.len() as u32;
-                let prior = if self.trie.label_of(node) == ANY { PRIOR_ANY } else { PRIOR_PATH };
+            if condition.is_none() {
+                *condition = ConditionId::from(self.conditions.len());
+                let prior = if self.trie.label_of(node) == LabelId::ANY { PRIOR_ANY } else { PRIOR_PATH };
                 self.conditions.push(Condition::new(node, prior));
             }
             return *condition;
@@ -257,9 +274,9 @@ impl Builder {
         let subject = self.entries[entry as usize].subject;
         let constant = match line.check {
             Check::Exists => {
-                let next = self.conditions.len() as u32;
+                let next = ConditionId::from(self.conditions.len());
                 let exists = &mut self.entries[entry as usize].exists;
-                if *exists != NONE {
+                if exists.is_some() {
                     return *exists;
                 }
                 *exists = next;
@@ -277,7 +294,7 @@ impl Builder {
             Constant::Text(_) => ENTRY_TEXT,
             Constant::Number(_) => ENTRY_NUMBER,
         };
-        let next = self.conditions.len() as u32;
+        let next = ConditionId::from(self.conditions.len());
         let (tests, prior) = match line.check {
             Check::Unequal(_) => (&mut self.unequal, PRIOR_UNEQUAL),
             Check::Position(position) => (&mut self.equal, 1.0 / (1.0 + position as f32)),
@@ -303,19 +320,26 @@ impl Builder {
         *slot
     }
 
-    fn entry(&mut self, node: u32, subject: &Subject<'_>) -> u32 {
+    fn entry(&mut self, node: TrieNodeId, subject: &Subject<'_>) -> u32 {
         let subject = match subject {
-            Subject::Attribute(NameTest::Any) => ANY,
-            Subject::Attribute(test) => self.labels.label(test),
-            Subject::Text => SUBJECT_TEXT,
-            Subject::Value => SUBJECT_VALUE,
-            Subject::Position if self.trie.label_of(node) == ANY => SUBJECT_POSITION_ANY,
-            Subject::Position => SUBJECT_POSITION,
+            Subject::Attribute(NameTest::Any) => SubjectId::attribute(LabelId::ANY),
+            Subject::Attribute(test) => SubjectId::attribute(self.labels.label(test)),
+            Subject::Text => SubjectId::TEXT,
+            Subject::Value => SubjectId::VALUE,
+            Subject::Position if self.trie.label_of(node) == LabelId::ANY => SubjectId::POSITION_ANY,
+            Subject::Position => SubjectId::POSITION,
             Subject::Element => unreachable!("an element's condition belongs to its node"),
         };
         let entries = &mut self.entries;
         *self.entry_ids.entry((node, subject)).or_insert_with(|| {
-            entries.push(Entry { node, subject, exists: NONE, slot: NONE, flags: 0, bounds: Vec::new() });
+            entries.push(Entry {
+                node,
+                subject,
+                exists: ConditionId::NONE,
+                slot: NONE,
+                flags: 0,
+                bounds: Vec::new(),
+            });
             entries.len() as u32 - 1
         })
     }

@@ -1,16 +1,28 @@
-//! The lines of transformations: what they take nodes by, grown into the trie with all others.
+//! Adds the linear paths of transformations (binding, condition and return paths) to the trie.
 
 use super::Builder;
-use crate::query::ast::{Expr, Node, Path, Predicate};
+use crate::ids::{TenantId, TrieNodeId};
+use crate::query::ast::{Expr, Path, Predicate};
 use crate::query::element_path::{ElementPath, skeleton, streamed};
 use crate::query::transformation::Transformation;
 
 impl Builder {
-    /// Grows the lines of binding paths, of the conditions on them and of return paths.
-    pub(super) fn grow(&mut self, tenant: u32, transformation: &Transformation) {
-        for block in &transformation.blocks {
+    /// Grows the lines of binding paths, of the conditions on them and of return paths. What is evaluated tuple by tuple
+    /// needs no lines, only labels for its names.
+    pub(super) fn grow(&mut self, tenant: TenantId, transformation: &Transformation) {
+        let blocks = match transformation {
+            Transformation::Blocks(blocks) => blocks,
+            Transformation::Tuples(content) => {
+                return content.for_each_value(&mut |value| {
+                    value.for_each_name_test(&mut |test| {
+                        self.labels.label(test);
+                    });
+                });
+            }
+        };
+        for block in &blocks.blocks {
             self.label_path(&block.binding);
-            let mut bound = tenant;
+            let mut bound = tenant.root();
             for (step, line) in block.binding.steps.iter().zip(skeleton(&block.binding)) {
                 bound = self.grow_line(bound, &vec![line]);
                 for predicate in &step.predicates {
@@ -26,14 +38,14 @@ impl Builder {
         }
     }
 
-    fn grow_path(&mut self, from: u32, path: &Path) {
+    fn grow_path(&mut self, from: TrieNodeId, path: &Path) {
         if let Some((line, _)) = streamed(path) {
             self.grow_line(from, &line);
         }
     }
 
     /// The node that a line from another leads to.
-    fn grow_line(&mut self, from: u32, line: &ElementPath) -> u32 {
+    fn grow_line(&mut self, from: TrieNodeId, line: &ElementPath) -> TrieNodeId {
         line.iter().fold(from, |node, step| {
             let label = self.labels.label(&step.test);
             self.trie.child(node, step.axis, label)
@@ -42,25 +54,8 @@ impl Builder {
 
     /// Makes sure that every name test of a path has a label.
     fn label_path(&mut self, path: &Path) {
-        for step in &path.steps {
-            if let Node::Element(test) | Node::Attribute(test) = &step.node {
-                self.labels.label(test);
-            }
-            for predicate in &step.predicates {
-                if let Predicate::Condition(expr) = predicate {
-                    self.label_expr(expr);
-                }
-            }
-        }
-    }
-
-    fn label_expr(&mut self, expr: &Expr) {
-        match expr {
-            Expr::Path(path, _) => self.label_path(path),
-            Expr::Not(operand) => self.label_expr(operand),
-            Expr::And(operands) | Expr::Or(operands) => {
-                operands.iter().for_each(|operand| self.label_expr(operand));
-            }
-        }
+        path.for_each_name_test(&mut |test| {
+            self.labels.label(test);
+        });
     }
 }

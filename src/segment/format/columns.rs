@@ -5,6 +5,9 @@
 
 use bytemuck::Pod;
 
+use crate::ids::{AnchorId, ConditionId, LabelId, SegmentQuery, SubjectId, TenantId};
+use crate::query::QueryId;
+use crate::segment::format::constants::{EqualEntry, UnequalTest};
 use crate::segment::rows::shape::Shape;
 
 macro_rules! columns {
@@ -60,20 +63,20 @@ columns! {
     // The shared-prefix trie of all lines, breadth first: the automaton. The children of node n
     // by `/` are `children[n]..descendants[n]`, those by `//` are `descendants[n]..children[n + 1]`,
     // each sorted by label.
-    node_label: u32,
+    node_label: LabelId,
     node_children: u32,
     node_descendants: u32,
     /// The condition "an element is bound here", or `NONE`.
-    node_condition: u32,
+    node_condition: ConditionId,
     /// The anchor to count elements for, or `NONE`. Empty if there are no anchors.
-    node_anchor: u32,
+    node_anchor: AnchorId,
     /// Entries of node n: `node_entries[n]..node_entries[n + 1]`. Empty if there are no entries.
     node_entries: u32,
 
     // Entries: what is looked at below a node. Sorted by node and subject.
-    entry_subject: u32,
+    entry_subject: SubjectId,
     /// The condition "the subject is there", or `NONE`.
-    entry_exists: u32,
+    entry_exists: ConditionId,
     /// The slot that gathers its numbers for range tests, or `NONE`.
     entry_slot: u32,
     /// `ENTRY_TEXT` and `ENTRY_NUMBER`: kinds of constants it is compared with for equality.
@@ -83,7 +86,7 @@ columns! {
     entry_bounds: u32,
     bound: f64,
     bound_side: u8,
-    bound_condition: u32,
+    bound_condition: ConditionId,
 
     // Constants of equality tests: texts are numbered first, then numbers.
     hash_seed: u64,
@@ -93,15 +96,15 @@ columns! {
     number: f64,
     number_table: u32,
     /// Equality tests of subjects below nodes of a label: open addressing over (label, subject,
-    /// constant, list). List l is `equal[equal_start[l]..equal_start[l + 1]]`, as (entry, condition).
+    /// constant, list). List l is `equal[equal_start[l]..equal_start[l + 1]]`.
     equal_table: [u32; 4],
     equal_start: u32,
-    equal: [u32; 2],
+    equal: EqualEntry,
 
-    /// Inequality tests of entry e, as (constant, condition): `entry_unequal[e]..entry_unequal[e + 1]`.
+    /// Inequality tests of entry e: `entry_unequal[e]..entry_unequal[e + 1]`.
     /// Empty if there are none.
     entry_unequal: u32,
-    unequal: [u32; 2],
+    unequal: UnequalTest,
 
     // Rows filed under condition c; see `rows`. All but `direct` are empty where there are none.
     /// A bit per condition: whether it has simple rows that are copied into the matcher's blocks, and whether
@@ -132,18 +135,21 @@ columns! {
     /// Where the query's twig starts in `twig`, or `NONE` if rows are always exact. Empty if all are.
     query_twig: u32,
     /// Tenant of each query. Empty if there is one tenant.
-    query_tenant: u32,
+    query_tenant: TenantId,
     /// Targets of query q: `query_targets[q]..query_targets[q + 1]` of `target_order`.
     query_targets: u32,
     /// Indexes into `target`.
     target_order: u32,
     /// All targets, ascending.
     target: u64,
-    target_query: u32,
+    target_query: SegmentQuery,
 
     /// Compiled twigs; see `twig`.
     twig: u32,
 }
+
+/// The length of the column `counts`.
+pub const COUNTS: usize = 5;
 
 impl View<'_> {
     pub fn conditions(&self) -> usize {
@@ -168,8 +174,26 @@ impl View<'_> {
         self.counts[4] as usize
     }
 
+    /// The tenant of a query.
+    pub fn tenant_of(&self, query: SegmentQuery) -> TenantId {
+        // With one tenant the column is empty.
+        self.query_tenant.get(query.index()).copied().unwrap_or(TenantId(0))
+    }
+
+    /// Finds a tenant's query by its id.
+    pub fn find_query(&self, tenant: TenantId, id: QueryId) -> Option<SegmentQuery> {
+        let is_it =
+            |query: &SegmentQuery| self.query_id[query.index()] == id.0 && self.tenant_of(*query) == tenant;
+        self.all_queries().find(is_it)
+    }
+
+    /// How many queries there are.
     pub fn queries(&self) -> usize {
         self.query_id.len()
+    }
+
+    pub fn all_queries(&self) -> impl Iterator<Item = SegmentQuery> + use<> {
+        (0..self.queries()).map(SegmentQuery::from)
     }
 
     /// The first query that is filed just once.
@@ -178,15 +202,15 @@ impl View<'_> {
     }
 
     /// The shape of a query's simple row.
-    pub fn shape_of(&self, query: u32) -> Shape {
-        self.shape[query as usize - self.first_single()]
+    pub fn shape_of(&self, query: SegmentQuery) -> Shape {
+        self.shape[query.index() - self.first_single()]
     }
 }
 
 impl<'a> View<'a> {
     /// The places of a query's targets.
-    pub fn targets_of(&self, query: u32) -> &'a [u32] {
-        let query = query as usize;
+    pub fn targets_of(&self, query: SegmentQuery) -> &'a [u32] {
+        let query = query.index();
         match self.query_targets {
             [] => &self.target_order[query..query + 1],
             starts => &self.target_order[starts[query] as usize..starts[query + 1] as usize],

@@ -1,7 +1,9 @@
 //! The constants of equality tests, in hash tables that a mapped file answers from directly.
 
+use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxHashMap;
 
+use crate::ids::{ConditionId, LabelId, SubjectId, TrieNodeId};
 use crate::query::number::number;
 use crate::segment::format::NONE;
 use crate::segment::format::columns::{Columns, View};
@@ -44,6 +46,15 @@ impl Constants {
             values.push(number);
             values.len() as u32 - 1
         }))
+    }
+
+    pub fn count(&self) -> usize {
+        self.ends.len() + self.values.len()
+    }
+
+    /// How many bytes all texts have.
+    pub fn text_bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// A number that puts constants which one value can equal side by side: `5` and `'5'`.
@@ -97,20 +108,36 @@ fn table(count: usize, hash: impl Fn(usize) -> u64) -> Vec<u32> {
     table
 }
 
+/// An entry that a constant is compared with for equality, and the condition that holds then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct EqualEntry {
+    pub entry: u32,
+    pub condition: ConditionId,
+}
+
+/// A constant that an entry is compared with for inequality, and the condition that holds if they differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct UnequalTest {
+    pub constant: u32,
+    pub condition: ConditionId,
+}
+
 /// An equality test while it is laid out, in the order it will have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EqualTest {
     /// The label of the node and what is looked at below it.
-    pub label: u32,
-    pub subject: u32,
+    pub label: LabelId,
+    pub subject: SubjectId,
     pub constant: u32,
     pub entry: u32,
-    pub condition: u32,
+    pub condition: ConditionId,
 }
 
 impl EqualTest {
     fn key(&self) -> [u32; 3] {
-        [self.label, self.subject, self.constant]
+        [self.label.0, self.subject.0, self.constant]
     }
 }
 
@@ -130,21 +157,23 @@ pub fn freeze_equal(seed: u64, tests: &mut [EqualTest], columns: &mut Columns) {
         }
         table[at] = [label, subject, constant, number as u32];
         columns.equal_start.push(columns.equal.len() as u32);
-        columns.equal.extend(list.iter().map(|test| [test.entry, test.condition]));
+        columns
+            .equal
+            .extend(list.iter().map(|&EqualTest { entry, condition, .. }| EqualEntry { entry, condition }));
     }
     columns.equal_start.push(columns.equal.len() as u32);
     columns.equal_table = table;
 }
 
-/// Lays out the inequality tests (entry, constant, condition), which stand by entry.
-pub fn freeze_unequal(tests: &[[u32; 3]], entries: usize, columns: &mut Columns) {
+/// Lays out the inequality tests, which come sorted by entry: (entry, test).
+pub fn freeze_unequal(tests: &[(u32, UnequalTest)], entries: usize, columns: &mut Columns) {
     if tests.is_empty() {
         return;
     }
     let mut starts = vec![0; entries + 1];
-    for &[entry, constant, condition] in tests {
+    for &(entry, test) in tests {
         starts[entry as usize + 1] += 1;
-        columns.unequal.push([constant, condition]);
+        columns.unequal.push(test);
     }
     for entry in 0..entries {
         starts[entry + 1] += starts[entry];
@@ -152,6 +181,7 @@ pub fn freeze_unequal(tests: &[[u32; 3]], entries: usize, columns: &mut Columns)
     columns.entry_unequal = starts;
 }
 
+// A table has free places, so a probe ends at one. In a damaged table it ends once it was everywhere.
 impl View<'_> {
     /// The text constant equal to `value`, or `NONE`.
     #[inline]
@@ -160,8 +190,8 @@ impl View<'_> {
             return NONE;
         }
         let mask = self.text_table.len() - 1;
-        let mut at = hash_bytes(self.hash_seed[0], value) as usize & mask;
-        loop {
+        let first = hash_bytes(self.hash_seed[0], value) as usize;
+        for at in (0..=mask).map(|step| first.wrapping_add(step) & mask) {
             let id = self.text_table[at];
             if id == NONE {
                 return NONE;
@@ -170,8 +200,8 @@ impl View<'_> {
             if &self.text_bytes[start..self.text_ends[id as usize] as usize] == value {
                 return id;
             }
-            at = (at + 1) & mask;
         }
+        NONE
     }
 
     /// The number constant equal to `value`, or `NONE`.
@@ -182,8 +212,8 @@ impl View<'_> {
         }
         let value = if value == 0.0 { 0.0 } else { value };
         let mask = self.number_table.len() - 1;
-        let mut at = hash_word(self.hash_seed[0], value.to_bits()) as usize & mask;
-        loop {
+        let first = hash_word(self.hash_seed[0], value.to_bits()) as usize;
+        for at in (0..=mask).map(|step| first.wrapping_add(step) & mask) {
             let id = self.number_table[at];
             if id == NONE {
                 return NONE;
@@ -191,30 +221,29 @@ impl View<'_> {
             if self.number[id as usize] == value {
                 return self.text_ends.len() as u32 + id;
             }
-            at = (at + 1) & mask;
         }
+        NONE
     }
 
-    /// The inequality tests of an entry, as (constant, condition).
+    /// The inequality tests of an entry.
     #[inline]
-    pub fn unequal(&self, entry: usize) -> &[[u32; 2]] {
+    pub fn unequal(&self, entry: usize) -> &[UnequalTest] {
         match self.entry_unequal {
             [] => &[],
             starts => &self.unequal[starts[entry] as usize..starts[entry + 1] as usize],
         }
     }
 
-    /// The equality tests of a subject with a constant below nodes of a label, as (entry,
-    /// condition) by entry.
+    /// The equality tests of a subject with a constant below nodes of a label, by entry.
     #[inline]
-    pub fn equal(&self, label: u32, subject: u32, constant: u32) -> &[[u32; 2]] {
+    pub fn equal(&self, label: LabelId, subject: SubjectId, constant: u32) -> &[EqualEntry] {
         if self.equal_table.is_empty() {
             return &[];
         }
-        let key = [label, subject, constant];
+        let key = [label.0, subject.0, constant];
         let mask = self.equal_table.len() - 1;
-        let mut at = hash_key(self.hash_seed[0], key) as usize & mask;
-        loop {
+        let first = hash_key(self.hash_seed[0], key) as usize;
+        for at in (0..=mask).map(|step| first.wrapping_add(step) & mask) {
             let [of_label, of_subject, of_constant, list] = self.equal_table[at];
             if list == NONE {
                 return &[];
@@ -223,23 +252,24 @@ impl View<'_> {
                 let ends = &self.equal_start[list as usize..list as usize + 2];
                 return &self.equal[ends[0] as usize..ends[1] as usize];
             }
-            at = (at + 1) & mask;
         }
+        &[]
     }
 
-    /// Announces that these tests will be asked for.
+    /// Prefetches these tests.
     #[inline]
-    pub fn prefetch_equal(&self, label: u32, subject: u32, constant: u32) {
-        let at = hash_key(self.hash_seed[0], [label, subject, constant]) as usize;
+    pub fn prefetch_equal(&self, label: LabelId, subject: SubjectId, constant: u32) {
+        let at = hash_key(self.hash_seed[0], [label.0, subject.0, constant]) as usize;
         prefetch(self.equal_table, at & self.equal_table.len().wrapping_sub(1));
     }
 
     /// The condition "the subject of a node's entry equals the constant", or `NONE`.
     #[inline]
-    pub fn equal_condition(&self, node: u32, entry: u32, constant: u32) -> u32 {
-        let (label, subject) = (self.node_label[node as usize], self.entry_subject[entry as usize]);
+    pub fn equal_condition(&self, node: TrieNodeId, entry: u32, constant: u32) -> ConditionId {
+        let (label, subject) = (self.node_label[node.index()], self.entry_subject[entry as usize]);
         let tests = self.equal(label, subject, constant);
-        tests.binary_search_by_key(&entry, |test| test[0]).map_or(NONE, |at| tests[at][1])
+        let found = tests.binary_search_by_key(&entry, |test| test.entry);
+        found.map_or(ConditionId::NONE, |at| tests[at].condition)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Entries: the subjects that queries test below a trie node. A subject is an attribute, given by the label
-//! of its name test, or one of the `SUBJECT_…` below.
+//! of its name test, or one of the constants of `SubjectId`.
 //!
 //! For example `//a[@x = 1][. < 7]` has two entries at the node of `//a`: the attribute `x`, compared with the
 //! number 1 for equality, and the string-value, whose numbers are compared with a bound.
@@ -7,13 +7,28 @@
 use std::ops::Range;
 
 use super::columns::View;
+use crate::ids::{ConditionId, LabelId, SubjectId, TrieNodeId};
 
-/// Subjects that are not attributes; labels are far below.
-pub const SUBJECT_TEXT: u32 = u32::MAX - 1;
-pub const SUBJECT_VALUE: u32 = u32::MAX - 2;
-/// The position among siblings of the same name, or among all sibling elements.
-pub const SUBJECT_POSITION: u32 = u32::MAX - 3;
-pub const SUBJECT_POSITION_ANY: u32 = u32::MAX - 4;
+/// Subjects that are not attributes follow those that are, whose numbers are those of labels.
+impl SubjectId {
+    pub const TEXT: SubjectId = SubjectId(u32::MAX - 1);
+    pub const VALUE: SubjectId = SubjectId(u32::MAX - 2);
+    /// The position among siblings of the same name.
+    pub const POSITION: SubjectId = SubjectId(u32::MAX - 3);
+    /// The position among all sibling elements.
+    pub const POSITION_ANY: SubjectId = SubjectId(u32::MAX - 4);
+
+    /// The attributes with a label.
+    #[inline(always)]
+    pub fn attribute(label: LabelId) -> SubjectId {
+        SubjectId(label.0)
+    }
+
+    #[inline(always)]
+    pub fn is_attribute(self) -> bool {
+        self < SubjectId::POSITION_ANY
+    }
+}
 
 /// Flags of entries: compared for equality with texts, with numbers.
 pub const ENTRY_TEXT: u8 = 1;
@@ -22,22 +37,22 @@ pub const ENTRY_NUMBER: u8 = 2;
 impl View<'_> {
     /// The entries of a node.
     #[inline]
-    pub fn entries(&self, node: u32) -> Range<usize> {
+    pub fn entries(&self, node: TrieNodeId) -> Range<usize> {
         if self.node_entries.is_empty() {
             return 0..0;
         }
-        self.node_entries[node as usize] as usize..self.node_entries[node as usize + 1] as usize
+        within(&self.node_entries[node.index()..][..2], self.entry_subject.len())
     }
 
     /// The bounds of an entry that are conditions.
     #[inline]
     pub fn bounds(&self, entry: usize) -> Range<usize> {
-        self.entry_bounds[entry] as usize..self.entry_bounds[entry + 1] as usize
+        within(&self.entry_bounds[entry..][..2], self.bound.len())
     }
 
     /// The conditions of an entry's bounds that a number passes.
     #[inline]
-    pub fn passed_bounds(&self, entry: usize, number: f64) -> impl Iterator<Item = u32> {
+    pub fn passed_bounds(&self, entry: usize, number: f64) -> impl Iterator<Item = ConditionId> {
         self.bounds(entry).filter_map(move |at| {
             let side = if self.bound_side[at] == 0 { number } else { -number };
             (side > self.bound[at]).then_some(self.bound_condition[at])
@@ -51,4 +66,12 @@ impl View<'_> {
                 .map(|at| if self.bound_side[at] == 0 { self.bound[at] } else { -self.bound[at] }),
         );
     }
+}
+
+/// The range between two ends. Panics if it is longer than the column: who makes room for it would run out of memory.
+#[inline]
+fn within(ends: &[u32], column: usize) -> Range<usize> {
+    let (start, end) = (ends[0] as usize, ends[1] as usize);
+    assert!(end <= column, "the segment is damaged");
+    start..end
 }

@@ -1,32 +1,45 @@
 //! A frozen, compiled set of queries: flat arrays in memory or in a mapped file.
+//!
+//! A segment is named by the hash of its content (BLAKE3), which is verified when its file is mapped: about 0.15 ms
+//! per MB. Each query text is verified when it is read, by the id of its query, which is the hash of the text. So
+//! damage is always refused, even if other files say that the content is right.
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
-use crate::error::IndexError;
+use crate::error::GenerationError;
+use crate::ids::SegmentQuery;
 use crate::query::QueryId;
-use crate::segment::format::columns::{COLUMNS, Columns, View};
+use crate::segment::format::columns::{COLUMNS, COUNTS, Columns, View};
 
 const MAGIC: [u8; 8] = *b"tamisseg";
 /// Changes with the meaning of any column.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 6;
 const ALIGNMENT: usize = 64;
 const HEADER: usize = 16 + COLUMNS * 16;
 
-/// Bytes that are aligned for any column: in memory, or mapped.
+/// Bytes that are aligned for any column: in memory, or mapped from a file.
 enum Storage {
     Memory(Vec<u64>),
-    Mapped(Mmap),
+    Mapped(Mmap, File),
 }
 
 impl Storage {
     fn bytes(&self) -> &[u8] {
         match self {
             Storage::Memory(words) => bytemuck::cast_slice(words),
-            Storage::Mapped(map) => map,
+            Storage::Mapped(map, _) => map,
+        }
+    }
+
+    /// Whether the file is as long as when it was mapped. To read what was cut off ends the process.
+    fn is_whole(&self) -> bool {
+        match self {
+            Storage::Memory(_) => true,
+            Storage::Mapped(map, file) => file.metadata().is_ok_and(|now| now.len() == map.len() as u64),
         }
     }
 }
@@ -35,6 +48,8 @@ impl Storage {
 pub struct Segment {
     storage: Storage,
     sections: [(usize, usize); COLUMNS],
+    /// A copy of the first column, by which memory is reserved: a disk cannot damage it any more.
+    counts: [u32; COUNTS],
     texts: Texts,
     name: String,
 }
@@ -63,22 +78,54 @@ impl Segment {
         }
         let name = content_name(whole);
         let texts = Texts::new(texts, text_ends);
-        Segment { storage: Storage::Memory(words), sections: places, texts, name }
+        let counts = columns.counts.as_slice().try_into().expect("as many counts as there are");
+        Segment { storage: Storage::Memory(words), sections: places, counts, texts, name }
     }
 
-    /// Maps a segment and its texts. The files were named by their content when they were written
-    /// and are never rewritten; here their structure is checked, not every byte.
-    pub fn open(segment: &Path, texts: &Path) -> Result<Segment, IndexError> {
-        let storage = Storage::Mapped(map(segment)?);
-        let sections = places(storage.bytes()).ok_or_else(|| damaged(segment))?;
+    /// Maps a segment, verifies its content by its name, and maps its texts.
+    pub fn open(segment: &Path, texts_path: &Path) -> Result<Segment, GenerationError> {
+        let storage = map(segment)?;
         let name = segment.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let texts = Texts { storage: Storage::Mapped(map(texts)?) };
-        let opened = Segment { storage, sections, texts, name };
-        let view = View::of(opened.slices()).ok_or_else(|| damaged(segment))?;
-        if view.counts.len() != 5 || opened.texts.len() != Some(view.queries()) {
+        if content_name(storage.bytes()) != name {
             return Err(damaged(segment));
         }
-        Ok(opened)
+        let sections = places(storage.bytes()).ok_or_else(|| other_format(segment))?;
+        let texts = Texts { storage: map(texts_path)? };
+        let view = View::of(slices(&storage, &sections)).ok_or_else(|| other_format(segment))?;
+        if texts.len() != Some(view.queries()) {
+            return Err(damaged(texts_path));
+        }
+        let counts = view.counts.try_into().map_err(|_| other_format(segment))?;
+        Ok(Segment { storage, sections, counts, texts, name })
+    }
+
+    /// Verifies the content by its name, and all texts. What is mapped can be damaged after it was opened.
+    pub fn verify(&self) -> Result<(), GenerationError> {
+        self.check_size()?;
+        if content_name(self.bytes()) != self.name {
+            return Err(damaged(&self.path("segment")));
+        }
+        self.view().all_queries().try_for_each(|query| self.text(query).map(drop))
+    }
+
+    /// Refuses files that were cut short since they were opened. Costs two system calls.
+    pub fn check_size(&self) -> Result<(), GenerationError> {
+        for (storage, suffix) in [(&self.storage, "segment"), (&self.texts.storage, "texts")] {
+            if !storage.is_whole() {
+                return Err(damaged(&self.path(suffix)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the segment is a mapped file.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.storage, Storage::Mapped(..))
+    }
+
+    /// The name of one of its files.
+    fn path(&self, suffix: &str) -> PathBuf {
+        Path::new(&self.name).with_extension(suffix)
     }
 
     pub fn name(&self) -> &str {
@@ -95,23 +142,27 @@ impl Segment {
         self.texts.storage.bytes()
     }
 
-    fn slices(&self) -> [&[u8]; COLUMNS] {
-        let bytes = self.storage.bytes();
-        self.sections.map(|(start, end)| &bytes[start..end])
-    }
-
     pub fn view(&self) -> View<'_> {
-        View::of(self.slices()).expect("checked when the segment was made")
+        let view =
+            View::of(slices(&self.storage, &self.sections)).expect("checked when the segment was made");
+        View { counts: &self.counts, ..view }
     }
 
-    /// The canonical text of a query.
-    pub fn text(&self, query: u32) -> &str {
-        self.texts.get(query as usize)
+    /// The canonical text of a query, verified by the query's id.
+    pub fn text(&self, query: SegmentQuery) -> Result<&str, GenerationError> {
+        let text = self.texts.get(query.index());
+        text.filter(|text| QueryId::of(text) == self.query_id(query))
+            .ok_or_else(|| damaged(&self.path("texts")))
     }
 
-    pub fn query_id(&self, query: u32) -> QueryId {
-        QueryId(self.view().query_id[query as usize])
+    pub fn query_id(&self, query: SegmentQuery) -> QueryId {
+        QueryId(self.view().query_id[query.index()])
     }
+}
+
+fn slices<'s>(storage: &'s Storage, sections: &[(usize, usize); COLUMNS]) -> [&'s [u8]; COLUMNS] {
+    let bytes = storage.bytes();
+    sections.map(|(start, end)| &bytes[start..end])
 }
 
 /// The name that content has.
@@ -119,22 +170,27 @@ pub fn content_name(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..32].to_string()
 }
 
-fn map(path: &Path) -> Result<Mmap, IndexError> {
+fn map(path: &Path) -> Result<Storage, GenerationError> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => damaged(path),
-        _ => IndexError::new("segment-unreadable", format!("{}: {error}", path.display())),
+        _ => GenerationError::new("segment-unreadable", format!("{}: {error}", path.display())),
     };
     let file = File::open(path).map_err(unreadable)?;
     // SAFETY: segment files are written once under a name that is their content's hash, then only
-    // ever read or unlinked; unlinking leaves a mapping valid.
-    unsafe { Mmap::map(&file) }.map_err(unreadable)
+    // ever read or unlinked; unlinking leaves a mapping valid. If somebody else cuts a file short,
+    // `check_size` sees it before the next batch.
+    let map = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
+    Ok(Storage::Mapped(map, file))
 }
 
-fn damaged(path: &Path) -> IndexError {
-    IndexError::new(
-        "segment-damaged",
-        format!("{} is not a whole segment of format {FORMAT}", path.display()),
-    )
+fn damaged(path: &Path) -> GenerationError {
+    let reason = format!("{} is not what was written: it is damaged, cut short or missing", path.display());
+    GenerationError::new("segment-damaged", reason)
+}
+
+fn other_format(path: &Path) -> GenerationError {
+    let reason = format!("{} is not of format {FORMAT}: another version of tamis wrote it", path.display());
+    GenerationError::new("segment-format", reason)
 }
 
 fn places(bytes: &[u8]) -> Option<[(usize, usize); COLUMNS]> {
@@ -186,12 +242,11 @@ impl Texts {
         (start.checked_add(last)? <= self.storage.bytes().len()).then_some(count)
     }
 
-    fn get(&self, query: usize) -> &str {
-        let count = self.word(0).expect("checked when opened");
-        let end = |at: usize| self.word(at).unwrap_or(0);
-        let start = if query == 0 { 0 } else { end(query) };
-        let base = (1 + count) * 8;
-        let bytes = &self.storage.bytes()[base + start..base + end(query + 1)];
-        std::str::from_utf8(bytes).unwrap_or_default()
+    /// The text of a query; `None` if the file is damaged.
+    fn get(&self, query: usize) -> Option<&str> {
+        let base = self.word(0)?.checked_add(1)?.checked_mul(8)?;
+        let start = if query == 0 { 0 } else { self.word(query)? };
+        let (start, end) = (base.checked_add(start)?, base.checked_add(self.word(query + 1)?)?);
+        std::str::from_utf8(self.storage.bytes().get(start..end)?).ok()
     }
 }

@@ -1,24 +1,23 @@
 //! Labels: the name tests of queries as numbers. Label 0 is `*`.
 //!
 //! A label's text is its kind, the namespace URI, NUL, and the local part: `n` `urn:x` NUL `a` for `x:a`,
-//! `u` `urn:x` NUL for `x:*`.
+//! `u` `urn:x` NUL for `x:*`, `l` NUL `a` for `*:a`.
 
 use rustc_hash::FxHashMap;
 
-use super::NONE;
 use super::columns::{Columns, View};
+use crate::ids::LabelId;
 use crate::query::ast::NameTest;
 
-/// The label of `*`.
-pub const ANY: u32 = 0;
-
-/// What a label's text begins with: it tests for one name, or for all names of a namespace.
+/// What a label's text begins with: it tests for one name, for all names of a namespace, or for a local
+/// name in any namespace.
 pub const LABEL_NAME: u8 = b'n';
 pub const LABEL_NAMESPACE: u8 = b'u';
+pub const LABEL_LOCAL: u8 = b'l';
 
 /// Labels while a segment is built.
 pub struct Labels {
-    ids: FxHashMap<Vec<u8>, u32>,
+    ids: FxHashMap<Vec<u8>, LabelId>,
     key: Vec<u8>,
     bytes: Vec<u8>,
     ends: Vec<u32>,
@@ -32,19 +31,24 @@ impl Default for Labels {
 
 impl Labels {
     /// The label of a name test, which is new if no test before was the same.
-    pub fn label(&mut self, test: &NameTest) -> u32 {
+    pub fn label(&mut self, test: &NameTest) -> LabelId {
         self.key.clear();
         if !push_test_key(test, &mut self.key) {
-            return ANY;
+            return LabelId::ANY;
         }
         if let Some(&label) = self.ids.get(&self.key) {
             return label;
         }
-        let label = self.ends.len() as u32;
+        let label = LabelId::from(self.ends.len());
         self.bytes.extend(&self.key);
         self.ends.push(self.bytes.len() as u32);
         self.ids.insert(self.key.clone(), label);
         label
+    }
+
+    /// How many bytes the texts of all labels have.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     pub fn write(self, columns: &mut Columns) {
@@ -54,28 +58,28 @@ impl Labels {
 }
 
 /// Labels of a segment by their text.
-pub struct LabelTable(FxHashMap<Box<[u8]>, u32>);
+pub struct LabelTable(FxHashMap<Box<[u8]>, LabelId>);
 
 impl LabelTable {
     pub fn read(view: View<'_>) -> LabelTable {
         let mut ids = FxHashMap::default();
         let mut start = 0;
         for (label, &end) in view.label_ends.iter().enumerate().skip(1) {
-            ids.insert(view.label_bytes[start..end as usize].into(), label as u32);
+            ids.insert(view.label_bytes[start..end as usize].into(), LabelId::from(label));
             start = end as usize;
         }
         LabelTable(ids)
     }
 
     /// The label with a text; `NONE` if the segment has none.
-    pub fn get(&self, key: &[u8]) -> u32 {
-        self.0.get(key).copied().unwrap_or(NONE)
+    pub fn get(&self, key: &[u8]) -> LabelId {
+        self.0.get(key).copied().unwrap_or(LabelId::NONE)
     }
 
     /// The label of a name test; `NONE` if the segment has none.
-    pub fn of_test(&self, test: &NameTest) -> u32 {
+    pub fn of_test(&self, test: &NameTest) -> LabelId {
         let mut key = Vec::new();
-        if push_test_key(test, &mut key) { self.get(&key) } else { ANY }
+        if push_test_key(test, &mut key) { self.get(&key) } else { LabelId::ANY }
     }
 }
 
@@ -85,6 +89,7 @@ fn push_test_key(test: &NameTest, key: &mut Vec<u8>) -> bool {
         NameTest::Any => return false,
         NameTest::AnyIn(uri) => push_key(LABEL_NAMESPACE, uri.as_bytes(), b"", key),
         NameTest::Name(name) => push_key(LABEL_NAME, name.uri.as_bytes(), name.local.as_bytes(), key),
+        NameTest::Local(local) => push_key(LABEL_LOCAL, b"", local.as_bytes(), key),
     }
     true
 }

@@ -17,7 +17,5 @@ pub mod file;
 pub mod labels;
 pub mod trie;
 
-pub use labels::ANY;
-
 /// No label, no node, no condition: where a column has nothing to say.
 pub const NONE: u32 = u32::MAX;

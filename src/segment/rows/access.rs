@@ -9,19 +9,22 @@ use super::groups::{Lists, MULTI, VERIFY, write_groups};
 use super::range::{Range, number_of, sortable};
 use super::shape::{Shape, Under};
 use super::simple::{MOST_SIMPLE, fill_backwards, write_simple};
-use crate::error::{Exceeded, IndexError};
+use crate::error::GenerationError;
+use crate::ids::{AnchorId, ConditionId, SegmentQuery, TenantId};
 use crate::segment::build::alternatives::{Alternatives, Part};
 use crate::segment::build::frequency::Frequencies;
+use crate::segment::build::sizes::check_addressable;
 use crate::segment::format::NONE;
 use crate::segment::format::columns::Columns;
+use crate::util::bitset::set_bit;
 
 /// The most tests of a kind in a row: a header counts them in a byte. Further tests are left to verification.
 pub const MOST_TESTS: usize = 255;
 
 /// An alternative that is to be filed.
 pub struct PlannedRow {
-    pub query: u32,
-    pub tenant: u32,
+    pub query: SegmentQuery,
+    pub tenant: TenantId,
     pub alternative: u32,
     /// Whether its query has several alternatives.
     pub multi: bool,
@@ -30,11 +33,11 @@ pub struct PlannedRow {
 /// What a row is filed under, in the order of `program`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Access {
-    Condition(u32),
+    Condition(ConditionId),
     /// A range and its constant, as an integer that orders the same.
     Range(Range, u64),
     /// No test: the rows of a tenant that are candidates in every message.
-    Always(u32),
+    Always(TenantId),
 }
 
 /// The fixed part of a row, which is what is sorted. Its tests are in `Lists`.
@@ -45,7 +48,7 @@ pub(super) struct Row {
     pub flags: u32,
     /// The first range, or `NONE`, and a key that orders rows as a number passes them.
     pub first: (u32, u64),
-    pub query: u32,
+    pub query: SegmentQuery,
     simple: bool,
     /// Where its ids and its constants start.
     pub ids: u32,
@@ -60,17 +63,17 @@ struct RowPlanner<'a> {
     lists: Lists,
 
     /// What unused places of simple rows hold.
-    always_holds: u32,
-    always_unique: u32,
+    always_holds: ConditionId,
+    always_unique: AnchorId,
     /// Conditions, and how their linear paths lie to the anchors.
-    positives: Vec<(u32, Under)>,
-    negatives: Vec<u32>,
-    anchors: Vec<u32>,
+    positives: Vec<(ConditionId, Under)>,
+    negatives: Vec<ConditionId>,
+    anchors: Vec<AnchorId>,
     ranges: Vec<(Range, f64)>,
     /// The place of an anchor in the list, and the position counted there.
     counted: Option<(u32, u32)>,
     shapes: Vec<Shape>,
-    first_single: u32,
+    first_single: usize,
 }
 
 impl RowPlanner<'_> {
@@ -114,9 +117,9 @@ impl RowPlanner<'_> {
             constants: self.lists.constants.len() as u32,
         });
         let Lists { ids, constants } = &mut self.lists;
-        ids.extend(self.positives.iter().map(|(condition, _)| condition));
-        ids.extend(&self.negatives);
-        ids.extend(&self.anchors);
+        ids.extend(self.positives.iter().map(|(condition, _)| condition.0));
+        ids.extend(self.negatives.iter().map(|condition| condition.0));
+        ids.extend(self.anchors.iter().map(|anchor| anchor.0));
         ids.extend(self.ranges.iter().map(|(range, _)| range.0));
         constants.extend(self.ranges.iter().map(|(_, constant)| constant));
     }
@@ -131,7 +134,7 @@ impl RowPlanner<'_> {
     }
 
     /// Adds a simple row, its unused places filled.
-    fn add_simple(&mut self, access: Access, access_under: Under, query: u32) {
+    fn add_simple(&mut self, access: Access, access_under: Under, query: SegmentQuery) {
         let access_under = self.drop_idle_anchors(access_under);
         let wide = self.positives.len().max(self.anchors.len()) > 1;
         let size = if wide { MOST_SIMPLE } else { 1 };
@@ -146,11 +149,12 @@ impl RowPlanner<'_> {
             constants: self.lists.constants.len() as u32,
         });
         let positives = self.positives.iter().map(|(condition, _)| *condition);
-        self.lists.ids.extend(positives.chain(std::iter::repeat(self.always_holds)).take(size));
-        let anchors = self.anchors.iter().copied();
-        self.lists.ids.extend(anchors.chain(std::iter::repeat(self.always_unique)).take(size));
+        let positives = positives.chain(std::iter::repeat(self.always_holds));
+        self.lists.ids.extend(positives.take(size).map(|condition| condition.0));
+        let anchors = self.anchors.iter().copied().chain(std::iter::repeat(self.always_unique));
+        self.lists.ids.extend(anchors.take(size).map(|anchor| anchor.0));
         let lines = std::iter::once(access_under).chain(self.positives.iter().map(|(_, under)| *under));
-        let place = (query - self.first_single) as usize;
+        let place = query.index() - self.first_single;
         self.shapes.resize(self.shapes.len().max(place + 1), Shape::default());
         self.shapes[place] = Shape::new(lines, self.counted);
     }
@@ -226,7 +230,7 @@ impl RowPlanner<'_> {
     }
 
     /// Removes the rarest necessary test from the lists and returns it, with the anchors it is under.
-    fn take_access_test(&mut self, tenant: u32) -> (Access, Under) {
+    fn take_access_test(&mut self, tenant: TenantId) -> (Access, Under) {
         let frequencies = self.frequencies;
         let condition = self
             .positives
@@ -251,21 +255,21 @@ impl RowPlanner<'_> {
     }
 
     /// Numbers the queries with one row in the order of the sorted rows, and those without rows last.
-    fn number_singles(&mut self, count: usize) -> Vec<u32> {
-        let mut numbers = vec![NONE; count];
+    fn number_singles(&mut self, count: usize) -> Vec<SegmentQuery> {
+        let mut numbers = vec![SegmentQuery::NONE; count];
         let mut shapes = Vec::with_capacity(self.shapes.len());
         let mut next = self.first_single;
-        for row in self.rows.iter_mut().filter(|row| row.query >= self.first_single) {
-            let place = (row.query - self.first_single) as usize;
+        for row in self.rows.iter_mut().filter(|row| row.query.index() >= self.first_single) {
+            let place = row.query.index() - self.first_single;
             if row.simple {
                 shapes.push(self.shapes[place]);
             }
-            row.query = next;
-            numbers[place] = next;
+            row.query = SegmentQuery::from(next);
+            numbers[place] = row.query;
             next += 1;
         }
-        for number in numbers.iter_mut().filter(|number| **number == NONE) {
-            *number = next;
+        for number in numbers.iter_mut().filter(|number| number.is_none()) {
+            *number = SegmentQuery::from(next);
             next += 1;
         }
         self.shapes = shapes;
@@ -281,24 +285,25 @@ pub fn write_rows(
     frequencies: &Frequencies,
     tenants: usize,
     columns: &mut Columns,
-) -> Result<Vec<u32>, IndexError> {
+) -> Result<Vec<SegmentQuery>, GenerationError> {
     let view = columns.view();
     let mut planner = RowPlanner {
         alternatives,
         frequencies,
         rows: Vec::new(),
         lists: Lists::default(),
-        always_holds: view.conditions() as u32,
-        always_unique: view.anchors() as u32,
+        always_holds: ConditionId::from(view.conditions()),
+        always_unique: AnchorId::from(view.anchors()),
         positives: Vec::new(),
         negatives: Vec::new(),
         anchors: Vec::new(),
         ranges: Vec::new(),
         counted: None,
         shapes: Vec::new(),
-        first_single: view.first_single() as u32,
+        first_single: view.first_single(),
     };
     planned.for_each(|planned| planner.add(&planned));
+    check_addressable("tests of rows", planner.lists.ids.len())?;
     planner
         .rows
         .sort_unstable_by_key(|row| (!row.simple, row.access, row.form, row.flags, row.first, row.query));
@@ -319,32 +324,21 @@ pub fn write_rows(
         let at = columns.program.len() as u32;
         match filed[0].access {
             Access::Condition(condition) => {
-                columns.direct[condition as usize / 64] |= 1 << (condition % 64);
-                columns.condition_rows[condition as usize] = at;
+                set_bit(&mut columns.direct, condition.index());
+                columns.condition_rows[condition.index()] = at;
             }
             Access::Range(range, constant) => {
                 columns.threshold.push(number_of(constant));
                 columns.threshold_rows.push(at);
                 columns.range_start[range.side() + 1] += 1;
             }
-            Access::Always(tenant) => columns.always[tenant as usize] = at,
+            Access::Always(tenant) => columns.always[tenant.index()] = at,
         }
         write_groups(filed, &lists, columns)?;
     }
     check_addressable("words of rows", columns.program.len())?;
     finish_starts(columns);
     Ok(singles)
-}
-
-/// Refuses a segment with more of something than its 32-bit offsets can address.
-pub(super) fn check_addressable(what: &str, value: usize) -> Result<(), IndexError> {
-    let (value, limit) = (value as u64, NONE as u64 - 1);
-    if value <= limit {
-        return Ok(());
-    }
-    let reason =
-        format!("a segment holds at most {limit} {what}, this one needs {value}: load in several parts");
-    Err(IndexError { code: "segment-limit", reason, exceeded: Some(Exceeded { value, limit }) })
 }
 
 /// Completes the tables of starts.
@@ -357,20 +351,5 @@ fn finish_starts(columns: &mut Columns) {
     fill_backwards(&mut columns.condition_rows, conditions_end);
     for side in 1..columns.range_start.len() {
         columns.range_start[side] += columns.range_start[side - 1];
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_segment_that_is_too_large_is_refused_with_both_numbers() {
-        assert_eq!(check_addressable("rows", NONE as usize - 1), Ok(()));
-        let error = check_addressable("rows", 1 << 33).expect_err("too many");
-        assert_eq!(
-            (error.code, error.exceeded.map(|exceeded| exceeded.value)),
-            ("segment-limit", Some(1 << 33))
-        );
     }
 }

@@ -18,10 +18,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::access::{Row, check_addressable};
+use super::access::Row;
 use super::range::Range;
 use super::screen::{LANES, NO_ROW, NO_TEST, SCALE, Scale, Screen, mirrored};
-use crate::error::IndexError;
+use crate::error::GenerationError;
+use crate::ids::{ConditionId, SegmentQuery};
+use crate::segment::build::sizes::check_addressable;
 use crate::segment::format::columns::{Columns, View};
 use crate::tuning::{SCREEN_COLUMN_ROWS, SCREEN_ROWS_PER_TEST, SCREENED_ROWS};
 use crate::util::bitset::Bits;
@@ -62,7 +64,11 @@ fn codes_of(rows: usize) -> usize {
 }
 
 /// Writes the rows filed under one access test, which come sorted by form, flags and first range.
-pub(super) fn write_groups(filed: &[Row], lists: &Lists, columns: &mut Columns) -> Result<(), IndexError> {
+pub(super) fn write_groups(
+    filed: &[Row],
+    lists: &Lists,
+    columns: &mut Columns,
+) -> Result<(), GenerationError> {
     let of_one_form = filed.chunk_by(|a, b| (a.form, a.flags) == (b.form, b.flags));
     let groups: Vec<NewGroup<'_>> =
         of_one_form.flat_map(|rows| rows.chunks(MOST_ROWS)).map(|rows| NewGroup::new(rows, lists)).collect();
@@ -72,7 +78,7 @@ pub(super) fn write_groups(filed: &[Row], lists: &Lists, columns: &mut Columns) 
         let Row { form, flags, query, .. } = group.rows[0];
         let full = if group.is_first_range_shared() { FIRST_COLUMN_FULL } else { 0 };
         let size = group.rows.len() | group.columns.len() << 16;
-        columns.program.extend([size as u32, form, flags | full, constants as u32, query]);
+        columns.program.extend([size as u32, form, flags | full, constants as u32, query.0]);
         constants += group.rows.len() * ranges_of(form);
     }
     check_addressable("constants of range tests", constants)?;
@@ -154,7 +160,7 @@ impl<'a> NewGroup<'a> {
             program.extend(self.rows.iter().map(|row| lists.ids[row.ids as usize + list]));
         }
         if self.rows[0].flags & MULTI != 0 {
-            program.extend(self.rows.iter().map(|row| row.query));
+            program.extend(self.rows.iter().map(|row| row.query.0));
         }
     }
 
@@ -217,6 +223,17 @@ fn is_worth_screening(rows: usize, columns: usize) -> bool {
     rows >= SCREENED_ROWS && columns * (rows + SCREEN_COLUMN_ROWS) <= SCREEN_ROWS_PER_TEST * rows
 }
 
+impl View<'_> {
+    /// The stretch of the program with the groups filed under a condition.
+    #[inline]
+    pub fn groups_of(&self, condition: ConditionId) -> (u32, u32) {
+        match self.condition_rows.get(condition.index()..condition.index() + 2) {
+            Some(starts) => (starts[0], starts[1]),
+            None => (0, 0),
+        }
+    }
+}
+
 /// Reads the groups that are filed under one access test.
 pub struct Groups<'a> {
     view: View<'a>,
@@ -266,7 +283,7 @@ impl<'a> Iterator for Groups<'a> {
         Some(Group {
             rows,
             flags,
-            first_query: query,
+            first_query: SegmentQuery(query),
             screen,
             lists,
             positives,
@@ -282,7 +299,7 @@ impl<'a> Iterator for Groups<'a> {
 pub struct Group<'a> {
     pub rows: usize,
     pub flags: u32,
-    pub first_query: u32,
+    pub first_query: SegmentQuery,
     screen: Screen<'a>,
     lists: &'a [u32],
     positives: usize,
@@ -347,10 +364,10 @@ impl<'a> Group<'a> {
     }
 
     #[inline(always)]
-    pub fn query(&self, row: usize) -> u32 {
-        match self.flags & MULTI {
-            0 => self.first_query + row as u32,
+    pub fn query(&self, row: usize) -> SegmentQuery {
+        SegmentQuery(match self.flags & MULTI {
+            0 => self.first_query.0 + row as u32,
             _ => self.lists[self.lists.len() - self.rows + row],
-        }
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! How the lines of a row lie to its anchors: what settling a row goes by.
+//! The shape of a row: how far below each anchor its linear paths end. Settling uses it.
 //!
 //! A line that passes through an anchor has a *reach*, in four bits: how far below the anchor's
 //! element it ends. Zero is for lines that do not pass through it.

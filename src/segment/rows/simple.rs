@@ -11,9 +11,11 @@
 //! How the linear paths of a row lie to its anchors is stored apart, in the query's `Shape`: few rows need it.
 
 use super::access::{Access, Row};
+use crate::ids::ConditionId;
 use crate::segment::format::NONE;
 use crate::segment::format::columns::{Columns, View};
 use crate::tuning::COPIED_ROWS;
+use crate::util::bitset::set_bit;
 
 /// The most positives and the most anchors of a simple row.
 pub const MOST_SIMPLE: usize = 3;
@@ -34,15 +36,16 @@ pub(super) fn write_simple(rows: &[Row], ids: &[u32], conditions: usize, columns
             unreachable!("simple rows are filed under conditions");
         };
         let bits = if filed.len() <= COPIED_ROWS { &mut columns.copied } else { &mut columns.direct };
-        bits[condition as usize / 64] |= 1 << (condition % 64);
-        columns.condition_narrow[condition as usize] = columns.narrow.len() as u32;
-        columns.condition_wide[condition as usize] = columns.wide.len() as u32;
+        set_bit(bits, condition.index());
+        columns.condition_narrow[condition.index()] = columns.narrow.len() as u32;
+        columns.condition_wide[condition.index()] = columns.wide.len() as u32;
         for row in filed {
             let ids = &ids[row.ids as usize..];
             match row.form {
-                0 => columns.narrow.push([ids[0], ids[1], condition, row.query]),
+                0 => columns.narrow.push([ids[0], ids[1], condition.0, row.query.0]),
                 _ => {
-                    columns.wide.push([ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], condition, row.query])
+                    let tests = [ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], condition.0, row.query.0];
+                    columns.wide.push(tests);
                 }
             }
         }
@@ -65,15 +68,15 @@ pub(super) fn fill_backwards(starts: &mut [u32], end: u32) {
 impl<'a> View<'a> {
     /// The narrow rows filed under a condition.
     #[inline]
-    pub fn narrow_rows(&self, condition: usize) -> &'a [Narrow] {
-        let starts = &self.condition_narrow[condition..condition + 2];
+    pub fn narrow_rows(&self, condition: ConditionId) -> &'a [Narrow] {
+        let starts = &self.condition_narrow[condition.index()..][..2];
         &self.narrow[starts[0] as usize..starts[1] as usize]
     }
 
     /// The wide rows filed under a condition.
     #[inline]
-    pub fn wide_rows(&self, condition: usize) -> &'a [Wide] {
-        let starts = &self.condition_wide[condition..condition + 2];
+    pub fn wide_rows(&self, condition: ConditionId) -> &'a [Wide] {
+        let starts = &self.condition_wide[condition.index()..][..2];
         &self.wide[starts[0] as usize..starts[1] as usize]
     }
 }

@@ -213,7 +213,7 @@ impl<'a, L: NodeLists> Construction<'a, L> {
 }
 
 #[cold]
-fn too_long(length: usize, limit: usize) -> Box<ConstructError> {
+pub(super) fn too_long(length: usize, limit: usize) -> Box<ConstructError> {
     Box::new(ConstructError {
         code: "output-limit",
         reason: format!("the output is too long: {length} bytes, at most {limit}"),
@@ -222,7 +222,7 @@ fn too_long(length: usize, limit: usize) -> Box<ConstructError> {
 }
 
 #[cold]
-fn duplicate(local: &[u8]) -> Box<ConstructError> {
+pub(super) fn duplicate(local: &[u8]) -> Box<ConstructError> {
     let name = String::from_utf8_lossy(local);
     Box::new(ConstructError {
         code: "duplicate-attribute",

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `program.rs` | a transformation as a flat program of bytes and slots |
 //! | `construct.rs` | runs a program on the nodes of a message |
+//! | `tree_writer.rs` | writes an output node by node, for what is evaluated tuple by tuple |
 //! | `copy.rs` | copies nodes, with the namespaces in scope |
 //! | `serialize.rs` | the same for messages with an internal DTD subset, node by node |
 //! | `message_namespaces.rs` | namespace declarations of the message |
@@ -19,8 +20,10 @@ mod message_namespaces;
 mod output_namespaces;
 mod program;
 mod serialize;
+mod tree_writer;
 
 pub use construct::{ConstructError, Constructor, NodeLists};
 pub use copy::NodeCopier;
 pub(super) use deduplicate::Deduplicator;
 pub use program::Program;
+pub use tree_writer::TreeWriter;

@@ -21,7 +21,7 @@ use std::ops::Range;
 use super::escape;
 use crate::query::ast::{Node, Path};
 use crate::query::namespaces::XML_URI;
-use crate::query::transformation::{Block, Element, Item, Outer, Part, PrefixedName, Transformation};
+use crate::query::transformation::{Block, Blocks, Element, Item, Outer, Part, PrefixedName};
 
 /// An operation. Return paths are numbers within their block.
 pub(super) enum Op {
@@ -72,6 +72,23 @@ pub(super) struct Scope {
     pub has_default: bool,
 }
 
+impl Scope {
+    /// The scope around all constructed elements.
+    pub fn outermost() -> Scope {
+        Scope { outer: None, bindings: Vec::new(), has_default: false }
+    }
+
+    /// The scope of an element with declarations, in the last of the scopes. `depth`: among constructed elements.
+    pub fn inside(scopes: &[Scope], namespaces: &[(String, String)], depth: usize) -> Scope {
+        let outer = scopes.len() - 1;
+        let default = namespaces.iter().rfind(|(prefix, _)| prefix.is_empty());
+        let has_default = default.map_or(scopes[outer].has_default, |(_, uri)| !uri.is_empty());
+        let bind =
+            |(prefix, uri): &(String, String)| Binding { prefix: prefix.clone(), uri: uri.clone(), depth };
+        Scope { outer: Some(outer), bindings: namespaces.iter().map(bind).collect(), has_default }
+    }
+}
+
 pub(super) struct Binding {
     pub prefix: String,
     pub uri: String,
@@ -92,6 +109,16 @@ pub(super) fn find_binding<'a>(scopes: &'a [Scope], scope: usize, prefix: &[u8])
     None
 }
 
+/// URI and local name of a constructed attribute.
+pub(super) fn expanded_name(scopes: &[Scope], scope: usize, name: &PrefixedName) -> (String, String) {
+    let uri = match name.prefix.as_str() {
+        "" => "",
+        "xml" => XML_URI,
+        prefix => find_binding(scopes, scope, prefix.as_bytes()).map_or("", |binding| binding.uri.as_str()),
+    };
+    (uri.to_string(), name.local.clone())
+}
+
 /// The compiled constructors of a transformation.
 pub struct Program {
     pub(super) ops: Vec<Op>,
@@ -101,11 +128,11 @@ pub struct Program {
 }
 
 impl Program {
-    pub fn new(transformation: &Transformation) -> Program {
+    pub fn new(transformation: &Blocks) -> Program {
         let program = Program {
             ops: Vec::new(),
             bytes: Vec::new(),
-            scopes: vec![Scope { outer: None, bindings: Vec::new(), has_default: false }],
+            scopes: vec![Scope::outermost()],
             blocks: transformation.blocks.len(),
         };
         let mut compiler = Compiler { program, written: 0, scope: 0, depth: 0 };
@@ -190,8 +217,11 @@ impl Compiler {
         let copies_attributes = !attributes.is_empty();
         let is_empty = element.content.len() == attributes.len();
         if copies_attributes {
-            let names =
-                element.attributes.iter().map(|attribute| self.expanded_name(&attribute.name)).collect();
+            let names = element
+                .attributes
+                .iter()
+                .map(|attribute| expanded_name(&self.program.scopes, self.scope, &attribute.name))
+                .collect();
             let (scope, depth) = (self.scope, self.depth);
             self.slot(Op::Attributes(Box::new(AttributeTarget { paths: attributes, names, scope, depth })));
         }
@@ -261,17 +291,6 @@ impl Compiler {
             }
             self.bytes("\"");
         }
-    }
-
-    /// URI and local name of a constructed attribute.
-    fn expanded_name(&self, name: &PrefixedName) -> (String, String) {
-        let uri = match name.prefix.as_str() {
-            "" => "",
-            "xml" => XML_URI,
-            prefix => find_binding(&self.program.scopes, self.scope, prefix.as_bytes())
-                .map_or("", |binding| binding.uri.as_str()),
-        };
-        (uri.to_string(), name.local.clone())
     }
 
     fn name(&mut self, name: &PrefixedName) {

@@ -5,7 +5,7 @@ use super::copy::{NamespaceContext, NodeCopier, write_attribute, write_declarati
 use super::escape;
 use super::message_namespaces::{name_in_source, prefix};
 use super::output_namespaces::{NamespaceStack, PrefixNumbering};
-use crate::document::OtherKind;
+use crate::document::{Document, Other, OtherKind};
 use crate::ids::{ElementId, NodeId};
 use crate::query::namespaces::XML_URI;
 
@@ -48,7 +48,7 @@ pub fn element(copier: &NodeCopier<'_>, top: ElementId, context: &NamespaceConte
             }
             (.., Some(other)) => {
                 serializer.close_until(other.parent);
-                serializer.markup(other.kind, other.content.of(&document.values));
+                markup(document, other, serializer.out);
                 others += 1;
             }
             _ => break,
@@ -161,23 +161,25 @@ impl Serializer<'_> {
             self.out.push(b'>');
         }
     }
+}
 
-    fn markup(&mut self, kind: OtherKind, content: &[u8]) {
-        match kind {
-            OtherKind::Comment => {
-                self.out.extend_from_slice(b"<!--");
-                self.out.extend_from_slice(content);
-                self.out.extend_from_slice(b"-->");
+/// Writes a comment or a processing instruction.
+pub(super) fn markup(document: &Document, other: &Other, out: &mut Vec<u8>) {
+    let content = other.content.of(&document.values);
+    match other.kind {
+        OtherKind::Comment => {
+            out.extend_from_slice(b"<!--");
+            out.extend_from_slice(content);
+            out.extend_from_slice(b"-->");
+        }
+        OtherKind::Instruction { target } => {
+            out.extend_from_slice(b"<?");
+            out.extend_from_slice(target.of(&document.values));
+            if !content.is_empty() {
+                out.push(b' ');
+                out.extend_from_slice(content);
             }
-            OtherKind::Instruction { target } => {
-                self.out.extend_from_slice(b"<?");
-                self.out.extend_from_slice(target.of(&self.copier.document.values));
-                if !content.is_empty() {
-                    self.out.push(b' ');
-                    self.out.extend_from_slice(content);
-                }
-                self.out.extend_from_slice(b"?>");
-            }
+            out.extend_from_slice(b"?>");
         }
     }
 }

@@ -65,7 +65,7 @@ impl OwnedBytes for ElementPath {
     fn owned_bytes(&self) -> usize {
         let names = |step: &ElementStep| match &step.test {
             NameTest::Any => 0,
-            NameTest::AnyIn(uri) => uri.len(),
+            NameTest::AnyIn(part) | NameTest::Local(part) => part.len(),
             NameTest::Name(Name { uri, local }) => uri.len() + local.len(),
         };
         self.iter().map(|step| size_of::<ElementStep>() + names(step)).sum()

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `network.rs` | plans a transformation onto the network |
 //! | `operators.rs` | the operators, each identified by its signature, and their plans |
+//! | `tuples.rs` | compiles what is evaluated tuple by tuple |
 //! | `interner.rs` | signature → operator number, so that equal operators are one |
 //! | `claims.rs` | which operators need no sorting or duplicate elimination |
 //! | `schema.rs`, `rewrite.rs` | the same by a DTD: the element graph, paths without needless `//` |
@@ -16,6 +17,7 @@ mod rewrite;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod tuples;
 
 pub use claims::{distinct, distinct_pairs, ordered};
 pub use interner::Interner;
@@ -27,3 +29,4 @@ pub(super) use operators::{
 };
 pub use rewrite::{PathStart, rewrite};
 pub use schema::{Conformance, Schema};
+pub use tuples::{Compiled, TuplePlan};

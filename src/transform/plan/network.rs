@@ -30,6 +30,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::ids::{ConditionId, SubjectId, TrieNodeId};
 use crate::matching::automaton::names::Names;
 use crate::query::ast::{Axis, Expr, Literal, NameTest, Operator, Path, Predicate, Test};
 use crate::query::decompose::Reach;
@@ -37,7 +38,7 @@ use crate::query::element_path::{ElementPath, ElementStep, Leaf, skeleton, strea
 use crate::query::transformation::{Block, Transformation};
 use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
-use crate::segment::format::entries::{SUBJECT_TEXT, SUBJECT_VALUE};
+
 use crate::segment::twig::Twigs;
 use crate::transform::output::Program;
 use crate::transform::plan::claims::{self, Claim};
@@ -48,6 +49,7 @@ use crate::transform::plan::operators::{
 };
 use crate::transform::plan::rewrite::{PathStart, rewrite};
 use crate::transform::plan::schema::Schema;
+use crate::transform::plan::tuples::compile;
 
 /// The most steps of a stream: `run/ancestors.rs` keeps a set of steps in one word. Longer paths become twigs.
 const MAX_STREAM_STEPS: usize = 63;
@@ -84,33 +86,40 @@ pub struct SegmentContext<'a> {
     pub view: View<'a>,
     pub names: &'a Names,
     /// The tenant's root in the trie.
-    pub root: u32,
+    pub root: TrieNodeId,
 }
 
 impl SegmentContext<'_> {
     /// The trie node at the end of a linear path.
-    fn node(self, path: &[ElementStep]) -> Option<u32> {
+    fn node(self, path: &[ElementStep]) -> Option<TrieNodeId> {
         path.iter().try_fold(self.root, |node, step| {
             self.view.child(node, step.axis, self.names.label_of(&step.test))
         })
     }
 
     /// The condition of the index that a value at the end of a linear path equals a constant, if there is one.
-    fn equality_condition(self, path: &[ElementStep], subject: Subject, constant: &Constant) -> Option<u32> {
+    fn equality_condition(
+        self,
+        path: &[ElementStep],
+        subject: Subject,
+        constant: &Constant,
+    ) -> Option<ConditionId> {
         let (node, view) = (self.node(path)?, self.view);
         let subject = match subject {
-            Subject::Value => SUBJECT_VALUE,
-            Subject::Text => SUBJECT_TEXT,
-            Subject::Attribute(label) => label,
+            Subject::Value => SubjectId::VALUE,
+            Subject::Text => SubjectId::TEXT,
+            Subject::Attribute(label) => SubjectId::attribute(label),
         };
         let entry = view.entries(node).find(|&entry| view.entry_subject[entry] == subject)?;
         let constant = match constant {
             Constant::Text(text) => view.text_constant(text),
             Constant::Number(bits) => view.number_constant(f64::from_bits(*bits)),
         };
-        let condition =
-            if constant == NONE { NONE } else { view.equal_condition(node, entry as u32, constant) };
-        (condition != NONE).then_some(condition)
+        if constant == NONE {
+            return None;
+        }
+        let condition = view.equal_condition(node, entry as u32, constant);
+        condition.is_some().then_some(condition)
     }
 }
 
@@ -138,6 +147,13 @@ impl Network {
 
     /// Plans a transformation; adds the operators that are new.
     pub fn plan(&mut self, context: SegmentContext<'_>, transformation: &Transformation) -> Plan {
+        let transformation = match transformation {
+            Transformation::Blocks(blocks) => blocks,
+            Transformation::Tuples(content) => {
+                let mut label = |test: &NameTest| context.names.label_of(test);
+                return Plan::of_tuples(compile(content, &mut self.twigs, &mut label));
+            }
+        };
         let construction = self.constructions.intern(transformation.construction());
         if construction as usize == self.programs.len() {
             let program = Program::new(transformation);
@@ -157,7 +173,7 @@ impl Network {
             _ => None,
         };
         let index_conditions = operators.iter().filter_map(index_condition).collect();
-        Plan { construction, blocks, operators, index_conditions }
+        Plan { construction, blocks, operators, index_conditions, tuples: None }
     }
 
     /// How many transformations use an operator.

@@ -2,25 +2,27 @@
 //! of them. `network.rs` shows them on an example.
 
 use crate::document::Element;
+use crate::ids::{ConditionId, LabelId, TrieNodeId};
 use crate::query::ast::{Axis, Operator};
 use crate::query::decompose::Reach;
 use crate::query::element_path::ElementPath;
 use crate::transform::plan::claims::Claim;
 use crate::transform::plan::interner::OwnedBytes;
+use crate::transform::plan::tuples::TuplePlan;
 
 /// The elements at the end of a linear path, as the automaton found them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Stream {
     /// The tenant's root in the trie.
-    pub root: u32,
+    pub root: TrieNodeId,
     pub path: ElementPath,
 }
 
 pub struct StreamPlan {
     /// The trie node at the end of the linear path.
-    pub node: u32,
+    pub node: TrieNodeId,
     /// Axis and label of each step.
-    pub steps: Vec<(Axis, u32)>,
+    pub steps: Vec<(Axis, LabelId)>,
 }
 
 /// Pairs of a bound element and an element that a path leads to from there.
@@ -78,7 +80,7 @@ pub enum Subject {
     /// Each text node that is a child.
     Text,
     /// Each attribute with this label.
-    Attribute(u32),
+    Attribute(LabelId),
 }
 
 /// The elements of a stream that pass a predicate.
@@ -90,7 +92,7 @@ pub enum Condition {
     Compare { selection: u32, operator: Operator, constant: Constant },
     /// An equality that is also a condition of the index: matching knows where it holds, and nothing is compared
     /// again. `fallback` is the same as `Compare`, for messages whose occurrences were not recorded.
-    Indexed { index_condition: u32, join: u32, fallback: u32 },
+    Indexed { index_condition: ConditionId, join: u32, fallback: u32 },
     /// Any other predicate: its twig is evaluated at each element of the stream.
     Twig { stream: u32, twig: TwigVariants },
 }
@@ -170,10 +172,22 @@ pub struct Plan {
     /// Every operator it uses, once, in planning order.
     pub operators: Vec<OperatorId>,
     /// The conditions of the index whose occurrences it uses.
-    pub index_conditions: Vec<u32>,
+    pub index_conditions: Vec<ConditionId>,
+    /// What is evaluated tuple by tuple. Then there is nothing else in the plan.
+    pub tuples: Option<Box<TuplePlan>>,
 }
 
 impl Plan {
+    pub fn of_tuples(tuples: TuplePlan) -> Plan {
+        Plan {
+            construction: 0,
+            blocks: Vec::new(),
+            operators: Vec::new(),
+            index_conditions: Vec::new(),
+            tuples: Some(Box::new(tuples)),
+        }
+    }
+
     pub fn bytes(&self) -> usize {
         let blocks = self.blocks.iter().map(|block| size_of::<BlockPlan>() + block.groups.len() * 4);
         size_of::<Plan>()

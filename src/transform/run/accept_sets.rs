@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use crate::document::Document;
 use crate::ids::ElementId;
-use crate::matching::automaton::dfa::Dfa;
+use crate::ids::TrieNodeId;
+use crate::matching::automaton::dfa::Trace;
 use crate::transform::plan::Network;
 use crate::tuning::ACCEPT_SET_WORDS;
 use crate::util::bitset::ones;
@@ -21,7 +22,7 @@ use crate::util::bitset::ones;
 #[derive(Default)]
 pub struct ElementsByAcceptSet {
     /// The stream that ends at a trie node.
-    stream_of_node: FxHashMap<u32, u32>,
+    stream_of_node: FxHashMap<TrieNodeId, u32>,
     /// Cached as long as the automaton caches its accept sets.
     groups: Vec<AcceptGroup>,
     /// The accept sets of each stream, a bit for each.
@@ -48,21 +49,21 @@ struct AcceptGroup {
 
 impl ElementsByAcceptSet {
     /// Groups the elements of a document that the automaton has just matched.
-    pub fn group(&mut self, network: &Network, dfa: &Dfa, document: &Document) {
+    pub fn group(&mut self, network: &Network, trace: Trace<'_>, document: &Document) {
         for (id, plan) in network.stream_plans.iter().enumerate().skip(self.accept_sets.len()) {
             self.stream_of_node.insert(plan.node, id as u32);
             self.accept_sets.push(Vec::new());
         }
-        if self.dfa_clears != dfa.clears() || self.words > ACCEPT_SET_WORDS {
-            self.dfa_clears = dfa.clears();
+        if self.dfa_clears != trace.clears() || self.words > ACCEPT_SET_WORDS {
+            self.dfa_clears = trace.clears();
             self.groups.clear();
             self.accept_sets.fill(Vec::new());
             self.words = 0;
         }
-        self.groups.resize(dfa.accepts(), AcceptGroup::default());
+        self.groups.resize(trace.accepts(), AcceptGroup::default());
         self.groups.iter_mut().for_each(|group| group.count = 0);
         for element in 0..document.elements.len() {
-            self.groups[dfa.accept_of(element.into()) as usize].count += 1;
+            self.groups[trace.accept_of(element.into()) as usize].count += 1;
         }
         self.present.clear();
         self.present.resize(self.groups.len().div_ceil(64), 0);
@@ -77,12 +78,12 @@ impl ElementsByAcceptSet {
             (group.start, group.end) = (start, start);
             start += group.count;
             if group.known_streams as usize != self.accept_sets.len() {
-                self.add_to_streams(at, dfa);
+                self.add_to_streams(at, trace);
             }
         }
         self.elements.resize(document.elements.len(), ElementId::NONE);
         for element in (0..document.elements.len()).map(ElementId::from) {
-            let group = &mut self.groups[dfa.accept_of(element) as usize];
+            let group = &mut self.groups[trace.accept_of(element) as usize];
             self.elements[group.end as usize] = element;
             group.end += 1;
         }
@@ -90,9 +91,9 @@ impl ElementsByAcceptSet {
 
     /// Adds an accept set to the new streams that it belongs to.
     #[cold]
-    fn add_to_streams(&mut self, at: usize, dfa: &Dfa) {
+    fn add_to_streams(&mut self, at: usize, trace: Trace<'_>) {
         let known = std::mem::replace(&mut self.groups[at].known_streams, self.accept_sets.len() as u32);
-        let streams = dfa.nodes_of(at as u32).iter().filter_map(|node| self.stream_of_node.get(node));
+        let streams = trace.nodes_of(at as u32).iter().filter_map(|node| self.stream_of_node.get(node));
         for &stream in streams.filter(|stream| **stream >= known) {
             let words = &mut self.accept_sets[stream as usize];
             let before = words.len();
@@ -104,7 +105,7 @@ impl ElementsByAcceptSet {
 
     /// Memory of its buffers.
     pub fn bytes(&self) -> usize {
-        self.stream_of_node.capacity() * size_of::<(u32, u32)>()
+        self.stream_of_node.capacity() * size_of::<(TrieNodeId, u32)>()
             + self.groups.capacity() * size_of::<AcceptGroup>()
             + self.accept_sets.capacity() * size_of::<Vec<u64>>()
             + (self.words + self.present.capacity()) * size_of::<u64>()

@@ -8,13 +8,12 @@
 //! the step before, and so does its grandparent. Both are ancestors from which the steps lead to `b`.
 
 use crate::document::Document;
-use crate::ids::{ElementId, NameId};
+use crate::ids::{ElementId, LabelId, NameId};
 use crate::matching::automaton::names::Names;
 use crate::query::ast::Axis;
-use crate::segment::format::{ANY, NONE};
 
 /// Axis and label of each step.
-pub type Steps<'a> = &'a [(Axis, u32)];
+pub type Steps<'a> = &'a [(Axis, LabelId)];
 
 /// A message, and the labels of its names.
 #[derive(Clone, Copy)]
@@ -31,14 +30,13 @@ impl LabelledDocument<'_> {
 
     /// Whether an element passes a step's name test.
     #[inline]
-    pub fn passes(self, label: u32, element: ElementId) -> bool {
+    pub fn passes(self, label: LabelId, element: ElementId) -> bool {
         self.has_label(label, self.document.element(element).name)
     }
 
     #[inline]
-    pub fn has_label(self, label: u32, name: NameId) -> bool {
-        let labels = self.names.of(name);
-        label == ANY || (label != NONE && (label == labels.name || label == labels.namespace))
+    pub fn has_label(self, label: LabelId, name: NameId) -> bool {
+        self.names.of(name).pass(label)
     }
 
     /// The ancestor so many levels up.

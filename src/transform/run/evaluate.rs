@@ -22,9 +22,10 @@
 //! A join costs its ends times the steps of its path, a condition a look-up, a semijoin a merge.
 
 use crate::document::{Document, NodeRef};
-use crate::ids::ElementId;
+use crate::ids::{ConditionId, ElementId};
 use crate::matching::automaton::names::Names;
-use crate::matching::twigs::occurrences::Places;
+use crate::matching::budget::WorkLimit;
+use crate::matching::twigs::occurrences::Occurrences;
 use crate::query::ast::Axis;
 use crate::query::decompose::Reach;
 use crate::transform::plan::{BindingSource, Bindings, BlockPlan, Condition, Constant, Network};
@@ -47,7 +48,7 @@ pub struct Evaluator<'a> {
     /// The elements by accept set, if the automaton's states are known; else streams are searched for.
     pub by_accept_set: Option<&'a ElementsByAcceptSet>,
     /// Where conditions of the index hold, if matching recorded it.
-    pub occurrences: Option<&'a Places>,
+    pub occurrences: Option<&'a Occurrences<ConditionId>>,
     /// The most pairs, bound elements or nodes that an operator may give.
     pub limit: usize,
 }
@@ -79,7 +80,7 @@ impl<'a> Evaluator<'a> {
     pub fn free_if_full(&mut self) {
         if self.results.is_full() {
             self.results.free();
-            self.twigs.memo.empty();
+            self.twigs.memo.free();
         }
     }
 
@@ -122,8 +123,9 @@ impl<'a> Evaluator<'a> {
         self.stream(join.binding);
         let mut pairs = self.results.joins.begin(id);
         pairs.clear();
-        let mut failed = false;
+        let (mut failed, mut ends) = (false, 0);
         for end in self.results.streams.at(join.end).iter() {
+            ends += 1;
             self.for_each_bound(id, end, |bound| pairs.push((bound, end)));
             if pairs.len() > self.limit {
                 failed = true;
@@ -134,7 +136,9 @@ impl<'a> Evaluator<'a> {
             pairs.sort_unstable();
         }
         self.results.entries += pairs.len();
+        let steps = ends + pairs.len();
         self.results.joins.end(id, pairs, failed);
+        self.twigs.budget.spend(steps)?;
         LimitExceeded::Nodes.if_true(failed)
     }
 
@@ -187,17 +191,24 @@ impl<'a> Evaluator<'a> {
         }
         texts.build(self.document);
         numbers.build();
-        self.results.entries += texts.len() + numbers.len();
+        let values = texts.len() + numbers.len();
+        self.results.entries += values;
         self.results.selections.end(id, (texts, numbers), failed);
+        self.twigs.budget.spend(values)?;
         LimitExceeded::Lists.if_true(failed)
     }
 
     /// Computes the elements that pass a condition, sorted.
     fn condition(&mut self, id: u32) -> Result<(), LimitExceeded> {
-        if let Some(failed) = self.results.conditions.failed(id) {
-            return LimitExceeded::Nodes.if_true(failed);
-        }
         let condition = self.network.conditions.at(id);
+        let limit = if matches!(condition, Condition::Twig { .. }) {
+            LimitExceeded::Work
+        } else {
+            LimitExceeded::Nodes
+        };
+        if let Some(failed) = self.results.conditions.failed(id) {
+            return limit.if_true(failed);
+        }
         match (condition, self.occurrences) {
             (Condition::Exists { join, .. }, _) => self.join(*join)?,
             (Condition::Compare { selection, .. }, _) => self.selection(*selection)?,
@@ -238,7 +249,8 @@ impl<'a> Evaluator<'a> {
                 }
             }
             Condition::Indexed { index_condition, join, .. } => {
-                let ends = self.occurrences.into_iter().flat_map(|places| places.of(*index_condition));
+                let ends =
+                    self.occurrences.into_iter().flat_map(|occurrences| occurrences.of(*index_condition));
                 for end in ends {
                     self.for_each_bound(*join, end, |bound| passing.push(bound));
                     if passing.count() > self.limit {
@@ -251,19 +263,30 @@ impl<'a> Evaluator<'a> {
                 let elements = self.results.streams.at(*stream);
                 let twig = self.twigs.choose(*twig, elements.iter());
                 let mut verifier = self.twigs.verifier();
-                passing.extend(elements.iter().filter(|&element| verifier.holds_at(twig, element)));
+                for element in elements.iter() {
+                    match verifier.holds_at(twig, element) {
+                        Ok(true) => passing.push(element),
+                        Ok(false) => {}
+                        Err(WorkLimit) => {
+                            failed = true;
+                            break;
+                        }
+                    }
+                }
                 self.results.entries += self.document.elements.len();
             }
         }
         passing.sort_and_deduplicate();
-        self.results.entries += self.results.conditions.end(id, passing, failed);
-        LimitExceeded::Nodes.if_true(failed)
+        let count = self.results.conditions.end(id, passing, failed);
+        self.results.entries += count;
+        self.twigs.budget.spend(1 + count)?;
+        limit.if_true(failed)
     }
 
     /// Computes the elements that a block binds, each once, in document order.
     fn bindings(&mut self, id: u32) -> Result<(), LimitExceeded> {
-        if self.results.bindings.failed(id).is_some() {
-            return Ok(());
+        if let Some(failed) = self.results.bindings.failed(id) {
+            return LimitExceeded::Work.if_true(failed);
         }
         let network = self.network;
         let bindings = network.bindings.at(id);
@@ -273,6 +296,7 @@ impl<'a> Evaluator<'a> {
             self.stream(*stream);
         }
         let mut bound = self.results.bindings.begin();
+        let mut failed = false;
         match bindings {
             Bindings::Joined { stream, conditions } if by_step.is_empty() => {
                 let passing = |&(step, condition): &(u32, u32)| (step, self.results.conditions.at(condition));
@@ -286,14 +310,18 @@ impl<'a> Evaluator<'a> {
             }
             Bindings::Twig { twig } => {
                 self.results.entries += self.document.elements.len();
-                bound.extend(self.twigs.verifier().nodes(*twig).into_iter().filter_map(|node| match node {
+                let nodes = self.twigs.verifier().nodes(*twig);
+                failed = nodes.is_err();
+                bound.extend(nodes.into_iter().flatten().filter_map(|node| match node {
                     NodeRef::Element(element) => Some(element),
                     _ => None,
                 }));
             }
         }
-        self.results.entries += self.results.bindings.end(id, bound, false);
-        Ok(())
+        let count = self.results.bindings.end(id, bound, failed);
+        self.results.entries += count;
+        self.twigs.budget.spend(1 + count)?;
+        LimitExceeded::Work.if_true(failed)
     }
 
     /// Computes the conditions of a binding path. If all together do not fit the result cache, returns the elements

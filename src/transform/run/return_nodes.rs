@@ -123,13 +123,17 @@ impl Evaluator<'_> {
         for at in bound {
             let bound = self.selected.bound[at];
             let cache = &mut self.results.twigs;
-            let (start, end) = *cache.ranges.entry((group, bound)).or_insert_with(|| {
-                let start = cache.nodes.len() as u32;
-                self.twigs.verifier().select_from(twig, bound, &mut cache.nodes);
-                self.results.entries +=
-                    cache.nodes.len() - start as usize + std::mem::take(&mut memo_entries);
-                (start, cache.nodes.len() as u32)
-            });
+            let (start, end) = match cache.ranges.get(&(group, bound)) {
+                Some(&known) => known,
+                None => {
+                    let start = cache.nodes.len() as u32;
+                    self.twigs.verifier().select_from(twig, bound, &mut cache.nodes)?;
+                    let range = (start, cache.nodes.len() as u32);
+                    cache.ranges.insert((group, bound), range);
+                    self.results.entries += (range.1 - start) as usize + std::mem::take(&mut memo_entries);
+                    range
+                }
+            };
             let first = self.selected.nodes.len();
             self.selected.nodes.extend_from_slice(&cache.nodes[start as usize..end as usize]);
             self.selected.end_list(first, self.limit)?;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::document::NodeRef;
 use crate::ids::ElementId;
+use crate::matching::budget::WorkLimit;
 use crate::transform::output::NodeLists;
 use crate::tuning::{RESULT_CACHE_ENTRIES, SELECTED_LISTS};
 
@@ -15,6 +16,14 @@ pub enum LimitExceeded {
     Nodes,
     /// Too many lists of nodes or values.
     Lists,
+    /// Too many steps.
+    Work,
+}
+
+impl From<WorkLimit> for LimitExceeded {
+    fn from(_: WorkLimit) -> LimitExceeded {
+        LimitExceeded::Work
+    }
 }
 
 impl LimitExceeded {

@@ -1,9 +1,10 @@
 //! Evaluates the twigs of a network, for predicates and paths that streams cannot decide.
 
-use crate::document::Document;
+use crate::document::{Document, Vocabulary};
 use crate::ids::ElementId;
 use crate::matching::automaton::names::Names;
-use crate::matching::twigs::by_name::ByName;
+use crate::matching::budget::Budget;
+use crate::matching::twigs::by_name::ElementsByName;
 use crate::matching::twigs::verify::{Memo, Verifier};
 use crate::transform::plan::TwigVariants;
 use crate::tuning::NESTED_ELEMENTS;
@@ -11,9 +12,12 @@ use crate::tuning::NESTED_ELEMENTS;
 pub struct TwigEvaluator<'a> {
     pub words: &'a [u32],
     pub document: &'a Document,
+    pub vocabulary: &'a Vocabulary,
     pub names: &'a Names,
-    pub by_name: &'a mut ByName,
+    pub by_name: &'a mut ElementsByName,
     pub memo: &'a mut Memo,
+    /// The steps of the transformation at hand, whichever operators it runs first.
+    pub budget: Budget,
 }
 
 impl TwigEvaluator<'_> {
@@ -39,7 +43,8 @@ impl TwigEvaluator<'_> {
     }
 
     #[inline]
-    pub(super) fn verifier(&mut self) -> Verifier<'_> {
-        Verifier::new(self.words, self.document, self.names, self.by_name, self.memo)
+    pub fn verifier(&mut self) -> Verifier<'_> {
+        let TwigEvaluator { words, document, vocabulary, names, by_name, memo, budget } = self;
+        Verifier::new(words, document, vocabulary, names, by_name, memo, budget)
     }
 }

@@ -12,24 +12,25 @@ use crate::util::hash::mix;
 pub struct Value {
     span: Span,
     /// The span is in `Document::values`, else in `Document::text`.
-    of_attribute: bool,
+    is_apart: bool,
 }
 
 impl Value {
     /// The string-value of a node.
     #[inline]
     pub fn of(document: &Document, node: NodeRef) -> Value {
-        let (span, of_attribute) = match node {
+        let (span, is_apart) = match node {
             NodeRef::Document => (document.element(ElementId(0)).text, false),
             NodeRef::Element(element) => (document.element(element).text, false),
             NodeRef::Text(text) => (document.texts[text as usize].content, false),
             NodeRef::Attribute(_, attribute) => (document.attributes[attribute as usize].value, true),
+            NodeRef::Other(other) => (document.others[other as usize].content, true),
         };
-        Value { span, of_attribute }
+        Value { span, is_apart }
     }
 
     pub fn bytes(self, document: &Document) -> &[u8] {
-        self.span.of(if self.of_attribute { &document.values } else { &document.text })
+        self.span.of(if self.is_apart { &document.values } else { &document.text })
     }
 }
 

@@ -15,8 +15,8 @@ from tamis.catalog import Delivery
 from tamis.service.api.security import Caller, Subscriber, find_token, secret_of
 from tamis.service.api.values import MAX_INTEGER, Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError
-from tamis.service.payloads import text_of
 from tamis.service.service import CurrentService, Service
+from tamis.sinks.payloads import text_of
 
 router = APIRouter(prefix="/v1", tags=["deliveries"])
 

@@ -6,25 +6,24 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-import pyarrow as pa
 from fastapi import APIRouter
 from pydantic import Field, model_validator
 
 import tamis
 from tamis.catalog.rows import unknown_map
-from tamis.engine import Index
-from tamis.errors import CatalogError, QueryError
+from tamis.engine import ERROR_COLUMNS, Index, text_message
+from tamis.errors import CatalogError, QueryError, ReadError
 from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
 from tamis.service.api.security import Caller, Subscriber
 from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
-from tamis.service.errors import ErrorDetail, ServiceError, detail_of
+from tamis.service.errors import ErrorDetail, ServiceError, WarningDetail, detail_of
 from tamis.service.service import CurrentService, Service
 
 router = APIRouter(prefix="/v1", tags=["match"])
 
-LIMITS = Limits(bindings=1 << 16, output=1 << 20, outputs=16 << 20)
+LIMITS = Limits(bindings=1 << 16, output=1 << 20, outputs=16 << 20, work=1 << 25)
 """The limits of one request."""
 
 
@@ -56,7 +55,7 @@ class MatchRequest(RequestModel):
         try:
             if self.base64 is not None:
                 return base64.b64decode(self.base64, validate=True)
-            return (self.xml or "").encode()
+            return text_message(self.xml or "")
         except (binascii.Error, ValueError) as error:
             raise ServiceError("bad-request", f"the message: {error}") from error
 
@@ -89,6 +88,8 @@ class ExplanationResponse(ResponseModel):
     """The alternatives of the query: the conditions that are necessary for it."""
     operators: list[dict[str, Any]]
     """The operators that a transformation runs."""
+    instead: str | None = None
+    """The query that matches, if only the namespaces of names keep this one from matching."""
 
     @classmethod
     def of(cls, explanation: Explanation) -> "ExplanationResponse":
@@ -119,6 +120,8 @@ class QueryResult(ResponseModel):
     """Whether it matches."""
     reason: str
     """Why, or why not."""
+    instead: str | None = None
+    """The query that matches, if only the namespaces of names keep this one from matching."""
     nodes: list[SelectedNode]
     """The selected nodes."""
     output: str | None
@@ -138,6 +141,8 @@ class MatchResponse(ResponseModel):
     """Subscriptions of the caller that match, up to `limit`."""
     more: bool
     """Whether more subscriptions match."""
+    failed: list[str]
+    """Ids of subscriptions whose queries take more steps than allowed (`work-limit`), up to `limit`."""
     query: QueryResult | None = None
     """The result of the given query."""
 
@@ -162,6 +167,8 @@ class CheckResponse(ResponseModel):
     """The canonical form of the query, with namespace URIs."""
     error: ErrorDetail | None = None
     """Why the query is refused, and where."""
+    warnings: list[WarningDetail] = Field(default_factory=list)
+    """What is accepted but hardly meant, such as a query that can never match."""
 
 
 @router.post("/check")
@@ -172,7 +179,8 @@ def check(asked: CheckRequest, service: CurrentService, caller: Subscriber) -> C
         found = tamis.check(asked.query, prefixes)
     except QueryError as error:
         return CheckResponse(error=detail_of(error))
-    return CheckResponse(id=found.id, canonical=found.canonical)
+    warnings = [WarningDetail.model_validate(asdict(warning)) for warning in found.warnings]
+    return CheckResponse(id=found.id, canonical=found.canonical, warnings=warnings)
 
 
 @router.post("/match")
@@ -193,20 +201,36 @@ def _match(asked: MatchRequest, service: Service, caller: Caller) -> MatchRespon
         result = _try_query(asked.query, prefixes, message, asked.explain)
     with service.newest.opened() as opened:
         if opened is None:
-            return MatchResponse(generation=None, subscriptions=[], more=False, query=result)
-        rows = _matching(opened, message, caller)
+            return MatchResponse(generation=None, subscriptions=[], more=False, failed=[], query=result)
+        rows, failed = _matching(opened, message, caller)
         found = [MatchingSubscription.model_validate(row) for row in rows[: asked.limit]]
         if asked.explain:
             for one in found:
                 one.explanation = _explanation(service, opened, one, message, caller)
         number = opened.generation.number
-    return MatchResponse(generation=number, subscriptions=found, more=len(rows) > asked.limit, query=result)
+    return MatchResponse(
+        generation=number,
+        subscriptions=found,
+        more=len(rows) > asked.limit,
+        failed=[row["id"] for row in failed[: asked.limit]],
+        query=result,
+    )
 
 
-def _matching(opened: OpenGeneration, message: bytes, caller: Caller) -> list[dict[str, Any]]:
-    numbers = opened.index.match(message, tenant=caller.tenant, limits=LIMITS)
-    rows = opened.subscriptions.look_up(pa.array(numbers, pa.uint64())).to_pylist()
-    return [row for row in rows if caller.subscriber in (None, row["subscriber"])]
+def _matching(
+    opened: OpenGeneration, message: bytes, caller: Caller
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The subscriptions that match, and those that exceeded the work limit."""
+    matches = opened.index.match_batch([message], tenant=caller.tenant, limits=LIMITS)
+    (error,) = matches.select(ERROR_COLUMNS).to_pylist()
+    if error["code"] is not None:
+        raise ReadError(**error)
+
+    def subscriptions(numbers: Any) -> list[dict[str, Any]]:
+        rows = opened.subscriptions.look_up(numbers.flatten()).to_pylist()
+        return [row for row in rows if caller.subscriber in (None, row["subscriber"])]
+
+    return subscriptions(opened.index.targets(matches)), subscriptions(opened.index.failed_targets(matches))
 
 
 def _explanation(
@@ -250,6 +274,7 @@ def _try_query(query: str, prefixes: Mapping[str, str], message: bytes, explain:
         canonical=shown.canonical,
         matches=shown.matches,
         reason=shown.reason,
+        instead=shown.instead,
         nodes=shown.nodes,
         output=output,
         failure=failure,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError, model_validator
 
+from tamis.service.api.charset import in_stated_encoding
 from tamis.service.api.security import Publisher
 from tamis.service.api.values import Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError, bad_request
@@ -33,7 +34,7 @@ class MessageRequest(RequestModel):
     xml: str | None = None
     """The message as text."""
     base64: str | None = None
-    """The bytes of the message in base64, for encodings other than UTF-8."""
+    """The bytes of the message in base64, for encodings other than UTF-8: the message declares which."""
 
     @model_validator(mode="after")
     def _one_form(self) -> "MessageRequest":
@@ -124,12 +125,12 @@ async def publish(
     return AcceptedMessages(source=place.name, messages=accepted)
 
 
-def _messages(body: bytes, kind: str, id: str | None) -> list[NewMessage]:
-    kind = kind.partition(";")[0].strip().lower()
+def _messages(body: bytes, content_type: str, id: str | None) -> list[NewMessage]:
+    kind = content_type.partition(";")[0].strip().lower()
     if kind in XML:
         if not body:
             raise ServiceError("bad-request", "the request has no message")
-        return [NewMessage(id or _new_id(), body)]
+        return [NewMessage(id or _new_id(), in_stated_encoding(body, content_type))]
     if id is not None:
         raise ServiceError("bad-request", "Tamis-Message-Id is for a message sent as XML")
     if kind == JSON:

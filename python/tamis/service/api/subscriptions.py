@@ -18,7 +18,7 @@ from tamis.model.webhook import webhook_of
 from tamis.service.api.security import Admin, Caller, Subscriber
 from tamis.service.api.values import Name, RequestModel, ResponseModel, Target, Text, example
 from tamis.service.api.webhooks import check_target, no_target, no_webhook
-from tamis.service.errors import ServiceError
+from tamis.service.errors import ServiceError, WarningDetail
 from tamis.service.service import CurrentService, Service
 from tamis.settings import Settings
 
@@ -90,10 +90,12 @@ class SubscriptionResponse(ResponseModel):
     """When it was created."""
     changed: datetime
     """When it was last changed."""
+    warnings: list[WarningDetail] = Field(default_factory=list)
+    """Warnings of the query, in the response that adds or changes it."""
 
     @classmethod
     def of(cls, kept: Subscription) -> "SubscriptionResponse":
-        return cls(**{name: getattr(kept, name) for name in cls.model_fields})
+        return cls.model_validate(dataclasses.asdict(kept))
 
 
 class SubscriptionPage(ResponseModel):
@@ -118,6 +120,19 @@ class RefusedLine(ResponseModel):
     """Where in the query, from 1."""
 
 
+class WarnedLine(ResponseModel):
+    """A warning of the query in a line of an import."""
+
+    line: int
+    """The line number, from 1."""
+    code: str
+    """The code of the warning."""
+    reason: str
+    """What is hardly meant."""
+    column: int
+    """Where in the query, from 1."""
+
+
 class ImportResponse(ResponseModel):
     """The result of an import."""
 
@@ -131,6 +146,10 @@ class ImportResponse(ResponseModel):
     """Lines that were refused."""
     refusals: list[RefusedLine]
     """The first refused lines."""
+    warned: int
+    """Lines that were accepted with a warning, such as a query that can never match."""
+    warnings: list[WarnedLine]
+    """The first of these warnings."""
 
 
 @router.post("/subscriptions", status_code=201)
@@ -241,7 +260,12 @@ async def import_(request: Request, service: CurrentService, caller: Admin) -> I
         names = {one.name for one in webhooks}
         given = _of_tenant(lines.read(file), caller.tenant, names, service.settings)
         done = await run_in_threadpool(service.catalog.import_, given, refused)
-    return ImportResponse(**dataclasses.asdict(done), refusals=refusals)
+    counts = {name: getattr(done, name) for name in ("added", "changed", "unchanged", "refused", "warned")}
+    warnings = [
+        WarnedLine(line=one.place, code=one.code, reason=one.reason, column=one.column)
+        for one in done.warnings
+    ]
+    return ImportResponse(**counts, refusals=refusals, warnings=warnings)
 
 
 @router.get(

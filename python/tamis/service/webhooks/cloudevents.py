@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tamis.catalog.outgoing import Outbound
-from tamis.service.payloads import text_of
+from tamis.sinks.payloads import text_of
 
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 

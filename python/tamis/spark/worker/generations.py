@@ -14,7 +14,7 @@ _open: OrderedDict[str, OpenGeneration] = OrderedDict()
 def opened(generation: Generation) -> OpenGeneration:
     """A generation, kept open from task to task; of a directory, one generation at a time."""
     known = _open.pop(generation.directory, None)
-    if known is None or known.generation != generation:
+    if known is None or known.generation != generation or known.index.damaged:
         known = open_generation(generation, known)
     _open[generation.directory] = known
     while len(_open) > DIRECTORIES:

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.engine import Index, Schema
 from tamis.model.matching import Generation, Limits
 from tamis.spark.worker.elements import nodes_by_target
+from tamis.spark.worker.errors import error_structs
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.offsets import FanOut, Offsets, lists_of, offsets_of, split_rows
 from tamis.spark.worker.outputs import (
@@ -38,7 +40,8 @@ MAX_VALUES = 1 << 20
 MAX_BYTES = 64 << 20
 """Bytes of the outputs of an output batch, likewise."""
 
-ERROR = ("code", "reason", "offset", "line", "column", "value", "limit")
+WORK = ("settled", "verified", "steps", "looked_up", "uncached")
+"""The work of a message beside its candidates: columns of `Index.match_batch`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class MatchTask:
             matches = transformed.matches
         else:
             matches = match_groups(index, groups, self.limits)
+        cache_bytes = index.stats().caches.total
         if self.elements:
             nodes = select_groups(index, groups, self.limits, self.elements)
         pieces = _split_by_values(matches, nodes, fan_out)
@@ -93,10 +97,13 @@ class MatchTask:
                 *(column.slice(first, end - first) for column in batch.columns[: self.kept]),
                 lists_of(offsets_of(targets), targets.flatten().view(pa.int64())),
                 piece.column("candidates").cast(pa.int64()),
+                _work(piece, cache_bytes),
+                pc.list_value_length(piece.column("failed")),
                 piece.column("skipped_entities").cast(pa.int64()),
-                _errors(piece),
+                error_structs(piece),
             ]
-            names = [*batch.schema.names[: self.kept], "targets", "candidates", "skipped_entities", "error"]
+            results = ["targets", "candidates", "work", "failed", "skipped_entities", "error"]
+            names = [*batch.schema.names[: self.kept], *results]
             if nodes is not None:
                 some = rows_of_messages(nodes, first, end)
                 columns.append(nodes_by_target(targets, some, index.targets(some), first))
@@ -147,7 +154,7 @@ def _split_by_bytes(pieces: Iterator[tuple[int, int]], offsets: Offsets) -> Iter
             yield first + start, first + stop
 
 
-def _errors(matches: pa.RecordBatch) -> Any:
-    columns: list[Any] = [matches.column(name) for name in ERROR]
-    signed = [column.view(pa.int64()) if pa.types.is_uint64(column.type) else column for column in columns]
-    return pa.StructArray.from_arrays(signed, list(ERROR), mask=columns[0].is_null())
+def _work(matches: pa.RecordBatch, cache_bytes: int) -> Any:
+    columns: list[Any] = [matches.column(name).view(pa.int64()) for name in WORK]
+    caches: Any = pa.repeat(pa.scalar(cache_bytes, pa.int64()), matches.num_rows)
+    return pa.StructArray.from_arrays([*columns, caches], [*WORK, "cache_bytes"])

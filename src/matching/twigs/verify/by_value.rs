@@ -1,5 +1,5 @@
-//! The elements of a document by a value that an attribute or a child of theirs has: put in order once
-//! so much was walked in vain that it pays.
+//! An index of the document's elements by the value of an attribute or a child: sorted tables, searched by binary
+//! search. A table is built when so many elements were tried in vain that it is worthwhile.
 
 use std::hash::Hasher;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::ids::{ElementId, NameId};
 use crate::query::number::number;
 use crate::tuning::{VALUE_HASH_BYTES, VALUE_INDEX_SPARE_ENTRIES};
 
-/// What an element is looked up by.
+/// The key by which elements are looked up.
 #[derive(Clone, Copy)]
 pub struct Key<'k> {
     pub owner: Owner,
@@ -19,7 +19,7 @@ pub struct Key<'k> {
     pub value: Value<'k>,
 }
 
-/// What has the value.
+/// Which node has the value.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Owner {
     Attribute,
@@ -32,26 +32,28 @@ pub enum Value<'v> {
     Number(f64),
 }
 
-/// Some of the elements, in document order: those that have a value, and perhaps a few others.
-pub struct Valued {
+/// The elements with a value, in document order. By a collision of hashes others can be among them.
+pub struct ElementsWithValue {
     table: usize,
     places: Range<usize>,
 }
 
-impl Valued {
-    /// How many.
+impl ElementsWithValue {
+    /// How many elements.
     pub fn count(&self) -> usize {
         self.places.len()
     }
 }
 
 /// The tables of a document.
-pub struct ByValue {
-    /// So many elements are walked sooner than they are looked up, and a document's so many times over before
-    /// that pays.
-    pub few: usize,
+pub struct ElementsByValue {
+    /// Up to so many elements are tried one by one, and a table is built when the elements of the document were
+    /// tried so many times; see `Tuning`.
+    pub scan_elements: usize,
     walked: usize,
-    /// Of attributes and of children, their texts and their numbers; empty until somebody asks.
+    /// How often elements were looked up.
+    pub lookups: u64,
+    /// Of attributes and of children, their texts and their numbers; empty until needed.
     tables: [Vec<Entry>; 4],
     ready: [bool; 4],
 }
@@ -59,14 +61,21 @@ pub struct ByValue {
 /// A name, what stands for the value, and the element that has it.
 type Entry = (NameId, u64, ElementId);
 
-impl ByValue {
-    pub fn new(few: usize) -> ByValue {
-        ByValue { few, walked: 0, tables: Default::default(), ready: [false; 4] }
+impl ElementsByValue {
+    pub fn new(scan_elements: usize) -> ElementsByValue {
+        ElementsByValue {
+            scan_elements,
+            walked: 0,
+            lookups: 0,
+            tables: Default::default(),
+            ready: [false; 4],
+        }
     }
 
     /// Forgets the last document.
     pub fn reset(&mut self) {
         self.walked = 0;
+        self.lookups = 0;
         self.ready = [false; 4];
         self.tables
             .iter_mut()
@@ -74,18 +83,22 @@ impl ByValue {
             .for_each(|table| *table = Vec::new());
     }
 
-    /// Notes that so many elements were walked.
-    pub fn walk(&mut self, elements: usize) {
+    pub fn bytes(&self) -> usize {
+        self.tables.iter().map(|table| table.capacity() * size_of::<Entry>()).sum()
+    }
+
+    /// Counts elements that were tried.
+    pub fn count_walked(&mut self, elements: usize) {
         self.walked = self.walked.saturating_add(elements);
     }
 
-    /// Whether so much was walked that looking up pays.
-    pub fn pays(&self, document: &Document) -> bool {
-        self.walked > self.few.saturating_mul(document.elements.len())
+    /// Whether so many elements were tried that looking up is worthwhile.
+    pub fn is_worthwhile(&self, document: &Document) -> bool {
+        self.walked > self.scan_elements.saturating_mul(document.elements.len())
     }
 
     /// The elements that a key leads to.
-    pub fn find(&mut self, document: &Document, key: Key<'_>) -> Valued {
+    pub fn find(&mut self, document: &Document, key: Key<'_>) -> ElementsWithValue {
         let (kind, value) = match key.value {
             Value::Text(text) => (0, of_text(text)),
             Value::Number(number) => (2, of_number(number)),
@@ -99,11 +112,11 @@ impl ByValue {
         let entries = &self.tables[table];
         let start = entries.partition_point(|&(name, is, _)| (name, is) < (key.name, value));
         let end = start + entries[start..].partition_point(|&(name, is, _)| (name, is) == (key.name, value));
-        Valued { table, places: start..end }
+        ElementsWithValue { table, places: start..end }
     }
 
     /// The places of those that lie in a range of elements.
-    pub fn range(&self, valued: &Valued, (start, end): (u32, u32)) -> (usize, usize) {
+    pub fn range(&self, valued: &ElementsWithValue, (start, end): (u32, u32)) -> (usize, usize) {
         let (first, entries) = (valued.places.start, &self.tables[valued.table][valued.places.clone()]);
         let from = entries.partition_point(|&(_, _, element)| element.0 < start);
         let to = from + entries[from..].partition_point(|&(_, _, element)| element.0 < end);
@@ -111,7 +124,7 @@ impl ByValue {
     }
 
     #[inline]
-    pub fn at(&self, valued: &Valued, place: usize) -> ElementId {
+    pub fn at(&self, valued: &ElementsWithValue, place: usize) -> ElementId {
         self.tables[valued.table][place].2
     }
 }
@@ -141,7 +154,7 @@ fn of_text(text: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Equal numbers are the same; zero has two forms.
+/// The bits of a number; both zeros have the same.
 fn of_number(number: f64) -> u64 {
     (number + 0.0).to_bits()
 }

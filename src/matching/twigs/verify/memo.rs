@@ -1,41 +1,62 @@
-//! What walks remember of a message.
+//! What verification remembers of a message: each result is computed once, however many queries need it.
 
 use rustc_hash::FxHashMap;
 
-use super::tried::Tried;
+use super::tried::TriedRanges;
+use super::value::{NodeTable, Patterns};
 use crate::ids::ElementId;
-use crate::matching::twigs::verify::by_value::ByValue;
-use crate::matching::twigs::verify::substring_cache::Sought;
+use crate::matching::twigs::verify::by_value::ElementsByValue;
+use crate::matching::twigs::verify::substring_cache::SubstringCache;
 use crate::tuning::MEMO_SPARE_PAGES;
 
-/// What was decided where a walk can come by again. It is true for every query that has the step
-/// or the predicate, so it is kept through a message.
+/// Results that do not depend on the query: every query with the same step or predicate shares them. They are kept
+/// for one message.
 pub struct Memo {
-    pub(super) by_value: ByValue,
-    /// Steps and elements that led nowhere.
-    pub(super) failed: Tried,
+    pub(super) by_value: ElementsByValue,
+    /// Steps and the elements below which they failed.
+    pub(super) failed: TriedRanges,
     pub(super) predicates: Verdicts,
     /// Absolute paths in predicates: the same wherever they are asked from.
     pub(super) absolute: FxHashMap<u32, bool>,
-    /// Where literals were found in the text, by test.
-    pub(super) sought: FxHashMap<u32, Sought>,
+    /// The occurrences of literals in the text, by test.
+    pub(super) substrings: FxHashMap<u32, SubstringCache>,
+    /// All nodes of the message, once a value needs them.
+    pub(super) nodes: Option<NodeTable>,
+    /// Regular expressions, of all messages.
+    pub(super) patterns: Patterns,
 }
 
 impl Memo {
-    /// So many elements are gone through one by one; where there are more, they are looked up if they can.
-    pub fn new(few: usize) -> Memo {
+    /// Up to `scan_elements` elements are tried one by one; more are looked up by value if that is possible.
+    pub fn new(scan_elements: usize) -> Memo {
         Memo {
-            by_value: ByValue::new(few),
-            failed: Tried::default(),
+            by_value: ElementsByValue::new(scan_elements),
+            failed: TriedRanges::default(),
             predicates: Verdicts::default(),
             absolute: FxHashMap::default(),
-            sought: FxHashMap::default(),
+            substrings: FxHashMap::default(),
+            nodes: None,
+            patterns: Patterns::default(),
         }
     }
 
-    /// Lets go of all that it holds.
-    pub fn empty(&mut self) {
-        *self = Memo::new(self.by_value.few);
+    /// Frees all memory.
+    pub fn free(&mut self) {
+        *self = Memo::new(self.by_value.scan_elements);
+    }
+
+    /// How often elements were looked up by value since the last `clear`.
+    pub fn lookups(&self) -> u64 {
+        self.by_value.lookups
+    }
+
+    /// Memory in bytes, approximately.
+    pub fn bytes(&self) -> usize {
+        self.by_value.bytes()
+            + self.predicates.pages.capacity() * size_of::<((u32, u32), Page)>()
+            + self.failed.bytes()
+            + self.absolute.capacity() * size_of::<(u32, bool)>()
+            + self.substrings.capacity() * size_of::<(u32, SubstringCache)>()
     }
 
     pub fn clear(&mut self) {
@@ -43,11 +64,12 @@ impl Memo {
         self.failed.clear();
         self.predicates.clear();
         self.absolute.clear();
-        self.sought.clear();
+        self.substrings.clear();
+        self.nodes = None;
     }
 }
 
-/// What predicates say of elements.
+/// Which elements pass which predicates.
 #[derive(Default)]
 pub struct Verdicts {
     /// By predicate and 32 elements side by side.

@@ -1,93 +1,65 @@
-//! Whether a query matches, decided on the document itself: the compiled twig, walked from the
-//! document node.
+//! Verification: evaluates a query on the document, by walking its compiled twig from the document node.
 //!
-//! Costs at most steps × elements × depth, whatever the query and the message: from one context a step
-//! is tried once on an element, for `//` steps keep where they were tried, and an element has as many
-//! contexts around it as it is deep. For one way after the other, that much for each.
+//! Every element, attribute and text that is tried is counted (`Budget`), so that one query cannot take forever. A
+//! walk takes at most steps × elements × depth: from one context a step is tried once on an element, because `//`
+//! steps remember which ranges they tried, and an element lies in as many contexts as it is deep.
 //!
-//! From context to context, a message's walks remember what led nowhere and what predicates said. That
-//! takes room for each element, and not for each step: past `MEMO_PER_ELEMENT` it is forgotten and begins anew, which
-//! costs time again where one query asks more than a hundred predicates of the same elements.
+//! All walks of a message share a `Memo` of what failed and of which elements pass which predicates. Its size is
+//! bounded by the elements of the message (`MEMO_PER_ELEMENT`). With more, it is dropped and filled again, which costs
+//! time if one query has more than a hundred predicates on the same elements.
+//!
+//! | file | |
+//! |---|---|
+//! | `mod.rs` | booleans and paths |
+//! | `descend` | steps with `//` |
+//! | `below` | nodes directly below a node |
+//! | `tried` | ranges that `//` steps were tried on |
+//! | `valued`, `by_value` | elements looked up by value |
+//! | `memo` | results shared by all queries of a message |
+//! | `sink` | what a walk looks for, what it visited |
+//! | `select` | nodes and bindings |
+//! | `substring_cache` | substring search in string-values |
+//! | `value/` | computed values |
 
+mod below;
 pub mod by_value;
 mod descend;
 mod memo;
 mod select;
+mod sink;
 pub mod substring_cache;
 mod tried;
+mod value;
 mod valued;
 
-use crate::document::{Document, NodeRef, Span};
-use crate::ids::{ElementId, NameId};
+use crate::document::{Document, NodeRef, Vocabulary};
+use crate::ids::{ElementId, LabelId, NameId};
 use crate::matching::automaton::names::Names;
-use crate::matching::twigs::by_name::ByName;
+use crate::matching::budget::{Budget, Decided, all, any};
+use crate::matching::twigs::by_name::ElementsByName;
 use crate::query::number::number;
 use crate::segment::twig::*;
 use crate::tuning::{MEMO, MEMO_PER_ELEMENT};
 
+use below::{children, leaf_count, leaves};
 pub use memo::Memo;
-use tried::Tried;
-
-/// Where a walk leads.
-enum Sink<'s> {
-    /// To some node that passes the test.
-    Test(u32),
-    /// To the first node in document order.
-    First { visits: Visits, first: Option<NodeRef> },
-    /// To all nodes that pass the test, each visited once.
-    Nodes { test: u32, visits: Visits, nodes: &'s mut Vec<NodeRef> },
-    /// To all ways there, one node per step.
-    Tuples { end: End, failed: Tried, way: Vec<NodeRef>, tuples: &'s mut Vec<Vec<NodeRef>>, limit: usize },
-}
-
-/// Where a walk was that goes everywhere once.
-#[derive(Default)]
-struct Visits {
-    /// What was tried in this walk, whatever came of it.
-    tried: Tried,
-    /// How often it came to where it leads, or passed by what it did not need to look at.
-    met: usize,
-}
-
-/// What a way leads to.
-#[derive(Clone, Copy)]
-enum End {
-    /// Each node that passes the test.
-    Test(u32),
-    Node(NodeRef),
-}
-
-impl Sink<'_> {
-    /// What leads nowhere: in any walk, but for ways to one node.
-    fn failed<'t>(&'t mut self, memo: &'t mut Memo) -> &'t mut Tried {
-        if let Sink::Tuples { failed, .. } = self { failed } else { &mut memo.failed }
-    }
-
-    fn visits(&mut self) -> Option<&mut Visits> {
-        match self {
-            Sink::First { visits, .. } | Sink::Nodes { visits, .. } => Some(visits),
-            Sink::Test(_) | Sink::Tuples { .. } => None,
-        }
-    }
-
-    /// Grows unless a part of the walk surely led nowhere.
-    #[inline]
-    fn met(&self) -> usize {
-        match self {
-            Sink::Test(_) => 0,
-            Sink::First { visits, .. } | Sink::Nodes { visits, .. } => visits.met,
-            Sink::Tuples { tuples, .. } => tuples.len(),
-        }
-    }
-}
+use sink::{End, Sink, Visits};
+pub use value::{Evaluated, Item};
+use value::{Focus, Variables};
 
 /// Walks twigs of one segment over one document.
 pub struct Verifier<'a> {
     words: &'a [u32],
     document: &'a Document,
+    vocabulary: &'a Vocabulary,
     names: &'a Names,
-    by_name: &'a mut ByName,
+    by_name: &'a mut ElementsByName,
     memo: &'a mut Memo,
+    budget: &'a mut Budget,
+    /// The context position and size of the predicate that is evaluated.
+    focus: Focus,
+    /// The variables in scope.
+    variables: Variables<'a>,
 }
 
 /// A path, decoded: where its test and its first step stand.
@@ -105,7 +77,7 @@ struct Step {
     kind: u32,
     descendant: bool,
     memo: bool,
-    label: u32,
+    label: LabelId,
     predicates: u32,
 }
 
@@ -119,26 +91,43 @@ impl<'a> Verifier<'a> {
     pub fn new(
         words: &'a [u32],
         document: &'a Document,
+        vocabulary: &'a Vocabulary,
         names: &'a Names,
-        by_name: &'a mut ByName,
+        by_name: &'a mut ElementsByName,
         memo: &'a mut Memo,
+        budget: &'a mut Budget,
     ) -> Verifier<'a> {
-        Verifier { words, document, names, by_name, memo }
+        Verifier {
+            words,
+            document,
+            vocabulary,
+            names,
+            by_name,
+            memo,
+            budget,
+            focus: Focus::SINGLE,
+            variables: Variables::default(),
+        }
     }
 
     /// Whether the query whose twig starts at `offset` matches.
-    pub fn matches(&mut self, offset: u32) -> bool {
+    pub fn matches(&mut self, offset: u32) -> Decided {
+        self.budget.restart();
         self.expr(offset, NodeRef::Document)
     }
 
-    fn expr(&mut self, offset: u32, context: NodeRef) -> bool {
+    fn expr(&mut self, offset: u32, context: NodeRef) -> Decided {
+        self.budget.enter();
         let word = self.words[offset as usize];
-        match word & 0xFF {
-            AND => (1..=word >> 8).all(|at| self.expr(self.words[(offset + at) as usize], context)),
-            OR => (1..=word >> 8).any(|at| self.expr(self.words[(offset + at) as usize], context)),
-            NOT => !self.expr(self.words[offset as usize + 1], context),
+        let decided = match word & 0xFF {
+            AND => all(1..=word >> 8, |at| self.expr(self.words[(offset + at) as usize], context)),
+            OR => any(1..=word >> 8, |at| self.expr(self.words[(offset + at) as usize], context)),
+            NOT => self.expr(self.words[offset as usize + 1], context).map(|holds| !holds),
+            COMPUTED => self.computed(self.words[offset as usize + 1], context),
             _ => self.path(offset, context),
-        }
+        };
+        self.budget.leave();
+        decided
     }
 
     fn decode(&self, path: u32) -> Path {
@@ -151,42 +140,71 @@ impl<'a> Verifier<'a> {
         Path { test: path + 1, step: path + 2 + literal, steps: self.words[path as usize] >> 16 }
     }
 
-    fn path(&mut self, offset: u32, context: NodeRef) -> bool {
-        let absolute = self.words[offset as usize] >> 8 & ABSOLUTE != 0;
-        if !absolute || context == NodeRef::Document {
-            return self.path_from(offset, context);
+    fn path(&mut self, offset: u32, context: NodeRef) -> Decided {
+        match self.words[offset as usize] >> 8 & 0xFF {
+            FROM_CONTEXT => return self.path_from(offset, context),
+            FROM_DOCUMENT if context == NodeRef::Document => return self.path_from(offset, context),
+            FROM_DOCUMENT => {}
+            from => return self.path_from_variable(offset, from - FROM_VARIABLE),
         }
         if let Some(&known) = self.memo.absolute.get(&offset) {
-            return known;
+            return Ok(known);
         }
-        let holds = self.path_from(offset, NodeRef::Document);
+        let holds = self.path_from(offset, NodeRef::Document)?;
         self.memo.absolute.insert(offset, holds);
-        holds
+        Ok(holds)
     }
 
-    fn path_from(&mut self, offset: u32, context: NodeRef) -> bool {
+    fn path_from_variable(&mut self, offset: u32, level: u32) -> Decided {
+        let Path { test, .. } = self.decode(offset);
+        match self.variables.nodes(level) {
+            [node] => self.path_from(offset, *node),
+            nodes if self.looks_at_first(test) => {
+                let (nodes, mut first) = (nodes.to_vec(), None);
+                for node in nodes {
+                    let next = self.first(offset, node)?;
+                    first = [first, next].into_iter().flatten().min_by_key(|&node| self.document.order(node));
+                }
+                self.first_passes(test, first)
+            }
+            nodes => any(nodes.to_vec(), |node| self.path_from(offset, node)),
+        }
+    }
+
+    /// Whether a test holds of the first node of a set. An empty one stands for the empty string.
+    fn first_passes(&mut self, test: u32, first: Option<NodeRef>) -> Decided {
+        let literal = self.literal(test);
+        match (self.words[test as usize] & 0xFF, first) {
+            (TEST_CONTAINS, Some(node)) => self.contains(test, node, literal),
+            (_, Some(node)) => Ok(self.document.value_of(node).starts_with(literal)),
+            (_, None) => Ok(literal.is_empty()),
+        }
+    }
+
+    fn path_from(&mut self, offset: u32, context: NodeRef) -> Decided {
         let Path { test, step, steps } = self.decode(offset);
         match self.words[test as usize] & 0xFF {
-            kind @ (TEST_CONTAINS | TEST_STARTS_WITH) => {
-                // A node set stands for its first node, an empty one for the empty string.
-                let first = self.first(offset, context);
-                let literal = self.literal(test);
-                match (kind, first) {
-                    (TEST_CONTAINS, Some(node)) => self.contains(test, node, literal),
-                    (_, Some(node)) => self.document.value_of(node).starts_with(literal),
-                    (_, None) => literal.is_empty(),
-                }
+            TEST_CONTAINS | TEST_STARTS_WITH => {
+                let first = self.first(offset, context)?;
+                self.first_passes(test, first)
             }
             _ => self.walk(step, steps, context, &mut Sink::Test(test)),
         }
     }
 
     /// Whether the literal of a test is in a node's string-value.
-    fn contains(&mut self, test: u32, node: NodeRef, literal: &[u8]) -> bool {
+    fn contains(&mut self, test: u32, node: NodeRef, literal: &[u8]) -> Decided {
         let document = self.document;
         match document.text_span(node) {
-            Some(span) => self.memo.sought.entry(test).or_default().is_in(&document.text, span, literal),
-            None => memchr::memmem::find(document.value_of(node), literal).is_some(),
+            Some(span) => {
+                let substrings = self.memo.substrings.entry(test).or_default();
+                substrings.is_in(&document.text, span, literal, self.budget)
+            }
+            None => {
+                let value = document.value_of(node);
+                self.budget.spend_bytes(value.len())?;
+                Ok(memchr::memmem::find(value, literal).is_some())
+            }
         }
     }
 
@@ -208,26 +226,28 @@ impl<'a> Verifier<'a> {
     }
 
     /// Whether a node passes a test.
-    fn test(&self, test: u32, node: NodeRef) -> bool {
+    fn test(&mut self, test: u32, node: NodeRef) -> Decided {
         let word = self.words[test as usize];
         let operator = word >> 8 & 0xFF;
         match word & 0xFF {
             TEST_TEXT => {
                 let equal = self.document.value_of(node) == self.literal(test);
-                equal == (operator == 0)
+                Ok(equal == (operator == 0))
             }
             TEST_NUMBER => {
-                let (value, constant) = (number(self.document.value_of(node)), self.constant(test));
-                match operator {
+                let value = self.document.value_of(node);
+                self.budget.spend_bytes(value.len())?;
+                let (value, constant) = (number(value), self.constant(test));
+                Ok(match operator {
                     0 => value == constant,
                     1 => value != constant,
                     2 => value < constant,
                     3 => value <= constant,
                     4 => value > constant,
                     _ => value >= constant,
-                }
+                })
             }
-            _ => true,
+            _ => Ok(true),
         }
     }
 
@@ -238,13 +258,13 @@ impl<'a> Verifier<'a> {
             kind: word & 0xF,
             descendant: word & STEP_DESCENDANT != 0,
             memo: word & STEP_MEMO != 0,
-            label: self.words[at as usize + 1],
+            label: LabelId(self.words[at as usize + 1]),
             predicates: word >> 8,
         }
     }
 
     /// Walks the remaining steps from a context node. True ends the walk.
-    fn walk(&mut self, at: u32, steps: u32, context: NodeRef, sink: &mut Sink<'_>) -> bool {
+    fn walk(&mut self, at: u32, steps: u32, context: NodeRef, sink: &mut Sink<'_>) -> Decided {
         if steps == 0 {
             return self.arrive(context, sink);
         }
@@ -256,9 +276,9 @@ impl<'a> Verifier<'a> {
             return self.counted(step, steps, context, sink);
         }
         match (step.kind, context) {
-            (STEP_NAME | STEP_ANY | STEP_NAMESPACE, _) => self.enter_children(step, steps, context, sink),
+            (STEP_NAME | STEP_ANY | STEP_WILDCARD, _) => self.enter_children(step, steps, context, sink),
             (_, NodeRef::Element(parent)) => self.enter_leaves(step, steps, parent, sink),
-            _ => false,
+            _ => Ok(false),
         }
     }
 
@@ -266,19 +286,29 @@ impl<'a> Verifier<'a> {
         (0..step.predicates).any(|predicate| self.predicate(step, predicate) & POSITION != 0)
     }
 
-    fn enter_leaves(&mut self, step: Step, steps: u32, parent: ElementId, sink: &mut Sink<'_>) -> bool {
-        leaves(self.document, step.kind, parent)
-            .any(|leaf| self.admits_leaf(step, leaf) && self.enter(step, steps, leaf, sink))
+    fn enter_leaves(&mut self, step: Step, steps: u32, parent: ElementId, sink: &mut Sink<'_>) -> Decided {
+        let document = self.document;
+        self.budget.spend(1 + leaf_count(document, step.kind, parent))?;
+        any(leaves(document, step.kind, parent), |leaf| {
+            Ok(self.admits_leaf(step, leaf) && self.enter(step, steps, leaf, sink)?)
+        })
     }
 
     /// A step with positions, from one parent: predicates count what the ones before them left.
-    fn counted(&mut self, step: Step, steps: u32, parent: NodeRef, sink: &mut Sink<'_>) -> bool {
+    fn counted(&mut self, step: Step, steps: u32, parent: NodeRef, sink: &mut Sink<'_>) -> Decided {
         let mut nodes: Vec<NodeRef> = match (step.kind, parent) {
-            (STEP_NAME | STEP_ANY | STEP_NAMESPACE, parent) => children(self.document, parent)
-                .filter(|&element| self.admits(step, element))
-                .map(NodeRef::Element)
-                .collect(),
+            (STEP_NAME | STEP_ANY | STEP_WILDCARD, parent) => {
+                let mut nodes = Vec::new();
+                for element in children(self.document, parent) {
+                    self.budget.spend(1)?;
+                    if self.admits(step, element) {
+                        nodes.push(NodeRef::Element(element));
+                    }
+                }
+                nodes
+            }
             (kind, NodeRef::Element(parent)) => {
+                self.budget.spend(1 + leaf_count(self.document, kind, parent))?;
                 leaves(self.document, kind, parent).filter(|&leaf| self.admits_leaf(step, leaf)).collect()
             }
             _ => Vec::new(),
@@ -289,10 +319,16 @@ impl<'a> Verifier<'a> {
                 let place = (predicate & !POSITION) as usize;
                 nodes = nodes.get(place.wrapping_sub(1)).copied().into_iter().collect();
             } else {
-                nodes.retain(|&node| self.holds(step, predicate, node));
+                let mut passing = Vec::with_capacity(nodes.len());
+                for node in nodes {
+                    if self.holds(step, predicate, node)? {
+                        passing.push(node);
+                    }
+                }
+                nodes = passing;
             }
         }
-        nodes.into_iter().any(|node| self.onward(step, steps, node, sink))
+        any(nodes, |node| self.onward(step, steps, node, sink))
     }
 
     fn predicate(&self, step: Step, predicate: u32) -> u32 {
@@ -301,16 +337,16 @@ impl<'a> Verifier<'a> {
 
     /// A node that passes the step's name test: its predicates, then the rest of the path.
     #[inline]
-    fn enter(&mut self, step: Step, steps: u32, node: NodeRef, sink: &mut Sink<'_>) -> bool {
+    fn enter(&mut self, step: Step, steps: u32, node: NodeRef, sink: &mut Sink<'_>) -> Decided {
         if let Sink::First { first: Some(first), visits } = sink
             && self.document.order(node) >= self.document.order(*first)
         {
-            visits.met += 1;
-            return false;
+            visits.reached += 1;
+            return Ok(false);
         }
         for predicate in 0..step.predicates {
-            if !self.holds(step, self.predicate(step, predicate), node) {
-                return false;
+            if !self.holds(step, self.predicate(step, predicate), node)? {
+                return Ok(false);
             }
         }
         self.onward(step, steps, node, sink)
@@ -318,19 +354,25 @@ impl<'a> Verifier<'a> {
 
     /// Whether a predicate that is not a position holds of a node.
     #[inline]
-    fn holds(&mut self, step: Step, predicate: u32, node: NodeRef) -> bool {
+    fn holds(&mut self, step: Step, predicate: u32, node: NodeRef) -> Decided {
+        self.budget.spend(1)?;
         let NodeRef::Element(element) = node else {
             return self.expr(predicate, node);
         };
         if !step.memo {
             return self.expr(predicate, node);
         }
+        self.remembered(predicate, element)
+    }
+
+    /// Whether a condition holds of an element, evaluated once per message.
+    fn remembered(&mut self, predicate: u32, element: ElementId) -> Decided {
         if let Some(known) = self.memo.predicates.get(predicate, element) {
-            return known;
+            return Ok(known);
         }
-        let holds = self.expr(predicate, node);
+        let holds = self.expr(predicate, NodeRef::Element(element))?;
         self.memo.predicates.insert(predicate, element, holds, self.most_kept());
-        holds
+        Ok(holds)
     }
 
     /// How much of a kind is remembered at most.
@@ -339,7 +381,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// The rest of the path from a node that passed its step.
-    fn onward(&mut self, step: Step, steps: u32, node: NodeRef, sink: &mut Sink<'_>) -> bool {
+    fn onward(&mut self, step: Step, steps: u32, node: NodeRef, sink: &mut Sink<'_>) -> Decided {
         if let Sink::Tuples { way, .. } = sink {
             way.push(node);
         }
@@ -350,32 +392,32 @@ impl<'a> Verifier<'a> {
         over
     }
 
-    fn arrive(&mut self, node: NodeRef, sink: &mut Sink<'_>) -> bool {
+    fn arrive(&mut self, node: NodeRef, sink: &mut Sink<'_>) -> Decided {
         match sink {
             Sink::Test(test) => self.test(*test, node),
             Sink::First { first, visits } => {
-                visits.met += 1;
+                visits.reached += 1;
                 if first.is_none_or(|first| self.document.order(node) < self.document.order(first)) {
                     *first = Some(node);
                 }
-                false
+                Ok(false)
             }
             Sink::Nodes { test, nodes, visits } => {
-                if self.test(*test, node) {
-                    visits.met += 1;
+                if self.test(*test, node)? {
+                    visits.reached += 1;
                     nodes.push(node);
                 }
-                false
+                Ok(false)
             }
             Sink::Tuples { end, way, tuples, limit, .. } => {
                 let ends = match *end {
-                    End::Test(test) => self.test(test, node),
+                    End::Test(test) => self.test(test, node)?,
                     End::Node(end) => node == end,
                 };
                 if ends {
                     tuples.push(way.clone());
                 }
-                tuples.len() >= *limit
+                Ok(tuples.len() >= *limit)
             }
         }
     }
@@ -397,11 +439,11 @@ impl<'a> Verifier<'a> {
     }
 
     #[inline(always)]
-    fn admits_name(&self, kind: u32, label: u32, name: NameId) -> bool {
+    fn admits_name(&self, kind: u32, label: LabelId, name: NameId) -> bool {
         match kind {
             STEP_NAME => self.names.name_of(label) == name,
             STEP_ANY => true,
-            _ => self.names.of(name).namespace == label,
+            _ => self.names.of(name).pass_wildcard(label),
         }
     }
 
@@ -413,37 +455,4 @@ impl<'a> Verifier<'a> {
             _ => (0, 0),
         }
     }
-}
-
-/// The child elements of a node.
-fn children(document: &Document, context: NodeRef) -> impl Iterator<Item = ElementId> {
-    let (mut next, end) = match context {
-        NodeRef::Document => (0, document.elements.len() as u32),
-        NodeRef::Element(element) => (element.0 + 1, document.element(element).end.0),
-        _ => (0, 0),
-    };
-    std::iter::from_fn(move || {
-        if next >= end {
-            return None;
-        }
-        let child = ElementId(next);
-        next = document.element(child).end.0;
-        Some(child)
-    })
-}
-
-/// The attributes or text nodes of an element.
-fn leaves(document: &Document, kind: u32, parent: ElementId) -> impl Iterator<Item = NodeRef> {
-    let (mut attributes, mut texts) = (0..0, Span::default());
-    if kind == STEP_TEXT {
-        texts = document.element(parent).texts;
-    } else {
-        let start = document.element(parent).attributes_start;
-        attributes = start..start + document.attributes_of(parent).len() as u32;
-    }
-    let attributes = attributes.map(move |place| NodeRef::Attribute(parent, place));
-    let texts = (texts.start..texts.end)
-        .filter(move |&text| document.texts[text as usize].parent == parent)
-        .map(NodeRef::Text);
-    attributes.chain(texts)
 }

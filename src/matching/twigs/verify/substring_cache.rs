@@ -1,31 +1,42 @@
-//! Looking for a literal in string-values. They overlap, an element's holds those of all elements
-//! below it, so what one search has seen is remembered: a message's text is searched about once for
-//! a literal, however deeply its elements nest.
+//! Substring search in string-values. They overlap: that of an element contains those of all elements below it. So the
+//! result of each search is cached, and the text of a message is searched about once for a literal, however deeply
+//! its elements are nested.
+//!
+//! Example: the literal `x` in `<a><b>uv</b>wx</a>`. The search in `a` (`uvwx`) finds the first `x` at 3; then `b` (`uv`)
+//! ends before 3 and does not contain it, without a search.
 
 use crate::document::Span;
+use crate::matching::budget::{Budget, WorkLimit};
 
-/// Where a literal begins in a text, as far as it was searched: not from `from` up to `until`, and
-/// at `until` if it was found.
+/// The last search for a literal: it does not begin at `from..until`, and it begins at `until` if it was found.
 #[derive(Clone, Copy, Default)]
-pub struct Sought {
+pub struct SubstringCache {
     from: usize,
     until: usize,
     found: bool,
 }
 
-impl Sought {
+impl SubstringCache {
     /// Whether the literal is in a span of the text.
-    pub fn is_in(&mut self, text: &[u8], span: Span, literal: &[u8]) -> bool {
+    pub fn is_in(
+        &mut self,
+        text: &[u8],
+        span: Span,
+        literal: &[u8],
+        budget: &mut Budget,
+    ) -> Result<bool, WorkLimit> {
         let (start, end) = (span.start as usize, span.end as usize);
         if start < self.from || start > self.until {
-            *self = Sought { from: start, until: start, found: false };
+            *self = SubstringCache { from: start, until: start, found: false };
         }
         if !self.found && self.until + literal.len() <= end {
             let at = memchr::memmem::find(&text[self.until..end], literal);
+            let searched = at.unwrap_or(end - self.until - literal.len() + 1);
             self.found = at.is_some();
-            self.until += at.unwrap_or(end - self.until - literal.len() + 1);
+            self.until += searched;
+            budget.spend_bytes(searched)?;
         }
-        self.found && self.until + literal.len() <= end
+        Ok(self.found && self.until + literal.len() <= end)
     }
 }
 
@@ -43,11 +54,12 @@ mod tests {
                 .collect();
             // Every few: nested, overlapping, forwards and backwards.
             for stride in [1, 7, 53, 101] {
-                let mut sought = Sought::default();
+                let (mut substrings, mut budget) = (SubstringCache::default(), Budget::unlimited());
                 for at in 0..spans.len() {
                     let span = spans[at * stride % spans.len()];
                     let expected = memchr::memmem::find(span.of(text), literal.as_bytes()).is_some();
-                    assert_eq!(sought.is_in(text, span, literal.as_bytes()), expected, "{literal} {span:?}");
+                    let found = substrings.is_in(text, span, literal.as_bytes(), &mut budget);
+                    assert_eq!(found, Ok(expected), "{literal} {span:?}");
                 }
             }
         }

@@ -1,25 +1,29 @@
-//! Where `//` steps were tried: ranges of elements, for what is tried below an element is tried
-//! below all that is in it.
+//! The ranges of elements that `//` steps were tried on. A step that is tried below an element is tried on a whole range,
+//! because the elements below it are consecutive in pre-order.
 
 use std::collections::BTreeMap;
 
-/// By step and start, where a range ends. Those of a step do not meet.
+/// The end of each range by step and start. The ranges of a step are disjoint.
 ///
-/// One path leaves about as many ranges as the message has elements, however many its steps. A walk
-/// comes to an element before it comes to those inside, so a step keeps the ranges of outermost
-/// elements only; and none is outermost for two steps of a path, as the way to the later step
-/// leads through one around it that was tried for the earlier.
+/// One path adds about as many ranges as the message has elements, however many steps it has. A walk visits an element
+/// before those inside it, so a step keeps the ranges of its outermost elements only. No element is outermost for two
+/// steps of a path: the walk reaches the later step below an element on which the earlier one was tried.
 #[derive(Default)]
-pub struct Tried {
+pub struct TriedRanges {
     ranges: BTreeMap<(u32, u32), u32>,
 }
 
 /// After every element.
 const NEVER: (u32, u32) = (u32::MAX, u32::MAX);
 
-impl Tried {
+impl TriedRanges {
     pub fn clear(&mut self) {
         self.ranges.clear();
+    }
+
+    /// Memory in bytes, approximately.
+    pub fn bytes(&self) -> usize {
+        self.ranges.len() * size_of::<((u32, u32), u32)>()
     }
 
     pub fn len(&self) -> usize {
@@ -61,7 +65,7 @@ mod tests {
     #[test]
     fn ranges_are_one_set_of_elements() {
         const ELEMENTS: u32 = 40;
-        let mut tried = Tried::default();
+        let mut tried = TriedRanges::default();
         let mut expected = [[false; ELEMENTS as usize]; 3];
         let mut random = 1_u32;
         for _ in 0..300 {

@@ -1,18 +1,26 @@
-//! Steps with a predicate that only elements with some value pass: these are looked up.
+//! Steps with a predicate that only elements with a certain value pass: these elements are looked up.
+//!
+//! For `//item[@sku = 'B-7'][price > 50]` in a message with 10,000 items, the step `item` is tried on the elements with
+//! the attribute value `B-7` only.
 
 use std::iter::once;
 
-use super::{Path, Sink, Step, Verifier, children};
+use super::below::children;
+use super::{Path, Sink, Step, Verifier};
 use crate::document::NodeRef;
 use crate::ids::ElementId;
-use crate::matching::twigs::verify::by_value::{Key, Owner, Value, Valued};
+use crate::matching::budget::{Decided, any};
+use crate::matching::twigs::verify::by_value::{ElementsWithValue, Key, Owner, Value};
 use crate::segment::twig::*;
 
 impl<'a> Verifier<'a> {
-    /// The elements that may pass a step, if they can be looked up and so much was walked that it pays.
+    /// The elements that may pass a step, if they can be looked up and so many were tried that it is worthwhile.
     #[cold]
-    pub(super) fn valued(&mut self, step: Step) -> Option<Valued> {
-        if self.memo.by_value.pays(self.document) { self.fewest(step) } else { None }
+    pub(super) fn valued(&mut self, step: Step) -> Option<ElementsWithValue> {
+        let elements =
+            if self.memo.by_value.is_worthwhile(self.document) { self.rarest_value(step) } else { None };
+        self.memo.by_value.lookups += elements.is_some() as u64;
+        elements
     }
 
     /// Tries a step on the children of a node.
@@ -22,8 +30,8 @@ impl<'a> Verifier<'a> {
         steps: u32,
         context: NodeRef,
         sink: &mut Sink<'_>,
-    ) -> bool {
-        let few = if step.predicates > 0 { self.memo.by_value.few } else { usize::MAX };
+    ) -> Decided {
+        let few = if step.predicates > 0 { self.memo.by_value.scan_elements } else { usize::MAX };
         let mut rest = children(self.document, context);
         let (mut count, mut over) = (0, false);
         while !over && let Some(child) = rest.next() {
@@ -33,53 +41,55 @@ impl<'a> Verifier<'a> {
                 return self.enter_valued(step, steps, context, once(child).chain(rest), valued, sink);
             }
             count += 1;
-            over = self.enter_child(step, steps, child, sink);
+            over = self.enter_child(step, steps, child, sink)?;
         }
         if step.predicates > 0 {
-            self.memo.by_value.walk(count);
+            self.memo.by_value.count_walked(count);
         }
-        over
+        Ok(over)
     }
 
-    /// Tries a step on the rest of a node's children: on those of them that are `valued`. Others can be, and
-    /// they may be more than there are children, so that many children are tried first.
+    /// Tries a step on the rest of a node's children, on those that are `valued` only. Elements deeper below the node
+    /// can be `valued` too, and more than there are children: so as many children are tried one by one first.
     fn enter_valued(
         &mut self,
         step: Step,
         steps: u32,
         context: NodeRef,
         mut rest: impl Iterator<Item = ElementId>,
-        valued: Valued,
+        valued: ElementsWithValue,
         sink: &mut Sink<'_>,
-    ) -> bool {
+    ) -> Decided {
         let (from, end) = self.range_below(context);
         let (first, last) = self.memo.by_value.range(&valued, (from, end));
-        if rest.by_ref().take(last - first).any(|child| self.enter_child(step, steps, child, sink)) {
-            return true;
+        if any(rest.by_ref().take(last - first), |child| self.enter_child(step, steps, child, sink))? {
+            return Ok(true);
         }
         let Some(child) = rest.next() else {
-            return false;
+            return Ok(false);
         };
         let parent = self.document.element(child).parent;
         let (first, last) = self.memo.by_value.range(&valued, (child.0, end));
-        (first..last).any(|place| {
+        any(first..last, |place| {
             let element = self.memo.by_value.at(&valued, place);
-            self.document.element(element).parent == parent && self.enter_child(step, steps, element, sink)
+            Ok(self.document.element(element).parent == parent
+                && self.enter_child(step, steps, element, sink)?)
         })
     }
 
-    fn enter_child(&mut self, step: Step, steps: u32, child: ElementId, sink: &mut Sink<'_>) -> bool {
-        self.admits(step, child) && self.enter(step, steps, NodeRef::Element(child), sink)
+    fn enter_child(&mut self, step: Step, steps: u32, child: ElementId, sink: &mut Sink<'_>) -> Decided {
+        self.budget.spend(1)?;
+        Ok(self.admits(step, child) && self.enter(step, steps, NodeRef::Element(child), sink)?)
     }
 
-    /// Those with the rarest of the values that the step asks for.
+    /// The elements with the rarest of the values that the step requires.
     #[cold]
-    fn fewest(&mut self, step: Step) -> Option<Valued> {
-        // Positions count what the predicates before them left, and those only.
+    fn rarest_value(&mut self, step: Step) -> Option<ElementsWithValue> {
+        // Positions count the elements that passed the predicates before.
         if self.has_positions(step) {
             return None;
         }
-        let mut fewest: Option<Valued> = None;
+        let mut fewest: Option<ElementsWithValue> = None;
         for predicate in 0..step.predicates {
             if let Some(key) = self.key(self.predicate(step, predicate)) {
                 let valued = self.memo.by_value.find(self.document, key);
@@ -95,8 +105,8 @@ impl<'a> Verifier<'a> {
     fn key(&self, predicate: u32) -> Option<Key<'a>> {
         let word = self.words[predicate as usize];
         match word & 0xFF {
-            AND => (1..=word >> 8).find_map(|at| self.key(self.words[(predicate + at) as usize])),
-            PATH if word >> 8 & ABSOLUTE == 0 => self.key_of_path(self.decode(predicate)),
+            AND => (1..=word >> 8).find_map(|at| self.key(part(self.words, predicate, at))),
+            PATH if word >> 8 & 0xFF == FROM_CONTEXT => self.key_of_path(self.decode(predicate)),
             _ => None,
         }
     }

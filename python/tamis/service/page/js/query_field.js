@@ -12,9 +12,9 @@ const DEBOUNCE_MS = 150;
 
 /**
  * An input for a query. `namespaces()`: the text of its prefixes. `onchecked(found)` gets the result of each
- * check: the query, or null if there is an error.
+ * check: the query, or null if there is an error. `remedy(error, text)`: a node below an error that corrects it.
  */
-export function queryField({ value, namespaces, onchecked = () => {}, onsubmit, rows = 4 }) {
+export function queryField({ value, namespaces, onchecked = () => {}, remedy = () => null, onsubmit, rows = 4 }) {
   const message = h("div", { class: "feedback", "aria-live": "polite" });
   const field = editor({ label: "Query", parts: queryParts, value, rows, oninput: () => later(), onsubmit });
   let asking = new AbortController();
@@ -35,7 +35,11 @@ export function queryField({ value, namespaces, onchecked = () => {}, onsubmit, 
       if (found.error) return refuse(found.error, text);
       field.invalid(false);
       field.mark([]);
-      hold(message, h("p", { class: "fine" }, "Valid: ", h("code", {}, found.canonical)));
+      hold(
+        message,
+        h("p", { class: "fine" }, "Valid: ", h("code", {}, found.canonical)),
+        ...found.warnings.map((warning) => h("p", { class: "warning" }, `Warning: ${warning.reason}.`)),
+      );
       onchecked(found);
     } catch (error) {
       if (!signal.aborted) refuse(error, text);
@@ -45,7 +49,7 @@ export function queryField({ value, namespaces, onchecked = () => {}, onsubmit, 
   function refuse(error, text) {
     field.invalid(true);
     if (error.position) field.mark(spot(text, indexOf(text, error.position.offset)));
-    hold(message, error.position ? located(error, text) : problem(error));
+    hold(message, error.position ? located(error, text) : problem(error), remedy(error, text));
     onchecked(null);
   }
 

@@ -54,7 +54,7 @@ export function subscriptionForm({ who, kept, draft = {}, ondone }) {
       h(
         "div",
         { class: "pair" },
-        labelled("Namespaces", names, "prefix = URI, one per line; or the name of a shared prefix map."),
+        labelled("Namespaces", names, "prefix = URI, one per line; = URI: the default namespace; or the name of a shared prefix map."),
         labelled("Delivery target", target, "outbox: the mailbox. webhook:NAME: a webhook."),
       ),
       message,

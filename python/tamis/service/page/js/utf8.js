@@ -26,10 +26,23 @@ export function spans(text, nodes) {
   return nodes.map((node) => ({ start: at.get(node.start), end: at.get(node.end) }));
 }
 
-/** Bytes → text: UTF-16 if there is a byte order mark, else UTF-8; null if they are neither. */
+const DECLARED = /^<\?xml\s[^>]*?\sencoding\s*=\s*["\']([\w.-]+)["\']/;
+
+/** The encoding of a message: by its byte order mark or its declaration, else UTF-8. */
+function encodingOf(bytes) {
+  const [first, second] = bytes;
+  if (first === 0xfe && second === 0xff) return "utf-16be";
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  if (first === 0xef) return "utf-8";
+  if (first === 0 && second === 0x3c) return "utf-16be";
+  if (first === 0x3c && second === 0) return "utf-16le";
+  const head = String.fromCharCode(...bytes.subarray(0, 1024));
+  return DECLARED.exec(head)?.[1] ?? "utf-8";
+}
+
+/** Bytes → text; null if they are not in the encoding of the message, or it is not supported. */
 export function decode(bytes) {
-  const mark = (bytes[0] << 8) | bytes[1];
-  const encoding = mark === 0xfeff ? "utf-16be" : mark === 0xfffe ? "utf-16le" : "utf-8";
+  const encoding = encodingOf(bytes);
   try {
     return new TextDecoder(encoding, { fatal: true, ignoreBOM: encoding === "utf-8" }).decode(bytes);
   } catch {

@@ -46,6 +46,7 @@ export function playground(main, { who }) {
     value: drafts.query,
     rows: 5,
     namespaces: () => names.value,
+    remedy: binding,
     onsubmit: () => subscribe(),
     onchecked: (found) => {
       Object.assign(drafts, { query: query.field.value, namespaces: names.value });
@@ -98,10 +99,30 @@ export function playground(main, { who }) {
     else say("no", "cross", "Does not match", tried.reason);
     hold(
       result,
+      tried.instead && h("p", {}, button("Use the query that matches", { class: "plain", title: tried.instead, onclick: () => use(tried.instead) })),
       tried.failure && problem({ reason: tried.failure }),
       tried.output !== null && h("section", {}, h("h2", {}, "Output"), code(pretty(tried.output), xmlParts)),
       h("section", {}, h("h2", {}, "Why"), explanationList(tried.explanation)),
     );
+  }
+
+  function use(text) {
+    query.field.value = text;
+    query.check();
+  }
+
+  /** A button that binds the prefix of a refused query as the message does; null if it does not. */
+  function binding(error, text) {
+    if (error.code !== "unbound-prefix" || !error.position) return null;
+    const prefix = /[\p{L}_][\p{L}\p{N}_.-]*/u.exec(text.slice(indexOf(text, error.position.offset)))?.[0];
+    const declared = [...message.field.value.matchAll(/xmlns:([^\s=]+)\s*=\s*(["'])(.*?)\2/g)].find((one) => one[1] === prefix);
+    if (!declared) return null;
+    const line = `${prefix} = ${declared[3]}`;
+    const bind = () => {
+      names.value = [names.value.trim(), line].filter(Boolean).join("\n");
+      query.check();
+    };
+    return h("p", {}, button(`Bind ${line}`, { class: "plain", title: "as the message does", onclick: bind }));
   }
 
   function refuse(error, xml) {
@@ -146,7 +167,7 @@ export function playground(main, { who }) {
         { class: "card", "aria-label": "Query" },
         labelled("Sample queries", ready),
         query.node,
-        h("details", { open: names.value !== "" }, h("summary", {}, "Namespaces"), labelled("Prefixes", names, "prefix = URI, one per line; or the name of a shared prefix map.")),
+        h("details", { open: names.value !== "" }, h("summary", {}, "Namespaces"), labelled("Prefixes", names, "prefix = URI, one per line; = URI: the default namespace; or the name of a shared prefix map.")),
         verdict,
         result,
         h(

@@ -3,11 +3,16 @@
 use crate::error::{Exceeded, Position, ReadError};
 
 /// Boxed, so that results are small when there is no error.
-pub(super) type Fault = Box<ReadError>;
-pub(super) type ReadResult<T> = Result<T, Fault>;
+pub(super) type BoxedReadError = Box<ReadError>;
+pub(super) type ReadResult<T> = Result<T, BoxedReadError>;
 
 #[cold]
-pub(super) fn fault(code: &'static str, reason: impl Into<String>, source: &[u8], at: usize) -> Fault {
+pub(super) fn read_error(
+    code: &'static str,
+    reason: impl Into<String>,
+    source: &[u8],
+    at: usize,
+) -> BoxedReadError {
     let position = Position::of(source, at);
     Box::new(ReadError { code, reason: reason.into(), position, exceeded: None })
 }
@@ -21,7 +26,7 @@ pub(super) fn exceeded(
     at: usize,
     value: usize,
     limit: usize,
-) -> Fault {
+) -> BoxedReadError {
     let position = Position::of(source, at);
     let reason = format!("{value} {what}, at most {limit} allowed");
     let exceeded = Some(Exceeded { value: value as u64, limit: limit as u64 });

@@ -1,9 +1,7 @@
 """Payloads as text, for JSON."""
 
-import codecs
-
 from tamis.sources.bytestream import StreamError
-from tamis.sources.transcode import HEAD_BYTES, encoding_of
+from tamis.sources.transcode import UTF8, encoding_of
 
 
 def text_of(payload: bytes, encoding: str | None) -> str | None:
@@ -11,9 +9,10 @@ def text_of(payload: bytes, encoding: str | None) -> str | None:
     try:
         mark = 0
         if encoding is None:
-            encoding, mark = encoding_of(payload[:HEAD_BYTES])
-        if codecs.lookup(encoding).name != "utf-8":
+            encoding, mark = encoding_of(payload)
+        # ASCII is UTF-8 too.
+        if encoding.lower() not in (UTF8, "us-ascii"):
             return None
         return payload[mark:].decode()
-    except (StreamError, LookupError, UnicodeDecodeError):
+    except (StreamError, UnicodeDecodeError):
         return None

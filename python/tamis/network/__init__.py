@@ -1,0 +1,12 @@
+"""The network of brokers: who is linked to whom, and the logs of parcels between them. No Spark, no SQL.
+
+topology.py     brokers and links of `network.toml`: a tree
+parcel.py       what crosses a link at once, as a value and as bytes
+log.py          the log of parcels that one end of a link sends, in a directory
+messages.py     the messages of a parcel: which cross a link, and which are refused when they arrive
+arrivals.py     what arrived over all links of a broker, numbered anew
+carrier.py      what carries the parcels of a link
+link_end.py     one end of a link: publish, store, acknowledge, delete
+exchange.py     all links of a broker, a thread each
+interest.py     what a broker wants, to route by (not used by links yet)
+"""

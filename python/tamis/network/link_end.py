@@ -1,0 +1,203 @@
+"""One end of a link: publishes messages, stores what arrives, acknowledges it, deletes what is acknowledged.
+
+    a batch → parcel → log → … → log of the neighbour → arrivals → acknowledgement → …
+
+Every step can be repeated: a parcel is published once for its key, stored once by its position and its hash.
+What cannot be continued (a damaged parcel, a barred tenant, a newer format, a gap) stops what arrives over
+the link, and the status says why; it is tried again at each exchange: a repaired link continues by itself.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+from tamis.network.arrivals import Arrivals
+from tamis.network.carrier import Carrier, open_carrier
+from tamis.network.log import KEEP, UnknownPositionError
+from tamis.network.messages import arrived, crossing, pack, unpack
+from tamis.network.parcel import LinkError, Parcel, Position
+from tamis.network.topology import Link, Topology
+
+log = logging.getLogger(__name__)
+
+MOST_HOPS = 32
+"""A message that crossed more links is refused."""
+
+ACKNOWLEDGE_AFTER = 64
+"""So many acknowledgements are acknowledged at once: one for each would never end."""
+
+LinkState: TypeAlias = Literal["up", "stopped", "unreachable"]
+"""stopped: what arrives cannot be continued; unreachable: its carrier cannot be read or written."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStatus:
+    """One end of a link at one moment."""
+
+    link: str
+    neighbour: str
+    state: LinkState = "up"
+    code: str = ""
+    reason: str = ""
+    epoch: str = ""
+    began: str = ""
+    """Why the log of what is sent began."""
+    sent: int = 0
+    """The number of the last parcel."""
+    acknowledged: int = 0
+    received: int = 0
+    """The number of the last stored parcel, in the log of the neighbour."""
+
+
+class LinkEnd:
+    """The end of a link at a broker. One thread exchanges; any thread publishes."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        broker: str,
+        link: Link,
+        arrivals: Arrivals,
+        carrier: Carrier,
+        *,
+        most_hops: int = MOST_HOPS,
+        keep: float = KEEP,
+    ) -> None:
+        self.link = link
+        self._topology = topology
+        self._broker = broker
+        self._arrivals = arrivals
+        self._carrier = carrier
+        self._most_hops = most_hops
+        self._keep = keep
+        # What was stored before a restart may not be acknowledged.
+        self._owed = 0 if arrivals.position(link.name) is None else ACKNOWLEDGE_AFTER
+        """How many acknowledgements were stored since the last one was sent; more if anything else was."""
+        self._asked: Position | None = None
+        """The position that the neighbour did not know, once it was told."""
+        self.status = LinkStatus(link.name, link.other(broker))
+
+    def publish(self, key: str, messages: pa.Table) -> Position | None:
+        """Publish the messages of a batch that cross this link; their parcel, None if none crosses."""
+        crosses = crossing(messages, self._topology, self._broker, self.link)
+        return self._carrier.log.publish("messages", key, pack(crosses)) if crosses.num_rows else None
+
+    def exchange(self) -> LinkStatus:
+        """Send and receive all there is."""
+        state: tuple[LinkState, str, str] = ("up", "", "")
+        try:
+            self._carrier.push()
+            self._receive()
+            self._carrier.log.trim(keep=self._keep)
+            self._carrier.push()
+        except LinkError as error:
+            kind: LinkState = "unreachable" if error.code == "link-unreachable" else "stopped"
+            state = (kind, error.code, error.reason)
+        self._report(*state)
+        return self.status
+
+    def close(self) -> None:
+        self._carrier.close()
+
+    def _receive(self) -> None:
+        """Store what follows the last stored parcel, and acknowledge it."""
+        position = self._arrivals.position(self.link.name)
+        try:
+            for parcel in self._carrier.incoming(position):
+                self._store(parcel)
+        except UnknownPositionError:
+            self._ask(position)
+            return
+        finally:
+            with suppress(LinkError):
+                self._acknowledge()
+
+    def _store(self, parcel: Parcel) -> None:
+        name = self.link.name
+        messages = None
+        if not self._arrivals.has(name, parcel.hash):
+            if parcel.kind == "messages":
+                place = f"parcel {parcel.number} of {self.link.other(self._broker)}"
+                sent = unpack(parcel.body, place)
+                messages = arrived(sent, self._topology, self._broker, self.link, self._most_hops)
+            elif parcel.kind == "acknowledgements":
+                self._confirm(parcel)
+        self._arrivals.store(name, parcel, messages)
+        self._owed += 1 if parcel.kind == "acknowledgements" else ACKNOWLEDGE_AFTER
+
+    def _confirm(self, parcel: Parcel) -> None:
+        """The neighbour has stored what we sent up to a position."""
+        try:
+            value = json.loads(parcel.body)
+            position = Position(value["epoch"], value["number"], value["hash"])
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"parcel {parcel.number} is no acknowledgement that is known: use a newer tamis"
+            raise LinkError("newer-format", reason) from error
+        if not self._carrier.log.confirm(position):
+            log.warning("link %s: a new log began: %s", self.link.name, self._carrier.log.head.reason)
+
+    def _acknowledge(self) -> None:
+        position = self._arrivals.position(self.link.name)
+        if self._owed >= ACKNOWLEDGE_AFTER and position is not None:
+            self._send_position(position, "ack")
+            self._owed = 0
+
+    def _ask(self, position: Position | None) -> None:
+        """Ask the neighbour to continue from a position, which its log does not know.
+
+        In a log of our own that begins anew: if both logs were restored from one copy, neither would be read.
+        """
+        if position is not None and self._asked != position:
+            self._carrier.log.begin("the neighbour's log does not know what it sent here")
+            self._send_position(position, f"ask-{self._carrier.log.head.epoch}")
+            self._asked = position
+
+    def _send_position(self, position: Position, stream: str) -> None:
+        body = {"epoch": position.epoch, "number": position.number, "hash": position.hash}
+        key = f"{stream}:{position.epoch}/{position.number}/{position.hash}"
+        self._carrier.log.publish("acknowledgements", key, json.dumps(body).encode())
+
+    def _report(self, state: LinkState, code: str, reason: str) -> None:
+        """Update the status; a change of the state is logged once."""
+        before = self.status
+        received = self._arrivals.position(self.link.name)
+        status = replace(before, state=state, code=code, reason=reason)
+        with suppress(LinkError):
+            head = self._carrier.log.head
+            status = replace(
+                status,
+                epoch=head.epoch,
+                began=head.reason,
+                sent=self._carrier.log.last,
+                acknowledged=head.acknowledged,
+                received=received.number if received else 0,
+            )
+        self.status = status
+        if (before.state, before.code) != (state, code):
+            say = log.info if state == "up" else log.error
+            say("link %s: %s %s %s", self.link.name, state, code, reason)
+
+
+def open_links(
+    topology: Topology, broker: str, state: Path, *, most_hops: int = MOST_HOPS, keep: float = KEEP
+) -> Sequence[LinkEnd]:
+    """The ends of all links of a broker; `state` is a directory of its own for them."""
+    arrivals = Arrivals(state)
+    return [
+        LinkEnd(
+            topology,
+            broker,
+            link,
+            arrivals,
+            open_carrier(link, broker),
+            most_hops=most_hops,
+            keep=keep,
+        )
+        for link in topology.links_of(broker)
+    ]

@@ -1,0 +1,187 @@
+//! The axes of XPath over all nodes of a document, attributes included.
+
+use rustc_hash::FxHashSet;
+
+use crate::document::{Document, NodeRef};
+use crate::ids::ElementId;
+use crate::query::value::WalkAxis;
+
+/// All nodes of a document but its attributes, by their numbers in pre-order: the descendants of a node are the
+/// numbers after its own up to its end.
+pub struct NodeTable {
+    nodes: Vec<NodeRef>,
+    parents: Vec<u32>,
+    /// One past the last number of the sub-tree.
+    ends: Vec<u32>,
+}
+
+impl NodeTable {
+    pub fn new(document: &Document) -> NodeTable {
+        let count = 1 + document.elements.len() + document.texts.len() + document.others.len();
+        let mut table = NodeTable {
+            nodes: vec![NodeRef::Document; count],
+            parents: vec![0; count],
+            ends: (1..=count as u32).collect(),
+        };
+        let number = |element: ElementId| match element.is_some() {
+            true => document.element(element).node.0,
+            false => 0,
+        };
+        for (place, element) in document.elements.iter().enumerate() {
+            table.put(element.node.index(), NodeRef::Element(place.into()), number(element.parent));
+        }
+        for (place, text) in document.texts.iter().enumerate() {
+            table.put(text.node.index(), NodeRef::Text(place as u32), number(text.parent));
+        }
+        for (place, other) in document.others.iter().enumerate() {
+            table.put(other.node.index(), NodeRef::Other(place as u32), number(other.parent));
+        }
+        for number in (1..count).rev() {
+            let parent = table.parents[number] as usize;
+            table.ends[parent] = table.ends[parent].max(table.ends[number]);
+        }
+        table
+    }
+
+    fn put(&mut self, number: usize, node: NodeRef, parent: u32) {
+        self.nodes[number] = node;
+        self.parents[number] = parent;
+    }
+
+    /// Calls `visit` with each node on an axis from the nodes, which are in document order. A node is visited
+    /// once, except that `child`, `attribute` and `parent` may repeat it.
+    pub fn for_each(
+        &mut self,
+        document: &Document,
+        axis: WalkAxis,
+        nodes: &[NodeRef],
+        mut visit: impl FnMut(NodeRef),
+    ) {
+        let number = |node: NodeRef| document.node_id(node).0;
+        match axis {
+            WalkAxis::Itself => nodes.iter().copied().for_each(visit),
+            WalkAxis::Child => {
+                for &node in nodes.iter().filter(|node| !is_attribute(**node)) {
+                    self.siblings(number(node) + 1, self.end(number(node)), &mut visit);
+                }
+            }
+            WalkAxis::Descendant | WalkAxis::DescendantOrSelf => {
+                let mut covered = 0;
+                for &node in nodes {
+                    if is_attribute(node) {
+                        if axis == WalkAxis::DescendantOrSelf {
+                            visit(node);
+                        }
+                        continue;
+                    }
+                    let own = number(node);
+                    let first = own + u32::from(axis == WalkAxis::Descendant);
+                    self.range(first.max(covered), self.end(own), &mut visit);
+                    covered = covered.max(self.end(own));
+                }
+            }
+            WalkAxis::Attribute => {
+                for &node in nodes {
+                    if let NodeRef::Element(element) = node {
+                        let first = document.element(element).attributes_start;
+                        let count = document.attributes_of(element).len() as u32;
+                        (first..first + count).for_each(|place| visit(NodeRef::Attribute(element, place)));
+                    }
+                }
+            }
+            WalkAxis::Parent => {
+                nodes
+                    .iter()
+                    .filter_map(|&node| self.parent(document, node))
+                    .for_each(|at| visit(self.node(at)));
+            }
+            WalkAxis::Ancestor | WalkAxis::AncestorOrSelf => {
+                let mut visited = FxHashSet::default();
+                for &node in nodes {
+                    if axis == WalkAxis::AncestorOrSelf
+                        && (is_attribute(node) || visited.insert(number(node)))
+                    {
+                        visit(node);
+                    }
+                    let mut above = self.parent(document, node);
+                    while let Some(at) = above
+                        && visited.insert(at)
+                    {
+                        visit(self.node(at));
+                        above = (at > 0).then(|| self.parents[at as usize]);
+                    }
+                }
+            }
+            WalkAxis::Following => {
+                let after = |&node: &NodeRef| match is_attribute(node) {
+                    true => number(node) + 1,
+                    false => self.end(number(node)),
+                };
+                if let Some(first) = nodes.iter().map(after).min() {
+                    self.range(first, self.nodes.len() as u32, &mut visit);
+                }
+            }
+            WalkAxis::Preceding => {
+                let last = nodes.last().map_or(0, |&node| number(node));
+                for at in (1..last).filter(|&at| self.end(at) <= last) {
+                    visit(self.node(at));
+                }
+            }
+            WalkAxis::FollowingSibling => {
+                let mut parents = FxHashSet::default();
+                for &node in nodes.iter().filter(|node| !is_attribute(**node)) {
+                    if let Some(parent) = self.parent(document, node)
+                        && parents.insert(parent)
+                    {
+                        self.siblings(self.end(number(node)), self.end(parent), &mut visit);
+                    }
+                }
+            }
+            WalkAxis::PrecedingSibling => {
+                let mut parents = FxHashSet::default();
+                for &node in nodes.iter().rev().filter(|node| !is_attribute(**node)) {
+                    if let Some(parent) = self.parent(document, node)
+                        && parents.insert(parent)
+                    {
+                        self.siblings(parent + 1, number(node), &mut visit);
+                    }
+                }
+            }
+        }
+    }
+
+    fn node(&self, number: u32) -> NodeRef {
+        self.nodes[number as usize]
+    }
+
+    fn end(&self, number: u32) -> u32 {
+        self.ends[number as usize]
+    }
+
+    /// The number of a node's parent; the parent of an attribute is its element.
+    fn parent(&self, document: &Document, node: NodeRef) -> Option<u32> {
+        let number = document.node_id(node).0;
+        match node {
+            NodeRef::Document => None,
+            NodeRef::Attribute(..) => Some(number),
+            _ => Some(self.parents[number as usize]),
+        }
+    }
+
+    fn range(&self, first: u32, end: u32, visit: &mut impl FnMut(NodeRef)) {
+        (first..end).for_each(|at| visit(self.node(at)));
+    }
+
+    /// Siblings from the first number on.
+    fn siblings(&self, first: u32, end: u32, visit: &mut impl FnMut(NodeRef)) {
+        let mut next = first;
+        while next < end {
+            visit(self.node(next));
+            next = self.end(next);
+        }
+    }
+}
+
+fn is_attribute(node: NodeRef) -> bool {
+    matches!(node, NodeRef::Attribute(..))
+}

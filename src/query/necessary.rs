@@ -1,0 +1,399 @@
+//! A condition that is necessary for a value to be true, in terms that an index can look up.
+//!
+//! ```text
+//! count(//a/b) > 2               //a/b
+//! normalize-space(//a) = 'x'     //a
+//! contains(concat(a, b), 'x')    a or b
+//! //b/parent::a/c[last()]        //b and //a/c
+//! not(count(a) = 1)              true()
+//! ```
+//!
+//! Two rules. If a value is false once a node set in it is empty, that set must have a node. And each node
+//! on the way of a path must exist: steps to children extend the path, other steps start a new one, `//name`.
+//!
+//! Conditions inside predicates are replaced by what is necessary for them, so that the size of the result
+//! does not exceed that of the value.
+
+use super::ast::{Axis, Expr, Node, Path, Predicate, Start, Step, Test, Variable};
+use super::constant::constant;
+use super::value::{Clause, Kind, NodeTest, SetOperation, Value, Walk, WalkAxis, WalkStep};
+use super::variables::Uses;
+
+/// What is necessary for `boolean()` of a value.
+pub fn of_value(value: &Value) -> Expr {
+    match value {
+        Value::Condition(expr) => weakened(expr),
+        Value::Some(clauses) => of_clauses(clauses),
+        Value::If(parts) => {
+            let then = Expr::And(vec![of_value(&parts[0]), of_value(&parts[1])]);
+            Expr::Or(vec![then, of_value(&parts[2])])
+        }
+        _ if value.kind() == Kind::Nodes => exists(value),
+        _ => {
+            let mut sets = Vec::new();
+            node_sets(value, &mut sets);
+            let fails_without = |empty: &dyn Fn(&Value) -> bool| {
+                constant(value, empty).is_some_and(|constant| !constant.boolean())
+            };
+            let needed: Vec<Expr> = sets
+                .iter()
+                .filter(|set| fails_without(&|value| std::ptr::eq(value, **set)))
+                .map(|set| exists(set))
+                .collect();
+            match needed.is_empty() {
+                false => Expr::And(needed),
+                true if fails_without(&|_| true) => Expr::Or(sets.into_iter().map(exists).collect()),
+                true => Expr::TRUE,
+            }
+        }
+    }
+}
+
+/// A variable is replaced by the path of its nodes if that has at most so many name tests: a path may name variables
+/// several times, whose paths name others.
+const SUBSTITUTED_NAME_TESTS: usize = 64;
+
+/// The variables of a tuple, each with the path of its nodes, or of more nodes, if it is known.
+type Bound = Vec<(Variable, Option<Path>)>;
+
+/// What is necessary for clauses to let a tuple pass: each `for` has a node, and each condition holds of some node.
+///
+/// Example: `$o in //order, $i in $o/item` with the condition `$i/@n > 5` needs `//order/item/@n > 5`.
+fn of_clauses(clauses: &[Clause]) -> Expr {
+    let mut all = Vec::new();
+    let mut bound = Bound::new();
+    for clause in clauses {
+        match clause {
+            Clause::For(variable, nodes) => {
+                all.push(substituted(&of_value(nodes), &bound, false).0);
+                let path = substituted_path(nodes, &bound);
+                bound.push((*variable, path));
+            }
+            Clause::Let(variable, nodes) => {
+                let path = substituted_path(nodes, &bound);
+                bound.push((*variable, path));
+            }
+            Clause::Where(passes) => all.push(substituted(&of_value(passes), &bound, false).0),
+        }
+    }
+    Expr::And(all)
+}
+
+/// A path without variables of the tuple that selects the nodes of a value, and maybe more.
+fn substituted_path(nodes: &Value, bound: &Bound) -> Option<Path> {
+    let Value::Nodes(path) = nodes else { return None };
+    let exists = Expr::Path(weakened_path(path).0, Test::Exists);
+    let (Expr::Path(path, _), _) = substituted(&exists, bound, false) else { return None };
+    let mut name_tests = 0;
+    path.for_each_name_test(&mut |_| name_tests += 1);
+    (name_tests <= SUBSTITUTED_NAME_TESTS).then_some(path)
+}
+
+/// Replaces variables by the paths of their nodes; also tells whether that changed the condition. The result holds
+/// wherever the condition does.
+fn substituted(expr: &Expr, bound: &Bound, is_nested: bool) -> (Expr, bool) {
+    let free = Uses::of(expr).free;
+    if !bound.iter().any(|(variable, _)| free.has(*variable)) {
+        return (expr.clone(), false);
+    }
+    let all =
+        |operands: &[Expr]| operands.iter().map(|operand| substituted(operand, bound, is_nested).0).collect();
+    let substituted = match expr {
+        Expr::Path(path, test) => path_substituted(path, test, bound, is_nested),
+        Expr::And(operands) => Expr::And(all(operands)),
+        Expr::Or(operands) => Expr::Or(all(operands)),
+        Expr::Not(_) | Expr::Computed(_) => Expr::TRUE,
+    };
+    (substituted, true)
+}
+
+fn path_substituted(path: &Path, test: &Test, bound: &Bound, is_nested: bool) -> Expr {
+    let test = match test {
+        Test::Contains(text) | Test::StartsWith(text) if text.is_empty() => return Expr::TRUE,
+        // There may be other nodes before the one that is tested.
+        Test::Contains(_) | Test::StartsWith(_) => Test::Exists,
+        test => test.clone(),
+    };
+    let mut path = path.clone();
+    for step in &mut path.steps {
+        let mut counts_others = false;
+        step.predicates.retain_mut(|predicate| match predicate {
+            Predicate::Position(_) => !counts_others,
+            Predicate::Condition(condition) => {
+                let (substituted, is_changed) = substituted(condition, bound, true);
+                *condition = substituted;
+                counts_others |= is_changed;
+                true
+            }
+        });
+    }
+    let variable = |(variable, _): &&(Variable, Option<Path>)| path.start == Start::Variable(*variable);
+    match bound.iter().find(variable) {
+        None => Expr::Path(path, test),
+        Some((_, Some(nodes))) if nodes.start == Start::Context && is_nested => Expr::TRUE,
+        Some((_, Some(nodes))) if !can_go_on(nodes) && !path.steps.is_empty() => Expr::FALSE,
+        Some((_, Some(nodes))) => {
+            let steps = [nodes.steps.as_slice(), &path.steps].concat();
+            Expr::Path(Path { start: nodes.start, steps }, test)
+        }
+        Some((_, None)) => Expr::TRUE,
+    }
+}
+
+/// The node sets that a value is computed from.
+fn node_sets<'v>(value: &'v Value, sets: &mut Vec<&'v Value>) {
+    match value {
+        _ if value.kind() == Kind::Nodes => sets.push(value),
+        Value::Call(_, operands) | Value::Sequence(operands) => {
+            operands.iter().for_each(|operand| node_sets(operand, sets));
+        }
+        Value::Negative(operand)
+        | Value::Castable { operand, .. }
+        | Value::Each(operand, _)
+        | Value::Filter(operand, _) => node_sets(operand, sets),
+        Value::Arithmetic(_, left, right) | Value::Compare(_, left, right) => {
+            node_sets(left, sets);
+            node_sets(right, sets);
+        }
+        _ => {}
+    }
+}
+
+/// More alternatives of paths than this are not written out.
+const JOINED_PATHS: usize = 32;
+
+/// What is necessary for a value to have a node.
+fn exists(value: &Value) -> Expr {
+    let mut way = Way::default();
+    way.start(value);
+    way.close();
+    match way.conditions.len() {
+        1 => way.conditions.remove(0),
+        _ => Expr::And(way.conditions),
+    }
+}
+
+/// What the steps so far say of the message.
+#[derive(Default)]
+struct Way {
+    /// What is necessary for the steps before the last turn.
+    conditions: Vec<Expr>,
+    /// Each node reached is selected by one of these paths; `None` if nothing is known of it.
+    paths: Option<Vec<Path>>,
+    /// A `descendant-or-self::node()` is pending: the next step may go deeper.
+    descends: bool,
+}
+
+impl Way {
+    fn start(&mut self, value: &Value) {
+        match value {
+            Value::Nodes(path) => self.paths = Some(vec![weakened_path(path).0]),
+            Value::Filter(start, _) => self.start(start),
+            Value::Walk(walk) => self.walk(walk),
+            Value::Each(start, each) => self.each(start, each),
+            Value::Sets(operation, left, right) => {
+                if *operation == SetOperation::Intersect {
+                    self.conditions.push(exists(right));
+                }
+                self.start(left);
+            }
+            Value::If(_) => self.conditions.push(of_value(value)),
+            Value::Union(values) => {
+                let mut paths = Vec::new();
+                for value in values {
+                    let Value::Nodes(path) = value else {
+                        let any = values.iter().map(exists).collect();
+                        return self.conditions.push(Expr::Or(any));
+                    };
+                    paths.push(weakened_path(path).0);
+                }
+                self.paths = Some(paths);
+            }
+            _ => {}
+        }
+    }
+
+    /// `a/(b | c)` is `a/b | a/c`.
+    fn each(&mut self, start: &Value, each: &Value) {
+        self.start(start);
+        let mut rest = Way::default();
+        rest.start(each);
+        let is_simple = rest.conditions.is_empty() && !self.descends;
+        match (&mut self.paths, rest.paths) {
+            (Some(paths), Some(more))
+                if is_simple
+                    && paths.len() * more.len() <= JOINED_PATHS
+                    && paths.iter().all(can_go_on)
+                    && more.iter().all(|path| path.start == Start::Context) =>
+            {
+                let joined = |path: &Path| {
+                    let path = path.clone();
+                    more.iter().map(move |rest| {
+                        let mut joined = path.clone();
+                        joined.steps.extend(rest.steps.iter().cloned());
+                        joined
+                    })
+                };
+                self.paths = Some(paths.iter().flat_map(joined).collect());
+            }
+            _ => self.lose(),
+        }
+    }
+
+    fn walk(&mut self, walk: &Walk) {
+        self.start(&walk.start);
+        walk.steps.iter().for_each(|step| self.step(step));
+    }
+
+    fn step(&mut self, step: &WalkStep) {
+        let node = match (&step.test, step.axis) {
+            (NodeTest::Any, WalkAxis::DescendantOrSelf) if step.predicates.is_empty() => {
+                self.descends = true;
+                return;
+            }
+            // The same nodes, or fewer of them.
+            (_, WalkAxis::Itself) => return,
+            (NodeTest::Name(test), WalkAxis::Attribute) => Node::Attribute(test.clone()),
+            (NodeTest::Name(test), _) => Node::Element(test.clone()),
+            (NodeTest::Text, axis) if axis != WalkAxis::Attribute => Node::Text,
+            _ => return self.lose(),
+        };
+        let axis = match step.axis {
+            WalkAxis::Child | WalkAxis::Attribute if !self.descends => Axis::Child,
+            WalkAxis::Child | WalkAxis::Attribute | WalkAxis::Descendant => Axis::Descendant,
+            _ => {
+                self.lose();
+                Axis::Descendant
+            }
+        };
+        let mut next = Step { axis, node, predicates: Vec::new() };
+        if let Node::Element(_) = next.node {
+            next.predicates.extend(step.predicates.iter().filter_map(condition));
+        }
+        self.descends = false;
+        match &mut self.paths {
+            Some(paths) if paths.iter().all(can_go_on) => {
+                paths.iter_mut().for_each(|path| path.steps.push(next.clone()));
+            }
+            _ => {
+                self.lose();
+                next.axis = Axis::Descendant;
+                self.paths = Some(vec![Path { start: Start::Document, steps: vec![next] }]);
+            }
+        }
+    }
+
+    /// The next nodes lie where no path leads.
+    fn lose(&mut self) {
+        self.close();
+        self.paths = None;
+        self.descends = false;
+    }
+
+    fn close(&mut self) {
+        let Some(paths) = &mut self.paths else { return };
+        let all = paths.drain(..).map(|path| Expr::Path(path, Test::Exists));
+        self.conditions.push(Expr::Or(all.collect()));
+    }
+}
+
+fn can_go_on(path: &Path) -> bool {
+    path.steps.last().is_none_or(|last| matches!(last.node, Node::Element(_)))
+}
+
+/// What a predicate of a step says of the step's nodes, unless it counts them.
+fn condition(predicate: &Value) -> Option<Predicate> {
+    (!predicate.selects_by_position()).then(|| Predicate::Condition(of_value(predicate)))
+}
+
+/// A condition with each computed one replaced by what is necessary for it.
+fn weakened(expr: &Expr) -> Expr {
+    match expr {
+        Expr::Path(path, test) => match (weakened_path(path), test) {
+            ((path, false), test) => Expr::Path(path, test.clone()),
+            ((_, true), Test::Contains(text) | Test::StartsWith(text)) if text.is_empty() => Expr::TRUE,
+            // Another node may be the first now.
+            ((path, true), Test::Contains(_) | Test::StartsWith(_)) => Expr::Path(path, Test::Exists),
+            ((path, true), test) => Expr::Path(path, test.clone()),
+        },
+        Expr::Not(operand) if is_computed(operand) => Expr::TRUE,
+        Expr::Not(_) => expr.clone(),
+        Expr::And(operands) => Expr::And(operands.iter().map(weakened).collect()),
+        Expr::Or(operands) => Expr::Or(operands.iter().map(weakened).collect()),
+        Expr::Computed(computed) => computed.necessary.clone(),
+    }
+}
+
+/// The path, and whether it selects more than before.
+fn weakened_path(path: &Path) -> (Path, bool) {
+    let mut path = path.clone();
+    let mut weaker = false;
+    for step in &mut path.steps {
+        let mut counts_others = false;
+        step.predicates.retain_mut(|predicate| match predicate {
+            Predicate::Position(_) => !counts_others,
+            Predicate::Condition(expr) => {
+                if is_computed(expr) {
+                    *expr = weakened(expr);
+                    counts_others = true;
+                }
+                true
+            }
+        });
+        weaker |= counts_others;
+    }
+    (path, weaker)
+}
+
+fn is_computed(expr: &Expr) -> bool {
+    match expr {
+        Expr::Path(path, _) => path.steps.iter().any(|step| {
+            step.predicates
+                .iter()
+                .any(|predicate| matches!(predicate, Predicate::Condition(expr) if is_computed(expr)))
+        }),
+        Expr::Not(operand) => is_computed(operand),
+        Expr::And(operands) | Expr::Or(operands) => operands.iter().any(is_computed),
+        Expr::Computed(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::query::{Namespaces, Query, parse};
+
+    fn necessary(text: &str) -> String {
+        let query = parse(text, &Namespaces::default()).unwrap();
+        match &query.expr {
+            crate::query::ast::Expr::Computed(computed) => {
+                let mut query = Query::filter(computed.necessary.clone());
+                crate::query::canonical::canonicalise(&mut query);
+                query.canonical()
+            }
+            _ => panic!("{text} is not computed"),
+        }
+    }
+
+    #[test]
+    fn what_must_be_there() {
+        let cases = [
+            ("count(//a/b) > 2", "//a/b"),
+            ("count(//a/b) < 3", "true()"),
+            ("normalize-space(//a) = 'x'", "//a"),
+            ("normalize-space(//a) = ''", "true()"),
+            ("contains(concat(//a, //b), 'x')", "//a or //b"),
+            ("//a = //b", "//a and //b"),
+            ("//a[@x = 1]/.. = 'x'", "//a[@x=1]"),
+            ("//b/parent::a/c[last()]", "//a/c and //b"),
+            ("(//a | //b)[2]/c", "//a/c or //b/c"),
+            ("string-length(//a) > 3", "//a"),
+            ("sum(//a) + 1 > 5", "//a"),
+            ("//a/following-sibling::*[b = 'x']", "//*[b='x'] and //a"),
+            ("//a/@x/../b[count(c) > 1]", "//a/@x and //b[c]"),
+            ("-//a > 5", "//a"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(necessary(text), expected, "{text}");
+        }
+    }
+}
