@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::random::Random;
 use tamis::engine::generation::Generation;
 use tamis::engine::guard::guarded;
-use tamis::engine::index::Index;
+use tamis::engine::index::{Index, Subscription};
 use tamis::engine::matcher::Matcher;
 use tamis::engine::snapshot;
 use tamis::limits::Limits;
@@ -56,8 +56,11 @@ fn queries() -> Vec<String> {
 fn written(folder: &Path) -> PathBuf {
     let queries = queries();
     let mut index = Index::new();
-    let rows = queries.iter().enumerate().map(|(at, text)| (at as u64, ["", "t"][at % 2], text.as_str()));
-    assert!(index.load(rows, &Namespaces::default()).expect("an index").is_empty());
+    let rows = queries
+        .iter()
+        .enumerate()
+        .map(|(at, text)| Subscription { tenant: ["", "t"][at % 2], ..Subscription::new(at as u64, text) });
+    assert!(index.load(rows).expect("an index").is_empty());
     snapshot::write(index.generation(), folder).expect("a snapshot");
     let files = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     files

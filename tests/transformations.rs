@@ -3,7 +3,7 @@
 mod support;
 
 use tamis::document::{Document, Reader};
-use tamis::engine::index::Index;
+use tamis::engine::index::{Index, Subscription};
 use tamis::engine::matcher::Matcher;
 use tamis::limits::Limits;
 use tamis::naive;
@@ -125,8 +125,8 @@ fn caches_of_transformations_are_bounded() {
     let texts: Vec<String> = (0..2_000)
         .map(|number| format!("for $b in //b[@n = '{number}'] return <o>{{$b/text()}}</o>"))
         .collect();
-    let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", text.as_str()));
-    assert!(index.load(rows, &Namespaces::default()).unwrap().is_empty());
+    let rows = texts.iter().enumerate().map(|(at, text)| Subscription::new(at as u64, text));
+    assert!(index.load(rows).unwrap().is_empty());
     let generation = index.commit().unwrap();
     let messages: Vec<Vec<u8>> = (0..20)
         .map(|first| {

@@ -41,6 +41,7 @@ Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[bytes | s
 
 Namespaces = Mapping[str, str]
 """Prefix → namespace URI."""
+Rows: TypeAlias = "pa.Table | pa.RecordBatch"
 
 ERROR_COLUMNS = ("code", "reason", "offset", "line", "column", "value", "limit")
 """Why a message was refused, as columns of a result."""
@@ -253,19 +254,22 @@ class Index:
             return self._kernel.remove(target)
 
     def load(
-        self, table: "pa.Table | pa.RecordBatch", *, namespaces: Namespaces | None = None
+        self, table: Rows, *, namespaces: Namespaces | Sequence[Namespaces] | None = None
     ) -> "pa.RecordBatch":
-        """Add or replace many targets: columns `target`, `query` and, optionally, `tenant`.
+        """Add or replace many targets: columns `target`, `query` and, optionally, `tenant` and `prefixes`.
 
-        Returns the refused rows: `row`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`.
+        `namespaces` are the prefixes of all queries. If they differ, it is a list of prefix maps, and the
+        column `prefixes` has the place of each query's own in it. Returns the refused rows: `row`, `code`,
+        `reason`, `offset`, `line`, `column`, `value`, `limit`.
         """
         import pyarrow as pa
 
         if "target" in table.schema.names:
             place = table.schema.get_field_index("target")
             table = table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
+        maps = [namespaces] if namespaces is None or isinstance(namespaces, Mapping) else namespaces
         with self._write_lock:
-            return _record_batch(self._kernel.load(table, _dict(namespaces)))
+            return _record_batch(self._kernel.load(table, [_dict(prefixes) for prefixes in maps]))
 
     def merge(self) -> None:
         """Merge all segments into one, with access tests chosen anew from the sample of messages."""
@@ -450,10 +454,7 @@ def naive_batch(
     namespaces: Namespaces | None = None,
     limits: Limits = _DEFAULT_LIMITS,
 ) -> list[list[int]]:
-    """For each message, the indexes of matching queries, by the slow evaluator over the AST.
-
-    The oracle of the tests.
-    """
+    """For each message, the indexes of matching queries, by the slow evaluator: the oracle of the tests."""
     return _kernel.naive_batch(list(queries), _arrow(messages), _dict(namespaces), limits)
 
 
@@ -494,7 +495,6 @@ def text_message(text: str) -> bytes:
 
 
 def _record_batch(table: Any) -> "pa.RecordBatch":
-    """A table of the kernel."""
     import pyarrow as pa
 
     return pa.record_batch(table)

@@ -35,6 +35,24 @@ pub struct Index {
     pub sample: Sample,
 }
 
+/// A row of a load: a query for a target.
+#[derive(Clone, Copy)]
+pub struct Subscription<'a> {
+    pub target: u64,
+    pub tenant: &'a str,
+    pub query: &'a str,
+    /// The prefixes of the query.
+    pub namespaces: &'a Namespaces,
+}
+
+impl<'a> Subscription<'a> {
+    /// Of the tenant `""`, without prefixes.
+    pub fn new(target: u64, query: &'a str) -> Subscription<'a> {
+        static NONE: Namespaces = Namespaces::new();
+        Subscription { target, tenant: "", query, namespaces: &NONE }
+    }
+}
+
 /// A row of a load that was refused.
 pub struct Refused {
     pub row: usize,
@@ -99,37 +117,38 @@ impl Index {
         parts.rev().find_map(|(at, part)| Some((at, part.find(target)?)))
     }
 
-    /// Registers many at once, as (target, tenant, text). Refused rows are reported, the rest take effect at
-    /// once. If there are too many for a segment, nothing changes.
+    /// Registers many at once. Refused rows are reported, the rest take effect at once. If there are too many
+    /// for a segment, nothing changes.
     pub fn load<'a>(
         &mut self,
-        rows: impl Iterator<Item = (u64, &'a str, &'a str)> + Clone + Send,
-        namespaces: &Namespaces,
+        rows: impl Iterator<Item = Subscription<'a>> + Clone + Send,
     ) -> Result<Vec<Refused>, GenerationError> {
         self.commit()?;
-        let tenants = distinct(rows.clone().map(|(_, tenant, _)| tenant));
-        let repeated = repeated(rows.clone().map(|(target, _, _)| target));
+        let tenants = distinct(rows.clone().map(|row| row.tenant));
+        let repeated = repeated(rows.clone().map(|row| row.target));
         let mut builder = Builder::new(tenants, rows.size_hint().0);
         let mut refused = Vec::new();
         let mut seen = FxHashSet::default();
-        let parse = |&(_, (_, _, text)): &(usize, (u64, &str, &str))| parse_storable(text, namespaces);
-        parse_ahead(rows.enumerate(), parse, |&(row, (target, tenant, _)), parsed| match parsed {
-            Err(error) => refused.push(Refused { row, error: error.clone() }),
-            Ok(_) if repeated.contains(&target) && !seen.insert(target) => {
-                let reason = format!("target {target} is in this load already; give each target once");
-                let error = QueryError {
-                    code: "duplicate-target",
-                    reason,
-                    position: Default::default(),
-                    exceeded: None,
-                };
-                refused.push(Refused { row, error });
-            }
-            Ok(query) => {
-                if self.generation.live() > 0 {
-                    self.remove(target);
+        let parse = |(_, row): &(usize, Subscription)| parse_storable(row.query, row.namespaces);
+        parse_ahead(rows.enumerate(), parse, |&(row, Subscription { target, tenant, .. }), parsed| {
+            match parsed {
+                Err(error) => refused.push(Refused { row, error: error.clone() }),
+                Ok(_) if repeated.contains(&target) && !seen.insert(target) => {
+                    let reason = format!("target {target} is in this load already; give each target once");
+                    let error = QueryError {
+                        code: "duplicate-target",
+                        reason,
+                        position: Default::default(),
+                        exceeded: None,
+                    };
+                    refused.push(Refused { row, error });
                 }
-                builder.add(target, tenant, &query.query, query.id, &query.canonical);
+                Ok(query) => {
+                    if self.generation.live() > 0 {
+                        self.remove(target);
+                    }
+                    builder.add(target, tenant, &query.query, query.id, &query.canonical);
+                }
             }
         });
         if !builder.is_empty() {

@@ -101,9 +101,10 @@ impl Index {
         &self,
         py: Python<'_>,
         subscriptions: Subscriptions,
-        namespaces: NamespacesArg,
+        namespaces: Vec<NamespacesArg>,
     ) -> PyResult<Exported> {
-        let refused = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
+        let rows = subscriptions.rows(&namespaces)?;
+        let refused = self.change(py, |index| index.load(rows))?;
         let mut refusals = ErrorTable::new("row");
         refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
         Ok(refusals.finish().into())

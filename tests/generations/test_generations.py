@@ -15,7 +15,8 @@ import pytest
 import tamis
 from tamis.catalog import Catalog
 from tamis.errors import StoreError
-from tamis.generations import publisher as generations
+from tamis.generations import compiled
+from tamis.generations import publisher as publisher_module
 from tamis.generations.manifest import Manifest
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
@@ -180,7 +181,7 @@ def test_a_compacted_catalog_starts_from_nothing(catalog: Catalog, tmp_path: Pat
 def test_only_so_much_of_the_log_is_kept(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generations, "KEPT_VERSIONS", 3)
+    monkeypatch.setattr(publisher_module, "KEPT_VERSIONS", 3)
     with Publisher(catalog, Store(tmp_path / "work"), tmp_path / "work") as publisher:
         for number in range(6):
             put(catalog, f"s{number}")
@@ -271,7 +272,7 @@ def test_a_query_that_is_none_any_more_is_left_out(
     batch = pa.record_batch({"number": pa.array([1, 2], pa.uint64()), **columns})
     index = tamis.Index()
     with caplog.at_level(logging.WARNING):
-        generations._load(index, batch)
+        compiled._load(index, batch)
     assert index.match(b"<a/>", tenant="t") == [2]
     assert "subscription x of tenant 't' is left out: syntax" in caplog.text
 
@@ -379,14 +380,14 @@ def test_a_restored_catalog_is_compiled_anew(
     put(catalog, "new0", "new1", "new2", "new3", "new4")
     with caplog.at_level(logging.WARNING):
         number = publisher.refresh()
-        assert caplog.text.count("compiled anew") == 1
+        assert caplog.text.count("compiling the whole catalog") == 1
         assert number == last + 1
         assert shown(publisher.store, number, tmp_path / "cache") == active(catalog)
         # And on from there as ever.
         assert publisher.refresh() == number
         put(catalog, "new5")
         number = publisher.refresh()
-        assert caplog.text.count("compiled anew") == 1
+        assert caplog.text.count("compiling the whole catalog") == 1
     assert shown(publisher.store, number, tmp_path / "cache") == active(catalog)
 
 
@@ -435,7 +436,7 @@ def test_a_version_that_made_no_generation_is_told_from_a_restored_one(
 def test_a_manifest_without_a_mark_is_gone_on_from_nothing(
     catalog: Catalog, tmp_path: Path, place: str
 ) -> None:
-    """As an older tamis wrote it: it can be read, and all is compiled anew once."""
+    """As an older tamis wrote it: it can be read, and the whole catalog is compiled once."""
     store = Store(tmp_path / place)
     put(catalog, "x", "y")
     with Publisher(catalog, store, tmp_path / "work") as publisher:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -326,21 +326,8 @@ class Job:
                 source=stream.source.name,
                 batch=number,
                 generation=record.generation,
-                read=counts.read,
-                matched=counts.matched,
                 unmatched=counts.unmatched,
-                dead=counts.dead,
-                deliveries=counts.deliveries,
-                candidates=counts.candidates,
-                failed=counts.failed,
-                skipped_entities=counts.skipped_entities,
-                settled=counts.settled,
-                verified=counts.verified,
-                steps=counts.steps,
-                looked_up=counts.looked_up,
-                uncached=counts.uncached,
-                cache_bytes=counts.cache_bytes,
-                subscription_bytes=counts.subscription_bytes,
+                **asdict(counts),
                 started=started,
                 seconds=time.monotonic() - clock,
                 lag=_lag(stream.query),
