@@ -121,6 +121,14 @@ impl Index {
         self.change(py, |index| index.commit().map(drop))
     }
 
+    /// Replaces the sample of messages; a tenant for each.
+    fn set_sample(&self, messages: Messages, tenants: Vec<String>) {
+        let messages = tenants.iter().map(String::as_str).zip(messages.or_empty());
+        if let Some(index) = &mut self.state().index {
+            index.sample.replace(messages);
+        }
+    }
+
     /// Merges all segments into one.
     fn merge(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, |index| index.merge().map(drop))
