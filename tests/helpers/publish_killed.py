@@ -1,14 +1,9 @@
 """Kills who publishes a batch, or replays a dead letter, at each step taken on files; sees what is left.
 
-Run as `python -m tests.helpers.publish_killed FOLDER outbox|replay`; prints how often it killed.
+Run as `python -m tests.helpers.publish_killed outbox|replay`; prints how often it killed.
 """
 
-import os
-import shutil
-import signal
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,40 +14,10 @@ from tamis.sinks.dead_letters import LETTER, DeadLetters, LetterFilter
 from tamis.sinks.outbox import Outbox
 from tamis.sinks.replay import Replays
 from tests.helpers.delivery_rows import TIME, batches, deliveries
-from tests.helpers.refresh_killed import STEPS, in_child
+from tests.helpers.killing import kill_at_each_step
 
 BATCH = Batch("checkpoint", 3)
 ROWS = deliveries(range(20))
-
-
-def main(folder: Path, work: Callable[[Path], None], see: Callable[[Path], None]) -> int:
-    """Kill at the first step, at the second, until there are no more."""
-    killed = 0
-    while True:
-        here = folder / "here"
-        here.mkdir()
-        died = in_child(partial(kill_at, killed, work, here))
-        in_child(partial(see, here))
-        shutil.rmtree(here)
-        if not died:
-            return killed
-        killed += 1
-
-
-def kill_at(step: int, work: Callable[[Path], None], here: Path) -> None:
-    """Work, and die before the nth step."""
-    taken = 0
-
-    def watch(event: str, details: tuple[object, ...]) -> None:
-        nonlocal taken
-        # What Python reads to import modules is no step of the work.
-        if event in STEPS and str(details[0]).startswith(str(here)):
-            taken += 1
-            if taken > step:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(watch)
-    work(here)
 
 
 def publish(here: Path) -> None:
@@ -63,7 +28,7 @@ def publish(here: Path) -> None:
     outbox.publish(BATCH, [*parts, *outbox.write(BATCH, 1, batches(ROWS[10:]))])
 
 
-def see_published(here: Path) -> None:
+def see_published(here: Path, _: int) -> None:
     """All of the batch is there or nothing; published again, by other tasks, all of it is there once."""
     outbox = Outbox(here)
     before = ids(outbox)
@@ -95,7 +60,7 @@ def bury_and_replay(here: Path) -> None:
     Replays(letters).replay(list(letters.letters(LetterFilter())), inbox)
 
 
-def see_replayed(here: Path) -> None:
+def see_replayed(here: Path, _: int) -> None:
     """What is marked has entered, once what was left is finished; what is not marked has not."""
     letters = DeadLetters(here / "dead")
     replays = Replays(letters)
@@ -109,4 +74,4 @@ def see_replayed(here: Path) -> None:
 
 if __name__ == "__main__":
     kinds = {"outbox": (publish, see_published), "replay": (bury_and_replay, see_replayed)}
-    print(main(Path(sys.argv[1]), *kinds[sys.argv[2]]))
+    print(kill_at_each_step(*kinds[sys.argv[1]]))
