@@ -295,6 +295,10 @@ impl<'a> Evaluation<'a> {
                     Operator::GreaterOrEqual => left >= right,
                 }
             }
+            Test::Normalized(text) => {
+                let words = value.split(|byte| b" \t\r\n".contains(byte)).filter(|word| !word.is_empty());
+                words.collect::<Vec<_>>().join(&b' ') == text.as_bytes()
+            }
             Test::Contains(text) => memchr::memmem::find(value, text.as_bytes()).is_some(),
             Test::StartsWith(text) => value.starts_with(text.as_bytes()),
         }

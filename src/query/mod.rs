@@ -10,13 +10,14 @@
 //! | `canonical.rs` | AST → canonical AST, so that equal queries become one |
 //! | `text.rs`, `template_text.rs`, `value_text.rs` | canonical AST → canonical text; the query's id is the hash of it |
 //! | `decompose.rs` | query → linear paths with tests, and alternatives of necessary ones |
+//! | `inexact.rs` | why alternatives do not say all |
 //! | `postfix.rs` | query → its boolean tree in postfix order |
 //! | `weaken.rs` | query → a weaker one that routes: alternatives of linear paths |
 //! | `element_path.rs` | path → its element steps, without predicates |
 //! | `value.rs` | what is evaluated on the document: any axis, arithmetic, functions, comparisons of any operands |
 //! | `variables.rs` | which variables an expression names |
 //! | `constant.rs` | what a value is that does not depend on the message |
-//! | `necessary.rs` | value → a condition that holds wherever it is true |
+//! | `necessary/` | value → a condition that holds wherever it is true |
 //! | `own_name.rs` | conditions on a node's own name → name tests |
 //! | `rename.rs` | a query with other name tests |
 //! | `signature.rs` | the table of functions |
@@ -33,6 +34,7 @@ pub mod decompose;
 pub mod element_path;
 pub mod flwor;
 pub mod functions;
+pub mod inexact;
 pub mod moment;
 pub(crate) mod namespaces;
 mod necessary;
@@ -149,6 +151,13 @@ impl fmt::Debug for QueryId {
 pub fn clause_text(clause: &value::Clause) -> String {
     let mut out = String::new();
     template_text::clause(clause, &mut out);
+    out
+}
+
+/// A value as canonical text.
+pub fn value_text(value: &value::Value) -> String {
+    let mut out = String::new();
+    value_text::computed(value, &mut out);
     out
 }
 

@@ -37,6 +37,7 @@ pub const TEST_TEXT: u32 = 1;
 pub const TEST_NUMBER: u32 = 2;
 pub const TEST_CONTAINS: u32 = 3;
 pub const TEST_STARTS_WITH: u32 = 4;
+pub const TEST_NORMALIZED: u32 = 5;
 
 pub const STEP_NAME: u32 = 0;
 pub const STEP_ANY: u32 = 1;
@@ -228,6 +229,11 @@ fn evaluated(path: &Path, test: &Test) -> Value {
         Test::Compare(operator, literal) => {
             Value::Compare(*operator, Box::new(nodes), Box::new(Value::Literal(literal.clone())))
         }
+        Test::Normalized(text) => {
+            let normalized = Value::Call(Function::NormalizeSpace, vec![Value::Nodes(Path::CONTEXT)]);
+            let each = Value::Each(Box::new(nodes), Box::new(normalized));
+            Value::Compare(Operator::Equal, Box::new(each), Box::new(literal(text)))
+        }
         Test::Contains(text) => Value::Call(Function::Contains, vec![nodes, literal(text)]),
         Test::StartsWith(text) => Value::Call(Function::StartsWith, vec![nodes, literal(text)]),
     }
@@ -236,6 +242,7 @@ fn evaluated(path: &Path, test: &Test) -> Value {
 fn push_test(test: &Test, words: &mut Vec<u32>) {
     let (kind, operator, literal) = match test {
         Test::Exists => return words.push(TEST_EXISTS),
+        Test::Normalized(text) => (TEST_NORMALIZED, 0, text),
         Test::Contains(text) => (TEST_CONTAINS, 0, text),
         Test::StartsWith(text) => (TEST_STARTS_WITH, 0, text),
         Test::Compare(operator, literal) => match (operator, literal) {

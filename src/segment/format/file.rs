@@ -17,7 +17,7 @@ use crate::segment::format::columns::{COLUMNS, COUNTS, Columns, View};
 
 const MAGIC: [u8; 8] = *b"tamisseg";
 /// Changes with the meaning of any column.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 const ALIGNMENT: usize = 64;
 const HEADER: usize = 16 + COLUMNS * 16;
 

@@ -87,7 +87,7 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
                 self.writer.boundary();
             }
             Content::Sequence(parts) => parts.iter().try_for_each(|part| self.write(part))?,
-            Content::Value(value) => match self.verifier.value_of_document(value.twig)? {
+            Content::Value(value) => match self.verifier.value_at(value.twig, NodeRef::Document)? {
                 Evaluated::Nodes(nodes) => {
                     self.select(nodes.len())?;
                     for node in nodes {
@@ -103,7 +103,7 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
                 value => self.writer.atomic(&value.text(self.document))?,
             },
             Content::If(condition, yes, no) => {
-                let holds = self.verifier.value_of_document(condition.twig)?.boolean();
+                let holds = self.verifier.value_at(condition.twig, NodeRef::Document)?.boolean();
                 self.write(if holds { yes } else { no })?;
             }
             Content::Flwor(flwor) => self.flwor(flwor)?,
@@ -176,12 +176,12 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
                 }
             }
             Clause::Let(variable, value) => {
-                let value = self.verifier.value_of_document(value.twig)?;
+                let value = self.verifier.value_at(value.twig, NodeRef::Document)?;
                 self.verifier.bind(*variable, value);
                 self.tuples(rest, pass)?;
             }
             Clause::Where(condition) => {
-                if self.verifier.value_of_document(condition.twig)?.boolean() {
+                if self.verifier.value_at(condition.twig, NodeRef::Document)?.boolean() {
                     self.tuples(rest, pass)?;
                 }
             }
@@ -193,7 +193,7 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
         if let Some(known) = self.invariant.get(&value.twig) {
             return Ok(known.clone());
         }
-        let nodes: Rc<[NodeRef]> = match self.verifier.value_of_document(value.twig)? {
+        let nodes: Rc<[NodeRef]> = match self.verifier.value_at(value.twig, NodeRef::Document)? {
             Evaluated::Nodes(nodes) => nodes.into(),
             _ => [].into(),
         };
@@ -204,7 +204,7 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
     }
 
     fn key(&mut self, key: &OrderKey<Compiled>) -> Result<Key<'a>, TupleError> {
-        let value = self.verifier.value_of_document(key.value.twig)?;
+        let value = self.verifier.value_at(key.value.twig, NodeRef::Document)?;
         Ok(match value {
             Evaluated::Nodes(nodes) if nodes.is_empty() => Key::Empty,
             Evaluated::Items(items) => match items.into_iter().next() {

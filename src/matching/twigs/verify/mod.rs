@@ -37,6 +37,7 @@ use crate::ids::{ElementId, LabelId, NameId};
 use crate::matching::automaton::names::Names;
 use crate::matching::budget::{Budget, Decided, all, any};
 use crate::matching::twigs::by_name::ElementsByName;
+use crate::query::functions::normalize_space;
 use crate::query::number::number;
 use crate::segment::twig::*;
 use crate::tuning::{MEMO, MEMO_PER_ELEMENT};
@@ -233,6 +234,11 @@ impl<'a> Verifier<'a> {
             TEST_TEXT => {
                 let equal = self.document.value_of(node) == self.literal(test);
                 Ok(equal == (operator == 0))
+            }
+            TEST_NORMALIZED => {
+                let value = self.document.value_of(node);
+                self.budget.spend_bytes(value.len())?;
+                Ok(*normalize_space(value) == *self.literal(test))
             }
             TEST_NUMBER => {
                 let value = self.document.value_of(node);

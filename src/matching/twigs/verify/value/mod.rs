@@ -75,9 +75,9 @@ struct WalkStep {
 }
 
 impl<'a> Verifier<'a> {
-    /// The value of a compiled expression at the document node.
-    pub fn value_of_document(&mut self, value: u32) -> Result<Evaluated<'a>, WorkLimit> {
-        self.value(value, NodeRef::Document)
+    /// The value of a compiled expression at a node.
+    pub fn value_at(&mut self, value: u32, node: NodeRef) -> Result<Evaluated<'a>, WorkLimit> {
+        self.value(value, node)
     }
 
     /// Counts steps.
