@@ -341,8 +341,9 @@ def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
             values["path"] = (folder / values["path"]).absolute()
         return _value(DirectorySource, values, where)
     if kind == "kafka":
-        if "topics" in values:
-            values["topics"] = _names(values["topics"])
+        for name in ("topics", "headers"):
+            if name in values:
+                values[name] = _names(values[name])
         return _value(KafkaSource, values, where)
     raise SettingsError("unknown-kind", f"{where}: a source is a directory or kafka, not {kind!r}")
 

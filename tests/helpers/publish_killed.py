@@ -53,7 +53,8 @@ def bury_and_replay(here: Path) -> None:
     letters = DeadLetters(here / "dead")
     row = {
         "tenant": "", "source": "inbox", "id": "m1", "offset": "m1.xml", "received": TIME, "code": "bad",
-        "reason": "it is", "position": 1, "line": 1, "column": 2, "raw": b"<a",
+        "headers": '{"priority":"high"}', "reason": "it is", "position": 1, "line": 1, "column": 2,
+        "raw": b"<a",
     }  # fmt: skip
     parts = letters.write(BATCH, 0, [pa.RecordBatch.from_pylist([row], schema=LETTER)])
     letters.publish(BATCH, parts)
@@ -69,7 +70,9 @@ def see_replayed(here: Path, _: int) -> None:
     marks = replays.marks()
     assert len(entered) == len(marks)
     for path in entered:
-        assert pq.read_table(path).to_pylist() == [{"id": "m1", "xml": b"<a"}]
+        assert pq.read_table(path).to_pylist() == [
+            {"id": "m1", "headers": '{"priority":"high"}', "xml": b"<a"}
+        ]
 
 
 if __name__ == "__main__":

@@ -148,6 +148,7 @@ mailbox = Table(
     Column("encoding", Text, nullable=True),
     Column("payload", LargeBinary, nullable=False),
     Column("acknowledged", BigInteger, nullable=True),
+    Column("headers", Text, nullable=True),  # of the message, a JSON object
 )
 
 # Partial: acknowledged deliveries cost nothing when a subscriber fetches.
@@ -215,6 +216,7 @@ outgoing = Table(
     Column("reason", Text, nullable=True),
     Column("burial", String(32), nullable=True, key="letter_batch"),
     Column("ended", BigInteger, nullable=True),
+    Column("headers", Text, nullable=True),  # of the message, a JSON object
 )
 
 Index(

@@ -111,16 +111,27 @@ class Client:
 
     # Messages.
 
-    def publish(self, xml: str | bytes, *, id: str | None = None, source: str | None = None) -> str:
-        """Publish a message; its id. It is stored durably when this returns."""
-        [accepted] = self._send(calls.publish([(id, xml)], source))
+    def publish(
+        self,
+        xml: str | bytes,
+        *,
+        id: str | None = None,
+        source: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> str:
+        """Publish a message with its headers; its id. It is stored durably when this returns."""
+        [accepted] = self._send(calls.publish([(id, xml)], source, headers))
         return accepted
 
     def publish_many(
-        self, messages: Iterable[tuple[str | None, str | bytes]], *, source: str | None = None
+        self,
+        messages: Iterable[tuple[str | None, str | bytes]],
+        *,
+        source: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """Publish messages, pairs of an id or None and the XML; their ids."""
-        return self._send(calls.publish(messages, source))
+        """Publish messages, pairs of an id or None and the XML; their ids. All get the same headers."""
+        return self._send(calls.publish(messages, source, headers))
 
     def match(
         self,

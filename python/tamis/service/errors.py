@@ -24,6 +24,8 @@ STATUS: Mapping[str, int] = {
     "media-type": 415,
     "encoding-mismatch": 422,
     "bad-encoding": 422,
+    "bad-header": 422,
+    "header-limit": 422,
     "body-limit": 413,
     "message-limit": 413,
     "slow-request": 408,

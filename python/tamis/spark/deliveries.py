@@ -72,6 +72,7 @@ def deliveries(matched: DataFrame) -> DataFrame:
         "received",
         "matched",
         F.when(transformed, F.lit("UTF-8")).otherwise(F.col("encoding")).alias("encoding"),
+        "headers",
         F.when(transformed, F.element_at("outputs", F.col("recipient.output")))
         .otherwise(F.col("xml"))
         .alias("payload"),
@@ -128,7 +129,7 @@ def dead_letters(matched: DataFrame) -> DataFrame:
     return refused.unionByName(failed)
 
 
-_LETTER = ("tenant", "source", "id", "offset", "received", "encoding")
+_LETTER = ("tenant", "source", "id", "offset", "received", "encoding", "headers")
 _POSITION = {"offset": "position", "line": "line", "column": "column"}
 
 

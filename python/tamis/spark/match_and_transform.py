@@ -21,7 +21,7 @@ from tamis.spark.worker.task import MatchTask
 
 KEPT = (
     *("tenant", "source", "id", "offset", "broker", "hops"),
-    *("received", "encoding", "xml", "code", "reason"),
+    *("received", "topic", "headers", "encoding", "xml", "code", "reason"),
 )
 """The columns of the envelope that deliveries, dead letters and links need."""
 

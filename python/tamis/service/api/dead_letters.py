@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from tamis.errors import SinkError
+from tamis.model.headers import unpack_headers
 from tamis.service.api.security import Admin
 from tamis.service.api.values import Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError
@@ -33,6 +34,8 @@ class LetterResponse(ResponseModel):
     """Where in the source the message was: a file and line, or a topic, partition and offset."""
     received: datetime
     """When the message was received."""
+    headers: dict[str, str] | None
+    """The headers of the message, if it has any."""
     code: str
     """The code of the error."""
     reason: str
@@ -54,6 +57,7 @@ class LetterResponse(ResponseModel):
     def of(cls, letter: Letter, mark: ReplayMark | None) -> "LetterResponse":
         names = cls.model_fields.keys() & Letter.__dataclass_fields__.keys()
         values = {name: getattr(letter, name) for name in names}
+        values["headers"] = unpack_headers(letter.headers) or None
         replayed = None if mark is None else datetime.fromisoformat(mark.time)
         return cls.model_validate(
             {**values, "letter": letter.key, "message": letter.id, "replayed": replayed}

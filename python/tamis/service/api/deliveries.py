@@ -12,6 +12,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Delivery
+from tamis.model.headers import unpack_headers
 from tamis.service.api.security import Caller, Subscriber, find_token, secret_of
 from tamis.service.api.values import MAX_INTEGER, Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError
@@ -53,6 +54,8 @@ class DeliveryResponse(ResponseModel):
     """When the message was received."""
     matched: datetime
     """When the message was matched."""
+    headers: dict[str, str] | None = None
+    """The headers of the message, if it has any."""
     payload: str | None = None
     """The message, or the output of the transformation, as text."""
     base64: str | None = None
@@ -60,11 +63,12 @@ class DeliveryResponse(ResponseModel):
 
     @classmethod
     def of(cls, delivery: Delivery) -> "DeliveryResponse":
-        names = cls.model_fields.keys() - {"cursor", "payload", "base64"}
+        names = cls.model_fields.keys() - {"cursor", "headers", "payload", "base64"}
         # Without validation: the catalog has valid values.
         made = cls.model_construct(
             cursor=delivery.number, **{name: getattr(delivery, name) for name in names}
         )
+        made.headers = unpack_headers(delivery.headers) or None
         made.payload = text_of(delivery.payload, delivery.encoding)
         if made.payload is None:
             made.base64 = base64.b64encode(delivery.payload).decode()

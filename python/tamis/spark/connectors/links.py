@@ -23,7 +23,7 @@ def publish_parcels(broker: str, ends: Sequence[LinkEnd], matched: DataFrame, ba
         *("tenant", "source", "id", "offset"),
         # Null where it entered the network: here.
         F.coalesce("broker", F.lit(broker)).alias("broker"),
-        *("hops", "encoding", "received", "xml"),
+        *("hops", "encoding", "received", "topic", "headers", "xml"),
     )
     table = sound.toArrow().cast(MESSAGES)
     for end in ends:
