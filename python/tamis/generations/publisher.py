@@ -21,6 +21,8 @@ from tamis.generations.manifest import File, Manifest, kernel_files, renumber
 from tamis.generations.numbered import Subscriptions
 from tamis.generations.store import Store
 from tamis.model.version import Version
+from tamis.network.routing_ports import Shown
+from tamis.network.tables import EVERYTHING
 from tamis.storage.failures import STORE_ERRORS
 from tamis.storage.files import Lock
 
@@ -83,7 +85,16 @@ class Publisher:
     @property
     def subscriptions(self) -> int | None:
         """How many subscriptions the generation has that was made or found last."""
-        return None if self._base is None else self._base.index.stats().targets
+        base = self._base
+        return None if base is None else base.index.stats().targets - base.manifest.routes
+
+    @property
+    def shown(self) -> Shown | None:
+        """What the generation shows that was made or found last."""
+        base, version = self._base, self._version
+        if base is None or version is None:
+            return None
+        return Shown(base.manifest.catalog, version, base.manifest.tables)
 
     def refresh(self) -> int:
         """The number of the generation that shows the catalog as it is: the newest, or a new one.
@@ -213,7 +224,8 @@ class Publisher:
             _load(index, batch)
             added.append(batch.select(numbered.COLUMNS))
         number = index.snapshot(self._directory)
-        if before is not None and self._last <= number == before.number:
+        tables = {link: one.hash for link, one in changes.tables.items() if one.hash != EVERYTHING}
+        if before is not None and self._last <= number == before.number and before.tables == tables:
             return _Base(before, index)
         # The same queries under the same numbers need not be of the same subscriptions.
         if number <= self._last or (self._directory / Manifest.name(number)).exists():
@@ -222,7 +234,9 @@ class Publisher:
         names = [*kernel_files(self._directory, number), *subscriptions, *([removed] if removed else [])]
         known = {} if before is None else before.files
         files = {name: known.get(name) or File.of(self._directory / name) for name in names}
-        manifest = Manifest(number, changes.catalog, changes.version, subscriptions, removed, files)
+        manifest = Manifest(
+            number, changes.catalog, changes.version, subscriptions, removed, files, tables, changes.routes
+        )
         manifest.write(self._directory)
         # What was compiled here is in memory; the files are mapped, as everybody else does.
         return _Base(manifest, self._open(number, index))
