@@ -18,6 +18,7 @@ from tamis.model.sizes import size_of
 from tamis.model.subscription import DEFAULT_TARGET
 from tamis.model.webhook import webhook_of
 from tamis.network.topology import DEFAULT_FILE as NETWORK_FILE
+from tamis.network.topology import read_topology
 from tamis.sinks.addresses import Addresses
 from tamis.sources.arrivals import ArrivalsSource
 from tamis.sources.directory import DirectorySource
@@ -199,6 +200,10 @@ class Settings:
     def links(self) -> Path:
         """The state of the links of this broker."""
         return self.state / "network"
+
+    def brokers(self) -> tuple[str, ...]:
+        """All brokers of the network; none without a `[broker]`. Reads the file that names them."""
+        return () if self.broker is None else read_topology(self.broker.network).brokers
 
     @property
     def generations(self) -> str:

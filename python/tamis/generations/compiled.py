@@ -13,6 +13,7 @@ from tamis.engine import Index
 from tamis.generations import numbered
 from tamis.generations.manifest import File, Manifest, kernel_files, renumber
 from tamis.generations.numbered import Subscriptions
+from tamis.network.tables import EVERYTHING
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,8 @@ def compile_changes(directory: Path, base: Compiled | None, changes: Changes, la
         _load(index, batch)
         added.append(batch.select(numbered.COLUMNS))
     number = index.snapshot(directory)
-    if before is not None and last <= number == before.number:
+    tables = {link: table.hash for link, table in changes.tables.items() if table.hash != EVERYTHING}
+    if before is not None and last <= number == before.number and before.tables == tables:
         return Compiled(before, index)
     # The kernel counts its own snapshots: the same number may stand for other subscriptions.
     if number <= last or (directory / Manifest.name(number)).exists():
@@ -57,7 +59,9 @@ def compile_changes(directory: Path, base: Compiled | None, changes: Changes, la
     subscriptions, removed = numbered.update(directory, before, changes.removed, added)
     names = [*kernel_files(directory, number), *subscriptions, *([removed] if removed else [])]
     files = _files(directory, names, before)
-    manifest = Manifest(number, changes.catalog, changes.version, subscriptions, removed, files)
+    manifest = Manifest(
+        number, changes.catalog, changes.version, subscriptions, removed, files, tables, changes.routes
+    )
     manifest.write(directory)
     # New segments are in memory; opened again, they are mapped, and shared with other processes.
     return Compiled(manifest, _open_index(directory, number, beside=index))

@@ -15,6 +15,7 @@ from tamis.generations.damage import is_damage, is_lost
 from tamis.generations.manifest import Manifest
 from tamis.generations.store import Store
 from tamis.model.version import Version
+from tamis.network.routing_ports import Shown
 from tamis.storage.failures import STORE_ERRORS
 from tamis.storage.files import Lock
 
@@ -67,7 +68,16 @@ class Publisher:
     @property
     def subscriptions(self) -> int | None:
         """The number of subscriptions in the newest generation."""
-        return None if self._base is None else self._base.index.stats().targets
+        base = self._base
+        return None if base is None else base.index.stats().targets - base.manifest.routes
+
+    @property
+    def shown(self) -> Shown | None:
+        """What the newest generation shows."""
+        base, version = self._base, self._version
+        if base is None or version is None:
+            return None
+        return Shown(base.manifest.catalog, version, base.manifest.tables)
 
     def refresh(self) -> int:
         """The number of a generation of the current catalog: the newest one, or a new one if that is older.

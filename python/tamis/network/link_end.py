@@ -7,9 +7,11 @@ What cannot be continued (a damaged parcel, a barred tenant, a newer format, a g
 the link, and the status says why; it is tried again at each exchange: a repaired link continues by itself.
 """
 
+import itertools
 import json
 import logging
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,6 +84,19 @@ class LinkEnd:
         self._asked: Position | None = None
         """The position that the neighbour did not know, once it was told."""
         self.status = LinkStatus(link.name, link.other(broker))
+        self.on_notice: Callable[[bytes], None] = _ignored
+        """Called with each notice that arrives."""
+        self._process = uuid.uuid4().hex
+        self._notices = itertools.count()
+
+    @property
+    def epoch(self) -> str:
+        """The log that messages and notices are sent in."""
+        return self._carrier.log.head.epoch
+
+    def send(self, notice: bytes) -> None:
+        """Publish a notice about routes."""
+        self._carrier.log.publish("interest", f"interest:{self._process}/{next(self._notices)}", notice)
 
     def publish(self, key: str, messages: pa.Table) -> Position | None:
         """Publish the messages of a batch that cross this link; their parcel, None if none crosses."""
@@ -128,7 +143,11 @@ class LinkEnd:
                 messages = arrived(sent, self._topology, self._broker, self.link, self._most_hops)
             elif parcel.kind == "acknowledgements":
                 self._confirm(parcel)
+        is_notice = parcel.kind == "interest" and not self._arrivals.has(name, parcel.hash)
         self._arrivals.store(name, parcel, messages)
+        if is_notice:
+            # A notice that is lost in a crash is asked for again: each process begins with a question.
+            self.on_notice(parcel.body)
         self._owed += 1 if parcel.kind == "acknowledgements" else ACKNOWLEDGE_AFTER
 
     def _confirm(self, parcel: Parcel) -> None:
@@ -182,6 +201,10 @@ class LinkEnd:
         if (before.state, before.code) != (state, code):
             say = log.info if state == "up" else log.error
             say("link %s: %s %s %s", self.link.name, state, code, reason)
+
+
+def _ignored(notice: bytes) -> None:
+    """Without routing, everything is sent."""
 
 
 def open_links(

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType, TimestampType
 
 from tamis.engine import Schema
 from tamis.model.matching import Generation, Limits
@@ -17,6 +17,7 @@ from tamis.spark.frames import MATCH_RESULT, OUTPUTS, RESULT
 from tamis.spark.subscriptions import RECIPIENT, with_recipients
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.offsets import lists_of, offsets_of
+from tamis.spark.worker.routes import split_routes
 from tamis.spark.worker.task import MatchTask
 
 KEPT = (
@@ -28,19 +29,23 @@ KEPT = (
 RECIPIENT_RESULT = StructType([*RECIPIENT.fields, *RESULT.fields])
 """A subscription that matches the message, and its output or error."""
 
+LINKS = StructField("links", ArrayType(StringType(), containsNull=False), nullable=False)
+"""The links whose neighbours want the message."""
+
 MATCHED_MESSAGE = StructType(
     [
         *(ENVELOPE_TYPE[name] for name in KEPT),
         StructField("matched_subscriptions", ArrayType(RECIPIENT_RESULT, containsNull=False), nullable=False),
         *MATCH_RESULT,
         OUTPUTS,
+        LINKS,
         StructField("subscription_bytes", LongType(), nullable=False),
         StructField("generation", LongType(), nullable=False),
         StructField("matched", TimestampType(), nullable=False),
     ]
 )
-"""A message with its recipients, the error if it was refused, the outputs of transformations, the bytes of
-the worker's table of subscriptions, and the generation and time of its batch."""
+"""A message with its recipients, the error if it was refused, the outputs of transformations, the links that
+it crosses, the bytes of the worker's table of subscriptions, and the generation and time of its batch."""
 
 
 def match_and_transform(
@@ -99,14 +104,15 @@ class MatchAndTransform:
 
 
 def _merge_results(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Merge the lists of recipients and of results into one list of structs."""
+    """Merge the lists of recipients and of results into one list of structs, and split off the links."""
     recipients: Any = batch.column("matched_subscriptions")
     made: Any = batch.column("made")
     fields = [*recipients.flatten().flatten(), *made.flatten().flatten()]
     delivered = pa.StructArray.from_arrays(fields, RECIPIENT_RESULT.names)
     place = batch.schema.get_field_index("matched_subscriptions")
     joined = batch.set_column(place, "matched_subscriptions", lists_of(offsets_of(recipients), delivered))
-    return joined.drop_columns(["made"])
+    kept, links = split_routes(joined.drop_columns(["made"]), "matched_subscriptions")
+    return kept.append_column(LINKS.name, links)
 
 
 def _with_message(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -16,6 +16,7 @@ from tamis.errors import CatalogError, QueryError, ReadError
 from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
+from tamis.model.route import ROUTE_REVISION
 from tamis.service.api.security import Caller, Subscriber
 from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
 from tamis.service.errors import ErrorDetail, ServiceError, WarningDetail, detail_of
@@ -228,7 +229,8 @@ def _matching(
 
     def subscriptions(numbers: Any) -> list[dict[str, Any]]:
         rows = opened.subscriptions.look_up(numbers.flatten()).to_pylist()
-        return [row for row in rows if caller.subscriber in (None, row["subscriber"])]
+        own = [row for row in rows if row["revision"] != ROUTE_REVISION]
+        return [row for row in own if caller.subscriber in (None, row["subscriber"])]
 
     return subscriptions(opened.index.targets(matches)), subscriptions(opened.index.failed_targets(matches))
 

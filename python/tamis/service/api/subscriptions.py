@@ -69,6 +69,15 @@ class SubscriptionChange(RequestModel):
     """`paused` pauses, `active` resumes."""
 
 
+class EstablishedResponse(ResponseModel):
+    """Where a network of brokers knows a subscription."""
+
+    brokers: list[str]
+    """Brokers: what enters the network there from now on, and matches, is delivered."""
+    missing: list[str]
+    """The other brokers: not yet, or they cannot be reached."""
+
+
 class SubscriptionResponse(ResponseModel):
     """A subscription."""
 
@@ -92,6 +101,8 @@ class SubscriptionResponse(ResponseModel):
     """When it was last changed."""
     warnings: list[WarningDetail] = Field(default_factory=list)
     """Warnings of the query, in the response that adds or changes it."""
+    established: EstablishedResponse | None = None
+    """In the response for one subscription, in a network of brokers: where it is established."""
 
     @classmethod
     def of(cls, kept: Subscription) -> "SubscriptionResponse":
@@ -195,7 +206,11 @@ def list_(
 @router.get("/subscriptions/{id:path}")
 def show(id: Name, service: CurrentService, caller: Subscriber) -> SubscriptionResponse:
     """One subscription."""
-    return SubscriptionResponse.of(_own(service, caller, id))
+    kept = _own(service, caller, id)
+    if service.brokers:
+        where = service.catalog.routes.established_of(kept, service.brokers)
+        kept = dataclasses.replace(kept, established=where)
+    return SubscriptionResponse.of(kept)
 
 
 @router.patch("/subscriptions/{id:path}")
