@@ -271,6 +271,10 @@ class Index:
         with self._write_lock:
             return _record_batch(self._kernel.load(table, [_dict(prefixes) for prefixes in maps]))
 
+    def set_sample(self, messages: Sequence[bytes], tenants: Sequence[str]) -> None:
+        """Replace the sample of messages, by which later segments choose access tests; a tenant for each."""
+        self._kernel.set_sample(_arrow(messages), list(tenants))
+
     def merge(self) -> None:
         """Merge all segments into one, with access tests chosen anew from the sample of messages."""
         with self._write_lock:

@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
+from tamis.model.sample import MESSAGES, Sampled
 from tamis.pipeline import sample
-from tamis.pipeline.sample import MESSAGES, PERIOD_BYTES, PERIOD_HOURS, PERIODS, MessageSample, Sampled
+from tamis.pipeline.sample import PERIOD_BYTES, PERIOD_HOURS, PERIODS, MessageSample
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -34,7 +35,7 @@ def test_it_has_the_smallest_ranks_however_batches_are_cut_and_repeated(tmp_path
             parts.add(NOW, given[start : start + 700])
     expected = sorted((one for tenant in "abc" for one in smallest(given, tenant)), key=lambda one: one.rank)
     assert whole.messages() == parts.messages() == expected
-    assert dict(whole.sampling(NOW).bounds) == {tenant: smallest(given, tenant)[-1].rank for tenant in "abc"}
+    assert whole.sampling(NOW).bounds == {tenant: smallest(given, tenant)[-1].rank for tenant in "abc"}
 
 
 def test_a_new_period_begins_without_bounds_and_old_periods_are_forgotten(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tamis.engine import Index
 from tamis.generations import numbered
 from tamis.generations.manifest import File, Manifest, kernel_files, renumber
 from tamis.generations.numbered import Subscriptions
+from tamis.model.sample import Sampled
 from tamis.network.tables import EVERYTHING
 
 log = logging.getLogger(__name__)
@@ -35,14 +36,19 @@ def open_compiled(directory: Path, number: int) -> Compiled:
     return Compiled(manifest, _open_index(directory, number))
 
 
-def compile_changes(directory: Path, base: Compiled | None, changes: Changes, last: int) -> Compiled:
+def compile_changes(
+    directory: Path, base: Compiled | None, changes: Changes, last: int, sample: Sequence[Sampled] = ()
+) -> Compiled:
     """The generation after `base`, with a number above `last`; the base itself if no query changed.
+
+    The messages of a sample tell how selective the conditions of new segments are.
 
     If this fails, the base's index has some of the changes and must not be used any more.
     """
     before, index = None, Index()
     if base is not None and changes.since is not None:
         before, index = base.manifest, base.index
+    index.set_sample([one.message for one in sample], [one.tenant for one in sample])
     for target in changes.removed:
         index.remove(target)
     added = []

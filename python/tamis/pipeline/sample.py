@@ -7,22 +7,18 @@ is run again adds nothing, and publishers cannot choose what is sampled.
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nsmallest
 from pathlib import Path
+from threading import Lock
 
 import pyarrow as pa
 
+from tamis.model.sample import MESSAGES, NO_BOUND, Sampled, Sampling
 from tamis.storage.failures import STORE_ERRORS
 from tamis.storage.files import atomic_file
-
-MESSAGES = 128
-"""Messages of a tenant and a period."""
-
-MESSAGE_BYTES = 64 << 10
-"""Longer messages are not sampled."""
 
 PERIOD_HOURS = 6
 PERIODS = 8
@@ -31,33 +27,13 @@ PERIODS = 8
 PERIOD_BYTES = 4 << 20
 """All messages of a period; those with the largest ranks are dropped first."""
 
-NO_BOUND = 2**63 - 1
-
-SCHEMA = pa.schema(
-    [("period", pa.int64()), ("tenant", pa.string()), ("rank", pa.int64()), ("message", pa.binary())]
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """A message of the sample. Messages are ordered by rank."""
-
-    rank: int
-    """A signed 64-bit hash."""
-    tenant: str
-    message: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """What a batch needs to know to sample."""
-
-    key: int
-    """The secret of the hash."""
-    bound: int
-    """Messages have a rank below it."""
-    bounds: Mapping[str, int]
-    """A lower bound for each tenant whose sample is full."""
+_TYPES: dict[str, pa.DataType] = {
+    "period": pa.int64(),
+    "tenant": pa.string(),
+    "rank": pa.int64(),
+    "message": pa.binary(),
+}
+SCHEMA = pa.schema(_TYPES)
 
 
 @dataclass(slots=True)
@@ -93,22 +69,30 @@ class _Period:
 
 
 class MessageSample:
-    """The sample of a job, in a file. If the file is deleted, the sample is empty again."""
+    """The sample of a job, in a file. If the file is deleted, the sample is empty again. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock = Lock()
         self._is_changed = False
         self._clear()
         self._read()
 
     def sampling(self, begun: datetime) -> Sampling:
         """What to sample in a batch that begins at a time."""
-        period = self._periods.get(_period(begun), _Period())
-        full = {tenant: kept[-1].rank for tenant, kept in period.by_tenant.items() if len(kept) == MESSAGES}
-        return Sampling(self._key, period.bound, full)
+        with self._lock:
+            period = self._periods.get(_period(begun), _Period())
+            full = {
+                tenant: kept[-1].rank for tenant, kept in period.by_tenant.items() if len(kept) == MESSAGES
+            }
+            return Sampling(self._key, period.bound, full)
 
     def add(self, begun: datetime, sampled: Iterable[Sampled]) -> None:
         """Merge the messages that a batch sampled."""
+        with self._lock:
+            self._add(begun, sampled)
+
+    def _add(self, begun: datetime, sampled: Iterable[Sampled]) -> None:
         if self._is_saved and not self._path.exists():
             self._clear()
         period = self._periods.setdefault(_period(begun), _Period())
@@ -120,13 +104,17 @@ class MessageSample:
 
     def messages(self) -> list[Sampled]:
         """The messages with the smallest ranks of each tenant, over all periods, ascending by rank."""
-        merged = _by_tenant(one for period in self._periods.values() for one in period.messages())
+        with self._lock:
+            merged = _by_tenant(one for period in self._periods.values() for one in period.messages())
         return sorted((one for messages in merged.values() for one in _smallest(messages)), key=_rank)
 
     def save(self) -> None:
         """Write the file if the sample has changed."""
-        if not self._is_changed:
-            return
+        with self._lock:
+            if self._is_changed:
+                self._write()
+
+    def _write(self) -> None:
         rows = [
             {"period": number, "tenant": one.tenant, "rank": one.rank, "message": one.message}
             for number, period in sorted(self._periods.items())
