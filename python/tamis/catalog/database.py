@@ -277,7 +277,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
 def _enter_wal(connection: sqlite3.Connection) -> None:
     """Switch the file to write-ahead logging.
 
-    SQLite does not wait for other connections here, whatever its busy timeout: two processes that open a
+    SQLite ignores its busy timeout here and does not wait for other connections: two processes that open a
     new file at the same time would see "database is locked".
     """
     (milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()

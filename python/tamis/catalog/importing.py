@@ -14,7 +14,7 @@ from tamis.model.subscription_lines import Line
 BATCH = 10_000
 """Lines per transaction."""
 WARNINGS = 100
-"""At most so many warnings are returned."""
+"""The most warnings that are returned."""
 
 Given = Sequence[tuple[int, Line]]
 """Lines with their line numbers."""
@@ -43,7 +43,7 @@ def import_lines(
 
 
 def _batches(given: Iterable[tuple[int, Line]]) -> Iterator[Given]:
-    """Lines in batches. A prefix map is a batch of its own: later lines may refer to it."""
+    """Lines in batches. A prefix map is a separate batch: later lines may refer to it."""
     remaining = iter(given)
     while batch := list(islice(remaining, BATCH)):
         start = 0

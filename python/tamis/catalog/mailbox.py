@@ -50,7 +50,7 @@ class Mailbox:
         )
 
     def store(self, manifest: str, deliveries: Iterable[dict[str, Any]]) -> int:
-        """Store the deliveries of a manifest, rows of `DELIVERY`; how many were new.
+        """Store the deliveries of a manifest, rows of `DELIVERY`; returns how many were new.
 
         Deliveries with a webhook as target go to `outgoing`, others to mailboxes. Idempotent by
         manifest and by delivery id: after an interruption, call it again.
@@ -102,7 +102,7 @@ class Mailbox:
     def acknowledge(
         self, tenant: str, subscriber: str, *, ids: Collection[str] = (), until: int | None = None
     ) -> int:
-        """Acknowledge these deliveries, or all up to a number; how many."""
+        """Acknowledge these deliveries, or all up to a number; returns how many."""
         table = mailbox.c
         whose = (table.tenant == tenant, table.subscriber == subscriber, table.acknowledged.is_(None))
         now = time.time_ns() // 1000
@@ -119,7 +119,7 @@ class Mailbox:
         return self._database.write_unversioned(work)
 
     def count(self, tenant: str, subscriber: str | None = None) -> int:
-        """How many deliveries of a tenant, or of one of its subscribers, are pending."""
+        """Count the pending deliveries of a tenant, or of one of its subscribers."""
         table = mailbox.c
         chosen = select(func.count()).where(table.tenant == tenant, table.acknowledged.is_(None))
         if subscriber is not None:
@@ -127,7 +127,7 @@ class Mailbox:
         return self._database.read(lambda connection: connection.execute(chosen).scalar_one())
 
     def forget(self, before: datetime) -> int:
-        """Remove deliveries that were acknowledged before a time; how many."""
+        """Remove deliveries that were acknowledged before a time; returns how many."""
         old = delete(mailbox).where(mailbox.c.acknowledged < rows.microseconds_of(before))
         return self._database.write_unversioned(lambda connection: connection.execute(old).rowcount)
 
@@ -161,7 +161,7 @@ def _store(given: Sequence[dict[str, Any]], connection: Connection) -> int:
     for row in kept:
         del row["webhook"]
     sent = [row for row in given if row["webhook"] is not None]
-    # `_insert_new` locks the head row first: others who store the same deliveries wait.
+    # `_insert_new` locks the head row first, so that other writers of the same deliveries wait.
     return _insert_new(kept, connection) + outgoing.put(connection, sent)
 
 

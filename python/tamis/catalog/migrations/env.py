@@ -1,4 +1,4 @@
-"""What Alembic runs to migrate: on the connection, and in the transaction, that it is given."""
+"""Alembic's entry point: runs the migrations in the caller's connection and transaction."""
 
 from alembic import context
 
