@@ -194,9 +194,9 @@ def show(options: argparse.Namespace) -> int:
         sys.stdout.buffer.write(raw)
         sys.stdout.buffer.flush()
         return 0
-    for name, told in letter.items():
-        if told is not None:
-            print(f"{name:9} {printable(str(told))}")
+    for name, value in letter.items():
+        if value is not None:
+            print(f"{name:9} {printable(str(value))}")
     print(f"{'bytes':9} {len(raw)}")
     if letter["line"] is not None and letter["column"] is not None:
         print(

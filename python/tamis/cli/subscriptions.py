@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("file", type=read_namespaces, metavar="FILE", help='TOML: `prefix = "uri"`')
     command = _command(kinds, "list", list_prefixes, "a table of prefixes", all_tenants=True, served=False)
     command.add_argument("--json", action="store_true", help="one line of JSON each prefix map")
-    command = _command(kinds, "remove", remove_prefixes, "remove a prefix map that nobody uses", served=False)
+    command = _command(kinds, "remove", remove_prefixes, "remove an unused prefix map", served=False)
     command.add_argument("name")
 
 
@@ -152,17 +152,17 @@ def add(options: argparse.Namespace) -> int:
         delivery_target=options.delivery_target or asked.delivery_target,
     )
     _warn_of_target(options)
-    with _subscriptions(options) as catalog, _query_told(options.query) as told:
+    with _subscriptions(options) as catalog, _refusal_printed(options.query) as outcome:
         added = catalog.add(asked)
         print(added.id)
         print_warnings(added.query, added.warnings)
-    return told.code
+    return outcome.exit_code
 
 
 def change(options: argparse.Namespace) -> int:
     """`tamis subscriptions change ID`."""
     _warn_of_target(options)
-    with _subscriptions(options) as catalog, _query_told(options.query) as told:
+    with _subscriptions(options) as catalog, _refusal_printed(options.query) as outcome:
         changed = catalog.change(
             options.id,
             tenant=options.tenant,
@@ -173,23 +173,23 @@ def change(options: argparse.Namespace) -> int:
         )
         print(f"{changed.id} revision {changed.revision}")
         print_warnings(changed.query, changed.warnings)
-    return told.code
+    return outcome.exit_code
 
 
-class _Told:
-    """The exit code, set inside the context."""
+class _Outcome:
+    """The exit code of a command, set when the context `_refusal_printed` ends."""
 
-    code = 0
+    exit_code = 0
 
 
 @contextmanager
-def _query_told(query: str | None) -> Iterator[_Told]:
-    """Print a refused query with a caret at the position."""
-    told = _Told()
+def _refusal_printed(query: str | None) -> Iterator[_Outcome]:
+    """Print the error of a refused query with a caret at its position; the exit code is then 1."""
+    outcome = _Outcome()
     try:
-        yield told
+        yield outcome
     except QueryError as error:
-        told.code = 1
+        outcome.exit_code = 1
         print(f"{error.line}:{error.column}: {error.code}: {error.reason}", file=sys.stderr)
         if query is not None:
             print(marked(query, error.line, error.column), file=sys.stderr)

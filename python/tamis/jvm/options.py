@@ -48,7 +48,7 @@ SMALL_JVM = (
 """JVM options of an embedded Spark."""
 
 ENVIRONMENT = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
-"""Where users give options to every JVM. Two garbage collectors would be refused."""
+"""Environment variables with options for every JVM. The JVM refuses two garbage collectors."""
 
 
 def is_local(settings: Settings) -> bool:

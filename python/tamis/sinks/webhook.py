@@ -100,7 +100,7 @@ class Poster:
     def __init__(self, addresses: Addresses, timeout: float, concurrency: int) -> None:
         """Create it on the event loop that uses it; `timeout` is for a request as a whole."""
         self._timeout = timeout
-        # A pool of its own: a name server that hangs must not block others.
+        # A separate pool: a name server that hangs must not block other work.
         self._resolving = ThreadPoolExecutor(concurrency, thread_name_prefix="resolve")
         # One pool per scheme: http is allowed only to listed networks.
         self._pools = {
