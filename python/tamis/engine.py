@@ -272,7 +272,7 @@ class Index:
             return _record_batch(self._kernel.load(table, [_dict(prefixes) for prefixes in maps]))
 
     def merge(self) -> None:
-        """Merge all segments into one, with access tests chosen anew from the sample of messages."""
+        """Merge all segments into one, and choose access tests by the current sample of messages."""
         with self._write_lock:
             self._kernel.merge()
 
@@ -484,7 +484,7 @@ def _arrow(messages: Messages) -> Any:
         return messages
     import pyarrow as pa
 
-    # A string is UTF-8 whatever it declares: in an array of bytes, a byte order mark says so.
+    # A string is UTF-8 even if its declaration differs: in an array of bytes, a byte order mark states that.
     given = [text_message(one) if isinstance(one, str) else one for one in messages]
     return pa.array(given, pa.large_binary())
 

@@ -129,7 +129,7 @@ class WarningDetail(BaseModel):
     code: str
     """A stable code for programs."""
     reason: str
-    """What is hardly meant, for people; the wording may change."""
+    """What is probably not intended, for people; the wording may change."""
     line: int
     """The line in the query, from 1."""
     column: int

@@ -168,7 +168,7 @@ class CheckResponse(ResponseModel):
     error: ErrorDetail | None = None
     """Why the query is refused, and where."""
     warnings: list[WarningDetail] = Field(default_factory=list)
-    """What is accepted but hardly meant, such as a query that can never match."""
+    """Warnings about what is probably not intended, such as a query that can never match."""
 
 
 @router.post("/check")

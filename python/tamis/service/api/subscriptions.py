@@ -128,7 +128,7 @@ class WarnedLine(ResponseModel):
     code: str
     """The code of the warning."""
     reason: str
-    """What is hardly meant."""
+    """What is probably not intended."""
     column: int
     """Where in the query, from 1."""
 
@@ -174,7 +174,7 @@ def list_(
     caller: Subscriber,
     subscriber: Name | None = None,
     state: State | None = None,
-    text: Annotated[Text | None, Query(description="What occurs in the query, in whatever case.")] = None,
+    text: Annotated[Text | None, Query(description="A substring of the query; case-insensitive.")] = None,
     after: Annotated[Name | None, Query(description="`next` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> SubscriptionPage:
@@ -300,7 +300,7 @@ def _of_tenant(
 
 
 def _own(service: Service, caller: Caller, id: str) -> Subscription:
-    """A subscription of the caller; one of somebody else is reported as unknown."""
+    """A subscription of the caller; other subscriptions are reported as unknown."""
     kept = service.catalog.get(id, tenant=caller.tenant)
     if caller.subscriber not in (None, kept.subscriber):
         raise unknown(caller.tenant, id)
