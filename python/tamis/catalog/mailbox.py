@@ -155,23 +155,23 @@ def _mark(manifest: str, connection: Connection) -> None:
         connection.execute(insert(tailed).values(manifest=manifest))
 
 
-def _store(given: Sequence[dict[str, Any]], connection: Connection) -> int:
+def _store(deliveries: Sequence[dict[str, Any]], connection: Connection) -> int:
     """Store deliveries in mailboxes or for webhooks, in one transaction."""
-    kept = [{**row} for row in given if row["webhook"] is None]
+    kept = [{**row} for row in deliveries if row["webhook"] is None]
     for row in kept:
         del row["webhook"]
-    sent = [row for row in given if row["webhook"] is not None]
+    sent = [row for row in deliveries if row["webhook"] is not None]
     # `_insert_new` locks the head row first, so that other writers of the same deliveries wait.
     return _insert_new(kept, connection) + outgoing.put(connection, sent)
 
 
-def _insert_new(given: Sequence[dict[str, Any]], connection: Connection) -> int:
+def _insert_new(deliveries: Sequence[dict[str, Any]], connection: Connection) -> int:
     """Insert the deliveries that are not stored yet, with the next numbers."""
-    raised = update(mailbox_head).values(number=mailbox_head.c.number + len(given))
+    raised = update(mailbox_head).values(number=mailbox_head.c.number + len(deliveries))
     end = connection.execute(raised.returning(mailbox_head.c.number)).scalar_one()
-    known = _known(connection, [row["id"] for row in given])
-    fresh = {row["id"]: row for row in given if row["id"] not in known}
-    new = [row | {"number": number} for number, row in enumerate(fresh.values(), end - len(given) + 1)]
+    known = _known(connection, [row["id"] for row in deliveries])
+    fresh = {row["id"]: row for row in deliveries if row["id"] not in known}
+    new = [row | {"number": number} for number, row in enumerate(fresh.values(), end - len(deliveries) + 1)]
     if new:
         connection.execute(insert(mailbox), new)
     return len(new)

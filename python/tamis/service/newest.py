@@ -35,13 +35,13 @@ class Newest:
             except (StoreError, GenerationError):
                 # It was swept in the meantime: there is a newer one.
                 self._refresh()
-            taken = self._current
+            current = self._current
             self._users += 1
         try:
-            yield taken
+            yield current
         finally:
             with self._lock:
-                if taken is self._current:
+                if current is self._current:
                     self._users -= 1
 
     def _refresh(self) -> None:

@@ -77,16 +77,16 @@ class ParquetRows:
 
     def _messages(self, batch: pa.RecordBatch, encoding: str | None) -> Iterator[RawMessage]:
         ids: Any = batch.column("id") if "id" in batch.schema.names else pa.nulls(batch.num_rows)
-        for given, xml in zip(ids, batch.column("xml"), strict=True):
-            yield self._message(given, xml, encoding)
+        for id, xml in zip(ids, batch.column("xml"), strict=True):
+            yield self._message(id, xml, encoding)
 
-    def _message(self, given: Any, xml: Any, encoding: str | None) -> RawMessage:
+    def _message(self, id: Any, xml: Any, encoding: str | None) -> RawMessage:
         # Bytes, not text: a column of strings may hold invalid UTF-8, which the XML reader refuses.
         data = None if not xml.is_valid else xml.as_buffer().to_pybytes()
         if data is None:
             return self._error("no-xml", "xml is null in this row")
         try:
-            message_id = str(given.as_py()) if given.is_valid else None
+            message_id = str(id.as_py()) if id.is_valid else None
             reason = None if message_id is None else id_error(message_id)
         except (ValueError, OverflowError) as error:
             reason = f"the id cannot be read: {error}"

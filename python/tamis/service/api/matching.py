@@ -265,11 +265,11 @@ def _try_query(query: str, prefixes: Mapping[str, str], message: bytes, explain:
     explanation = index.explain(message, query, namespaces=prefixes, limits=LIMITS)
     shown = ExplanationResponse.of(explanation)
     output = failure = None
-    for made in index.transform(message, limits=LIMITS):
-        if made.payload is None:
-            failure = f"{made.code}: {made.reason}"
-        elif made.payload is not message:
-            output = made.payload.decode(errors="replace")
+    for result in index.transform(message, limits=LIMITS):
+        if result.payload is None:
+            failure = f"{result.code}: {result.reason}"
+        elif result.payload is not message:
+            output = result.payload.decode(errors="replace")
     return QueryResult(
         canonical=shown.canonical,
         matches=shown.matches,

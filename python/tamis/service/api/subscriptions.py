@@ -258,8 +258,8 @@ async def import_(request: Request, service: CurrentService, caller: Admin) -> I
         file.seek(0)
         webhooks = await run_in_threadpool(service.catalog.webhooks.list, caller.tenant)
         names = {one.name for one in webhooks}
-        given = _of_tenant(lines.read(file), caller.tenant, names, service.settings)
-        done = await run_in_threadpool(service.catalog.import_, given, refused)
+        checked = _of_tenant(lines.read(file), caller.tenant, names, service.settings)
+        done = await run_in_threadpool(service.catalog.import_, checked, refused)
     counts = {name: getattr(done, name) for name in ("added", "changed", "unchanged", "refused", "warned")}
     warnings = [
         WarnedLine(line=one.place, code=one.code, reason=one.reason, column=one.column)
@@ -280,10 +280,10 @@ def export(service: CurrentService, caller: Admin) -> StreamingResponse:
 
 
 def _of_tenant(
-    given: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str], settings: Settings
+    numbered: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str], settings: Settings
 ) -> Iterator[tuple[int, lines.Line]]:
     """Lines with the tenant set; refused if they name another tenant, or a target that does not exist."""
-    for place, line in given:
+    for place, line in numbered:
         webhook = webhook_of(line.delivery_target) if isinstance(line, NewSubscription) else None
         if isinstance(line, Refusal):
             yield place, line

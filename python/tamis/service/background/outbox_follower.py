@@ -79,13 +79,13 @@ class OutboxFollower:
     def delete_older(self, before: datetime) -> int:
         """Delete batches of the outbox that are older than a time and imported; returns how many."""
         # In this order: a batch that is published and imported in between is in neither set.
-        taken = self._mailbox.imported_manifests()
+        imported = self._mailbox.imported_manifests()
         there = set(self._outbox.manifests())
-        gone = [name for name in self._outbox.older_than(before) if name in taken]
+        gone = [name for name in self._outbox.older_than(before) if name in imported]
         for name in gone:
             self._outbox.remove(name)
         # Also those that were deleted before a crash, or by another process.
-        forgotten = (taken - there).union(gone)
+        forgotten = (imported - there).union(gone)
         if forgotten:
             self._mailbox.forget_manifests(forgotten)
         self._seen.difference_update(forgotten)
