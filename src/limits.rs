@@ -13,7 +13,7 @@ pub struct Limits {
     pub namespaces: usize,
     /// Bytes of one name.
     pub name: usize,
-    /// Whether messages are UTF-8 because they came as strings, whatever their XML declarations say.
+    /// Whether messages came as strings: then they are UTF-8, and encodings in XML declarations are ignored.
     pub known_utf8: bool,
     /// Bytes of one run of text, attribute value, comment or processing instruction.
     pub text: usize,

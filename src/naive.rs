@@ -1,7 +1,7 @@
 //! The slow evaluator: XPath's definition over the AST, node set by node set. The kernel's own
 //! oracle, for tests only; every faster way must give its answers.
 //!
-//! Slow, but not exponential: what a condition says of a node is remembered.
+//! Slow, but not exponential: the outcome of a condition on a node is memoized.
 
 mod calls;
 mod tuples;
@@ -34,7 +34,7 @@ pub fn select(query: &Query, document: &Document, vocabulary: &Vocabulary) -> Ve
     evaluation.in_order(nodes)
 }
 
-/// What a transformation makes of a document; None of one that does not concern it, and for a filter.
+/// The output of a transformation on a document; None for a filter, or if the transformation does not match.
 pub fn transform(
     query: &Query,
     document: &Document,
@@ -53,24 +53,24 @@ pub fn transform(
         }
     };
     let program = Program::new(blocks);
-    let blocks = blocks.blocks.iter().map(|block| evaluation.taken(block)).collect();
-    let taken = Taken { blocks };
-    let made = Constructor::default().construct(&program, &copier, &taken, limit, &mut output)?;
-    Ok(made.then_some(output))
+    let blocks = blocks.blocks.iter().map(|block| evaluation.select_block(block)).collect();
+    let selected = SelectedNodes { blocks };
+    let is_bound = Constructor::default().construct(&program, &copier, &selected, limit, &mut output)?;
+    Ok(is_bound.then_some(output))
 }
 
-/// What a transformation takes from a document.
-struct Taken {
-    blocks: Vec<TakenBlock>,
+/// The nodes that a transformation selects in a document.
+struct SelectedNodes {
+    blocks: Vec<SelectedBlock>,
 }
 
-struct TakenBlock {
+struct SelectedBlock {
     bindings: Vec<ElementId>,
     /// By return path and binding.
     lists: Vec<Vec<Vec<NodeRef>>>,
 }
 
-impl NodeLists for Taken {
+impl NodeLists for SelectedNodes {
     fn bindings(&self, block: usize) -> &[ElementId] {
         &self.blocks[block].bindings
     }
@@ -146,12 +146,12 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn taken(&mut self, block: &Block) -> TakenBlock {
+    fn select_block(&mut self, block: &Block) -> SelectedBlock {
         let bound = self.nodes(&block.binding, NodeRef::Document);
         let list = |path| bound.iter().map(|&element| self.nodes(path, element)).collect();
         let lists = block.returns.iter().map(list).collect();
         let element = |node| if let NodeRef::Element(id) = node { Some(id) } else { None };
-        TakenBlock { bindings: bound.iter().copied().filter_map(element).collect(), lists }
+        SelectedBlock { bindings: bound.iter().copied().filter_map(element).collect(), lists }
     }
 
     /// The nodes of a path, in document order.

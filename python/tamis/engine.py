@@ -276,7 +276,7 @@ class Index:
         self._kernel.set_sample(_arrow(messages), list(tenants))
 
     def merge(self) -> None:
-        """Merge all segments into one, with access tests chosen anew from the sample of messages."""
+        """Merge all segments into one, and choose access tests by the current sample of messages."""
         with self._write_lock:
             self._kernel.merge()
 
@@ -349,8 +349,8 @@ class Index:
             raise ReadError(**matched)
         matching: Any = self.targets(batch.matches).to_pylist()
         outputs = {target: Output(target, message) for target in matching[0]}
-        concerned: Any = self.targets(batch.made).to_pylist()
-        for row, targets in zip(batch.made.to_pylist(), concerned, strict=True):
+        targets_of_rows: Any = self.targets(batch.made).to_pylist()
+        for row, targets in zip(batch.made.to_pylist(), targets_of_rows, strict=True):
             payload = None if row["output"] is None else batch.outputs[row["output"]].as_py()
             for target in targets:
                 outputs[target] = Output(target, payload, row["code"], row["reason"])
@@ -483,14 +483,14 @@ def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:
 
 
 def _arrow(messages: Messages) -> Any:
-    """What speaks Arrow goes as it is, anything else is copied into an Arrow array once."""
+    """Messages as Arrow data: an object with Arrow's interface as it is, a sequence copied to an array."""
     if hasattr(messages, "__arrow_c_array__") or hasattr(messages, "__arrow_c_stream__"):
         return messages
     import pyarrow as pa
 
-    # A string is UTF-8 whatever it declares: in an array of bytes, a byte order mark says so.
-    given = [text_message(one) if isinstance(one, str) else one for one in messages]
-    return pa.array(given, pa.large_binary())
+    # A string is UTF-8 even if its declaration differs: in an array of bytes, a byte order mark states that.
+    encoded = [text_message(one) if isinstance(one, str) else one for one in messages]
+    return pa.array(encoded, pa.large_binary())
 
 
 def text_message(text: str) -> bytes:

@@ -132,7 +132,7 @@ pub struct Decoder {
 
 impl Decoder {
     /// Appends the UTF-8 form of `bytes` to `utf8`, up to the first bytes that cannot be decoded; returns how many were
-    /// read, and why it stopped. After `Undecodable` it can go on with the rest. `is_last`: no other bytes follow.
+    /// read, and why it stopped. After `Undecodable` it can continue with the rest. `is_last`: no other bytes follow.
     pub fn decode(&mut self, bytes: &[u8], is_last: bool, utf8: &mut Vec<u8>) -> (usize, Stop) {
         if self.upper_half == UpperHalf::Table {
             return self.decode_by_table(bytes, is_last, utf8);

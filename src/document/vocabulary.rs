@@ -6,7 +6,7 @@
 //!                   tag paths  /a = 0 (no parent, name 0), /a/b = 1 (parent 0, name 1)
 //! ```
 //!
-//! Both `b` have tag path 1. So whatever depends only on the tag path, such as the state of an
+//! Both `b` have tag path 1. So everything that depends only on the tag path, such as the state of an
 //! automaton, is computed once per tag path and not once per element.
 
 use super::id_table::{IdTable, Seed};

@@ -12,7 +12,7 @@ pub struct CacheStats {
 }
 
 /// Memory in bytes, approximately. The automaton and the transformations are bounded by the capacity of the matcher;
-/// the others have bounds of their own, see `tuning`.
+/// the others have separate bounds, see `tuning`.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct CacheBytes {
     /// States, accept sets, copied rows and the answers of probes by class.

@@ -1,4 +1,4 @@
-//! A sample of the messages seen, and what it says about how often conditions hold.
+//! A reservoir sample of messages, from which the selectivity of conditions is measured.
 
 use crate::document::{Document, Reader};
 use crate::ids::TenantId;

@@ -66,7 +66,7 @@ impl Index {
         Index::with_engine(crate::engine::index::Index::new(), Tuning::new(cache_bytes))
     }
 
-    /// An empty index that always takes the methods for large inputs, whatever their size. For tests.
+    /// An empty index that always takes the methods for large inputs. For tests.
     #[staticmethod]
     fn for_large_inputs(cache_bytes: usize) -> Index {
         Index::with_engine(crate::engine::index::Index::new(), Tuning::for_large_inputs(cache_bytes))
@@ -408,9 +408,9 @@ impl Index {
     ) -> PyResult<T> {
         let mut state = self.state();
         state.index(py)?;
-        let taken = state.index.take();
+        let index = state.index.take();
         drop(state);
-        let mut index = taken.ok_or_else(|| busy(py))?;
+        let mut index = index.ok_or_else(|| busy(py))?;
         let (index, done) = py.detach(|| {
             let generation = index.generation().clone();
             let done = self.matchers.guarded(&generation, || work(&mut index));

@@ -1,4 +1,4 @@
-//! The matchers of an index, lent to one call at a time; what they read may be damaged.
+//! A pool of matchers: a call takes an idle one and returns it; after a panic (damaged files) it is dropped instead.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Transformations with several variables, tuple by tuple: what the shared operators of blocks cannot say.
+//! Transformations that are evaluated tuple by tuple: several variables, and all else that blocks cannot express.
 //!
 //! ```text
 //! for $o in //order, $i in $o/item where $i/@n > 5 order by $i/@n return <r>{ $o/id, count($i/x) }</r>
@@ -33,7 +33,7 @@ pub struct OrderKey<V = Value> {
     pub is_empty_greatest: bool,
 }
 
-/// What is constructed.
+/// The content that a transformation constructs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Content<V = Value> {
     /// Text between tags and braces.

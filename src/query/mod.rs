@@ -70,7 +70,7 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     Ok(query)
 }
 
-/// Parses a query and tells what is accepted but hardly meant, such as a query that can never match.
+/// Parses a query, with warnings about what is probably not intended, such as a query that can never match.
 pub fn parse_with_warnings(
     text: &str,
     namespaces: &Namespaces,

@@ -2,7 +2,7 @@
 
 use super::value::Kind;
 
-/// The core functions of XPath 1.0, without those that are conditions of their own (`not()`, `true()`,
+/// The core functions of XPath 1.0, without those that are conditions (`not()`, `true()`,
 /// `false()`, `boolean()`) and without `id()`; and functions of XPath 2.0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]

@@ -1,7 +1,7 @@
-//! Which variables an expression names, and where its paths start.
+//! The variables that an expression names (its free variables), and where its paths start.
 //!
-//! Outside of its predicates, all paths of an expression start at the same place: what an expression says of a
-//! variable there, a predicate of the variable's nodes can say too.
+//! If outside of its predicates all paths of an expression start at one variable, the expression can be rewritten as a
+//! predicate of the variable's nodes.
 //!
 //! ```text
 //! $v/b = //c[@x = $v2/@x]    free: $v, $v2    nested: $v2
@@ -41,7 +41,7 @@ impl VariableSet {
     }
 }
 
-/// What an expression depends on beside the message.
+/// What an expression depends on besides the message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Uses {
     /// The variables that are bound outside of it.

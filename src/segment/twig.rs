@@ -66,8 +66,8 @@ pub fn operator_code(operator: Operator) -> u32 {
     }
 }
 
-/// The offset of a part, which is stored before what it is a part of. In a damaged twig it may not be: to walk such a
-/// twig would take for ever.
+/// The offset of a part, which is stored before the whole. Panics otherwise: the twig is damaged, and walking it might
+/// never end.
 pub fn part(words: &[u32], whole: u32, place: u32) -> u32 {
     let part = words[(whole + place) as usize];
     assert!(part < whole, "the twig is damaged");
@@ -101,7 +101,7 @@ impl Twigs {
         self.expr(expr, label, 0)
     }
 
-    /// The same for an expression that is asked of elements which may lie in one another.
+    /// Compiles an expression that is evaluated on elements which may be nested.
     pub fn compile_nested(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> LabelId) -> u32 {
         self.note_variables(expr);
         self.expr(expr, label, 1)

@@ -1,4 +1,4 @@
-"""The verbs of a catalog. Each is one transaction."""
+"""The catalog of subscriptions: add, change, pause, list, import, export. Each call is one transaction."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -73,7 +73,7 @@ class Catalog:
     # One subscription
 
     def add(self, new: NewSubscription) -> Subscription:
-        """Add a subscription; `QueryError` if its query is refused.
+        """Add a subscription; raises `QueryError` if its query is refused.
 
         Idempotent: adding a subscription that exists with the same content changes nothing.
         """
@@ -224,7 +224,7 @@ class Catalog:
     def import_(self, given: Iterable[tuple[int, Line]], refused: Callable[[Refusal], None]) -> Imported:
         """Upsert subscriptions and prefix maps, in batches; the counts of what changed.
 
-        Calls `refused` for each refused line and goes on with the others. Idempotent: a subscription
+        Calls `refused` for each refused line and continues with the others. Idempotent: a subscription
         without an id gets a hash of its content as id.
         """
         return import_lines(self._database, given, refused)
@@ -269,7 +269,7 @@ class Catalog:
 
     @property
     def version(self) -> Version:
-        """The newest version; every change makes one."""
+        """The newest version; every change creates a new one."""
         return self._database.read(identity_and_version)[1]
 
     @contextmanager

@@ -196,12 +196,12 @@ def show(options: argparse.Namespace) -> int:
         sys.stdout.buffer.write(raw)
         sys.stdout.buffer.flush()
         return 0
-    for name, told in letter.items():
+    for name, value in letter.items():
         if name == "headers":
-            for header, value in (told or {}).items():
-                print(f"{'header':9} {printable(f'{header} = {value}')}")
-        elif told is not None:
-            print(f"{name:9} {printable(str(told))}")
+            for header, text in (value or {}).items():
+                print(f"{'header':9} {printable(f'{header} = {text}')}")
+        elif value is not None:
+            print(f"{name:9} {printable(str(value))}")
     print(f"{'bytes':9} {len(raw)}")
     if letter["line"] is not None and letter["column"] is not None:
         print(

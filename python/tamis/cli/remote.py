@@ -85,14 +85,14 @@ class RemoteCatalog(OfService):
 
     def add(self, asked: NewSubscription) -> Subscription:
         with _positioned():
-            made = self._client.subscribe(
+            created = self._client.subscribe(
                 asked.query,
                 id=asked.id,
                 subscriber=asked.subscriber,
                 namespaces=asked.namespaces or None,
                 delivery_target=asked.delivery_target,
             )
-        return _subscription(made)
+        return _subscription(created)
 
     def change(
         self,

@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("file", type=read_namespaces, metavar="FILE", help='TOML: `prefix = "uri"`')
     command = _command(kinds, "list", list_prefixes, "a table of prefixes", all_tenants=True, served=False)
     command.add_argument("--json", action="store_true", help="one line of JSON each prefix map")
-    command = _command(kinds, "remove", remove_prefixes, "remove a prefix map that nobody uses", served=False)
+    command = _command(kinds, "remove", remove_prefixes, "remove an unused prefix map", served=False)
     command.add_argument("name")
 
 
@@ -167,13 +167,13 @@ def add(options: argparse.Namespace) -> int:
         delivery_target=options.delivery_target or asked.delivery_target,
     )
     _warn_of_target(options)
-    with _subscriptions(options) as catalog, _query_told(options.query) as told:
+    with _subscriptions(options) as catalog, _refusal_printed(options.query) as outcome:
         added = catalog.add(asked)
         print(added.id, flush=True)
         print_warnings(added.query, added.warnings)
         if options.wait:
             wait_until_established(lambda: _established(options, catalog, added), options.timeout)
-    return told.code
+    return outcome.exit_code
 
 
 def _established(
@@ -189,7 +189,7 @@ def _established(
 def change(options: argparse.Namespace) -> int:
     """`tamis subscriptions change ID`."""
     _warn_of_target(options)
-    with _subscriptions(options) as catalog, _query_told(options.query) as told:
+    with _subscriptions(options) as catalog, _refusal_printed(options.query) as outcome:
         changed = catalog.change(
             options.id,
             tenant=options.tenant,
@@ -200,23 +200,23 @@ def change(options: argparse.Namespace) -> int:
         )
         print(f"{changed.id} revision {changed.revision}")
         print_warnings(changed.query, changed.warnings)
-    return told.code
+    return outcome.exit_code
 
 
-class _Told:
-    """The exit code, set inside the context."""
+class _Outcome:
+    """The exit code of a command, set when the context `_refusal_printed` ends."""
 
-    code = 0
+    exit_code = 0
 
 
 @contextmanager
-def _query_told(query: str | None) -> Iterator[_Told]:
-    """Print a refused query with a caret at the position."""
-    told = _Told()
+def _refusal_printed(query: str | None) -> Iterator[_Outcome]:
+    """Print the error of a refused query with a caret at its position; the exit code is then 1."""
+    outcome = _Outcome()
     try:
-        yield told
+        yield outcome
     except QueryError as error:
-        told.code = 1
+        outcome.exit_code = 1
         print(f"{error.line}:{error.column}: {error.code}: {error.reason}", file=sys.stderr)
         if query is not None:
             print(marked(query, error.line, error.column), file=sys.stderr)

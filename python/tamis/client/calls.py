@@ -1,4 +1,4 @@
-"""The operations of both clients as values, and their retry policy. The clients only do the waiting."""
+"""The operations of both clients as values (request and response reader), and their retry policy."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 """An object of a response; `/openapi.json` describes it."""
 
 RETRY_SECONDS = 30.0
-"""How long a client retries a call that fails for the moment."""
+"""Seconds for which a client retries a call that fails temporarily."""
 
 FIRST_DELAY, MAX_DELAY = 0.2, 5.0
 """Seconds before a retry: exponential backoff, unless the response has Retry-After."""

@@ -19,19 +19,19 @@ from tamis.network.tables import EVERYTHING
 log = logging.getLogger(__name__)
 
 LOAD_ROWS = 1_000_000
-"""Subscriptions that are held in memory at once, and compiled into one segment."""
+"""The most subscriptions that are held in memory at once; they become one segment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A generation in a directory, and its index, which the next changes are added to."""
+    """A generation in a directory, with its open index, to which the next changes are added."""
 
     manifest: Manifest
     index: Index
 
 
 def open_compiled(directory: Path, number: int) -> Compiled:
-    """A generation of a directory."""
+    """Open a generation of a directory to compile changes onto it."""
     manifest = Manifest.read(directory, number)
     return Compiled(manifest, _open_index(directory, number))
 
@@ -74,7 +74,7 @@ def compile_changes(
 
 
 def _files(directory: Path, names: Sequence[str], before: Manifest | None) -> dict[str, File]:
-    """Files with their hashes; those of the generation before are not read again."""
+    """Files with their hashes; files of the previous generation are not read again."""
     known = {} if before is None else before.files
     return {name: known.get(name) or File.of(directory / name) for name in names}
 
@@ -86,7 +86,7 @@ def _open_index(directory: Path, number: int, beside: Index | None = None) -> In
 
 
 def _large_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in few batches."""
+    """The same rows, concatenated to fewer and larger batches."""
     gathered: list[pa.RecordBatch] = []
     for batch in batches:
         gathered.append(batch)

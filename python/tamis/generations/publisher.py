@@ -1,4 +1,4 @@
-"""From the catalog to generations: only changes are compiled, and only new files are shipped."""
+"""Publishes generations of a catalog: compiles only the changes, and copies only new files to the store."""
 
 import logging
 import os
@@ -130,7 +130,7 @@ class Publisher:
                 return compiled.manifest.number
 
     def has(self, number: int) -> bool:
-        """Whether a generation can still be opened."""
+        """Whether a generation exists in the store and can be opened."""
         try:
             self.store.manifest(number)
             self.store.fetch(number, self._directory)
@@ -152,14 +152,14 @@ class Publisher:
                 log.warning("%s: removed files that are damaged or unused: %s", store.url, ", ".join(removed))
 
     def _compile_whole_catalog(self) -> None:
-        """Have the next refresh do so: the newest generation cannot be continued."""
+        """Forget the newest generation: the next refresh compiles the whole catalog."""
         log.warning("compiling the whole catalog")
         self._note_newest()
         self._base = None
         self._unreadable = self._last
 
     def _note_newest(self) -> None:
-        """New generations get higher numbers than all that exist."""
+        """Note the highest number of an existing generation: new ones get higher numbers."""
         numbers = [store.newest() for store in self._stores()]
         self._last = max(self._last, *(-1 if number is None else number for number in numbers))
 
@@ -169,7 +169,7 @@ class Publisher:
         return [own] if self.store.directory == self._directory else [own, self.store]
 
     def forget(self) -> None:
-        """Have the next refresh open the newest generation again: the store may have lost files."""
+        """Close the base, so that the next refresh opens it again: the store may have lost files."""
         self._base = None
 
     def _open_newest(self) -> Compiled | None:
@@ -181,7 +181,7 @@ class Publisher:
         if newest == theirs:
             self.store.fetch(newest, self._directory)
         else:
-            # Compiled, but not published: its publisher was stopped in between.
+            # Its publisher stopped after compiling and before publishing it.
             self.store.publish(self._directory, newest)
         base = open_compiled(self._directory, newest)
         self._version = base.manifest.version

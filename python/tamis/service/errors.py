@@ -131,7 +131,7 @@ class WarningDetail(BaseModel):
     code: str
     """A stable code for programs."""
     reason: str
-    """What is hardly meant, for people; the wording may change."""
+    """What is probably not intended, for people; the wording may change."""
     line: int
     """The line in the query, from 1."""
     column: int
@@ -172,8 +172,8 @@ def error_response(error: TamisError) -> JSONResponse:
     status = status_of(error)
     headers: dict[str, str] = {}
     if status in (429, 503):
-        given = error.retry_after if isinstance(error, ServiceError) else None
-        headers["Retry-After"] = str(given or RETRY_SECONDS)
+        seconds = error.retry_after if isinstance(error, ServiceError) else None
+        headers["Retry-After"] = str(seconds or RETRY_SECONDS)
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return _json_response(status, detail_of(error), headers)

@@ -58,7 +58,7 @@ class NewMessage:
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """The messages of one publisher, and what came of them."""
+    """The messages of one publisher, and the result of accepting them."""
 
     source: DirectorySource
     messages: Sequence[NewMessage]
@@ -109,7 +109,7 @@ class InboxWriter:
         )
 
     def publish(self, source: DirectorySource, messages: Sequence[NewMessage]) -> set[str]:
-        """Accept messages; the ids of those that are new."""
+        """Accept messages; returns the ids of the new ones."""
         self._check(source, messages)
         request = _Request(source, messages)
         with self._queue_lock:
@@ -125,7 +125,7 @@ class InboxWriter:
         return request.fresh
 
     def waiting(self, source: DirectorySource) -> int:
-        """About how many messages in an inbox are not yet read."""
+        """Estimate how many messages in an inbox are not yet read."""
         at, count = self._counts.get(source.name, (-1.0, 0))
         if not 0 <= time.monotonic() - at <= COUNT_SECONDS:
             count = self._count(source)

@@ -50,7 +50,7 @@ LETTER: pa.Schema = pa.schema(_COLUMNS)
 """A dead letter, as a row."""
 
 _ROWS = 1_000
-"""Rows that are read at a time, but for their bytes."""
+"""Rows that are read at a time, without the bytes of messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class PublishedDirectory:
         return self._parsed(_manifest(batch))
 
     def publish(self, batch: Batch, parts: Iterable[Part]) -> Publication:
-        """Publish parts, all at once; does nothing if the batch is published already.
+        """Publish the parts of a batch atomically; does nothing if the batch is published already.
 
         When this returns, the batch is durable, and other files of it are removed.
         """

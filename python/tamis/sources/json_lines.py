@@ -94,10 +94,10 @@ def _message(line: RawMessage) -> RawMessage:
     xml = value.get("xml") if isinstance(value, dict) else None
     if not isinstance(xml, str):
         return _refused(line, "no-xml", 'the line is not an object with a string "xml"')
-    given = value.get("id")
-    if given is not None and (isinstance(given, bool) or not isinstance(given, str | int)):
+    id = value.get("id")
+    if id is not None and (isinstance(id, bool) or not isinstance(id, str | int)):
         return _refused(line, "bad-id", '"id" is neither a string nor an integer')
-    message_id = None if given is None else str(given)
+    message_id = None if id is None else str(id)
     if message_id is not None and (reason := id_error(message_id)):
         return _refused(line, "bad-id", reason)
     try:

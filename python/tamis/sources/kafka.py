@@ -25,7 +25,7 @@ _TOPIC_CHARACTERS = "._-"
 
 
 TIMEOUT_MS = 20_000
-"""How long Kafka may not answer before it counts as unreachable; its clients' own defaults are minutes."""
+"""Milliseconds without an answer after which Kafka counts as unreachable; its clients wait for minutes."""
 
 
 class KafkaError(TamisError):

@@ -84,30 +84,30 @@ class ParquetRows:
         none: Any = pa.nulls(batch.num_rows)
         ids: Any = batch.column("id") if "id" in batch.schema.names else none
         headers: Any = batch.column("headers") if "headers" in batch.schema.names else none
-        for given, some, xml in zip(ids, headers, batch.column("xml"), strict=True):
-            yield self._message(given, some, xml, encoding)
+        for row in zip(ids, headers, batch.column("xml"), strict=True):
+            yield self._message(*row, encoding)
 
-    def _message(self, given: Any, given_headers: Any, xml: Any, encoding: str | None) -> RawMessage:
+    def _message(self, id: Any, headers: Any, xml: Any, encoding: str | None) -> RawMessage:
         # Bytes, not text: a column of strings may hold invalid UTF-8, which the XML reader refuses.
         data = None if not xml.is_valid else xml.as_buffer().to_pybytes()
         if data is None:
             return self._error("no-xml", "xml is null in this row")
         try:
-            message_id = str(given.as_py()) if given.is_valid else None
+            message_id = str(id.as_py()) if id.is_valid else None
             reason = None if message_id is None else id_error(message_id)
         except (ValueError, OverflowError) as error:
             reason = f"the id cannot be read: {error}"
         if reason:
             return replace(self._error("bad-id", reason), xml=data[:RAW_BYTES])
         try:
-            headers = pack_headers(_object(given_headers))
+            packed = pack_headers(_object(headers))
         except HeaderError as error:
             return replace(self._error(error.code, error.reason), xml=data[:RAW_BYTES])
         if encoding and (reason := mismatch_of_string(data)):
             return replace(self._error("encoding-mismatch", reason), xml=data[:RAW_BYTES])
         self._number += 1
         place = self._number - 1
-        return RawMessage(self._number, place, data, id=message_id, encoding=encoding, headers=headers)
+        return RawMessage(self._number, place, data, id=message_id, encoding=encoding, headers=packed)
 
     def _error(self, code: str, reason: str) -> RawMessage:
         self._number += 1

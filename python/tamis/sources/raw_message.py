@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 RAW_BYTES = 64 << 10
-"""At most this much of a region that is no message is kept for its dead letter."""
+"""The most bytes of a region without a message that its dead letter keeps."""
 
 
 @dataclass(frozen=True, slots=True)

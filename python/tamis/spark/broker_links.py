@@ -1,4 +1,4 @@
-"""The links of the broker that a job is: what its batches publish to them, and their state on the board."""
+"""The broker's links in a job: publishes batches to them, and reports their state to the status board."""
 
 import threading
 import time
@@ -43,10 +43,10 @@ class BrokerLinks:
         self._tables = lru_cache(GENERATIONS)(lambda number: store.manifest(number).tables)
 
     def publisher(self, source: Input) -> Write | None:
-        """What publishes the batches of a source; None if nothing of them can cross a link."""
+        """The function that publishes a source's batches to the links; None if none can cross a link."""
         if self._broker is None or not self._ends:
             return None
-        # In a tree, what arrives over the only link does not go on.
+        # Messages that arrived over a broker's only link cross no other link.
         if isinstance(source, ArrivalsSource) and len(self._ends) == 1:
             return None
         return partial(publish_parcels, self._broker.name, self._ends, self._routed)

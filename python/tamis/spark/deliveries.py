@@ -25,7 +25,7 @@ def count(matched: DataFrame) -> tuple[Counts, bool]:
         # Of the worker that has most: workers take turns, so a sum would count one several times.
         F.coalesce(F.max("work.cache_bytes"), F.lit(0)).alias("cache_bytes"),
         F.coalesce(F.max("subscription_bytes"), F.lit(0)).alias("subscription_bytes"),
-        # A set of hashes needs no shuffle of its own, as a distinct count would.
+        # A set of hashes, because a distinct count would need another shuffle.
         F.size(F.collect_set(F.when(~is_refused(), F.xxhash64("source", "id")))).alias("ids"),
     ).first()
     assert row is not None

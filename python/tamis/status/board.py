@@ -61,7 +61,7 @@ class _Source:
 
 
 class StatusBoard:
-    """Thread-safe. Events soon appear in `status.json`; a failure to write it never stops the job."""
+    """The current status of a job; thread-safe. A failure to write `status.json` never stops the job."""
 
     def __init__(self, directory: Path, sources: Iterable[str] = (), clock: Clock = utc_now) -> None:
         """`directory`: the job's state directory. `sources`: their names, in display order."""
@@ -73,7 +73,7 @@ class StatusBoard:
         self._state_listeners: list[Callable[[JobState], None]] = []
         self._written: datetime | None = None
         self._has_events = False
-        """Whether there were events since the file was written."""
+        """Whether events occurred since the file was written."""
         self._write_failure: Failure | None = None
         now, pid = clock(), os.getpid()
         self._job = Status(
@@ -152,7 +152,7 @@ class StatusBoard:
             self._write()
 
     def lag(self, source: str, lag: Mapping[str, int]) -> None:
-        """How much a source has left to read, known only after its last batch was reported."""
+        """Record how much a source has left to read, known only after its last batch was reported."""
         with self._lock:
             last = self._source(source).status.last
             if last is not None and last.lag != lag:
@@ -210,7 +210,7 @@ class StatusBoard:
         return "running" if source.working or recently else "waiting"
 
     def _event(self) -> None:
-        """Write the status, unless it was written a moment ago: then the next heartbeat does."""
+        """Write the status; if it was written less than a moment ago, the next heartbeat writes it."""
         self._has_events = True
         if self._age() >= WRITE_SECONDS:
             self._write()

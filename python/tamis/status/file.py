@@ -61,7 +61,7 @@ def read_status(directory: Path) -> Status:
 
 
 def _with_staleness(status: Status, path: Path) -> Status:
-    """The status with a failure if its file is too old: then nobody knows how the job is doing."""
+    """The status, with a failure if its file is stale: then the real state of the job is unknown."""
     age = time.time() - path.stat().st_mtime
     if status.state != "running" or age < STALE_SECONDS:
         return status

@@ -1,4 +1,4 @@
-//! Why a query did or did not match a message: the twin of matching, for people.
+//! Explains why a query matches a message or not: the counterpart of matching, for people.
 //!
 //! | file | |
 //! |---|---|
@@ -258,7 +258,7 @@ fn report(document: &Document, line: &Query, binding: &Binding) -> LineReport {
     LineReport { text, holds, nodes: binding.nodes, failure }
 }
 
-/// A line as a query of its own.
+/// A line as a query.
 fn line_query(parts: &Decomposition<'_>, line: &LinearPath<'_>) -> Query {
     let mut steps = Vec::new();
     let mut at = line.node;
@@ -318,7 +318,7 @@ fn test(line: &LinearPath<'_>) -> Test {
     }
 }
 
-/// Evaluates twigs of its own on one document.
+/// Compiles twigs and evaluates them on one document.
 struct Probe<'a> {
     document: &'a Document,
     labels: Labels,

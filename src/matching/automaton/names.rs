@@ -1,4 +1,4 @@
-//! Which labels of a segment the names of messages have.
+//! The labels of a segment for the names of messages: a table by name id, filled as the vocabulary grows.
 
 use crate::document::Vocabulary;
 use crate::ids::{LabelId, NameId};
@@ -22,10 +22,10 @@ impl Names {
         Names { ids: LabelTable::read(view), labels: Vec::new(), names, epoch: 0, key: Vec::new() }
     }
 
-    /// Learns the names the vocabulary has now. Returns whether ids changed their meaning.
+    /// Adds the vocabulary's new names. Returns whether it has a new epoch, so that ids changed their meaning.
     pub fn update(&mut self, vocabulary: &Vocabulary) -> bool {
-        let anew = self.epoch != vocabulary.epoch();
-        if anew {
+        let is_new_epoch = self.epoch != vocabulary.epoch();
+        if is_new_epoch {
             self.labels.clear();
             self.names.fill(NameId::NONE);
             self.epoch = vocabulary.epoch();
@@ -50,7 +50,7 @@ impl Names {
             };
             self.labels.push(NameLabels { name, namespace, local: by_local, transition_key });
         }
-        anew
+        is_new_epoch
     }
 
     #[inline(always)]

@@ -84,7 +84,7 @@ impl Nfa {
         self.drop_loops(0);
     }
 
-    /// Adds the nodes from a place on that are loops and not known as such.
+    /// Adds the nodes from position `start` on that are loops and not in `loops` yet.
     fn add_loops(&mut self, view: View<'_>, start: usize) {
         for &node in &self.nodes[start..] {
             if view.has_descendants(node) && !self.is_loop[node.index()] {
@@ -94,7 +94,7 @@ impl Nfa {
         }
     }
 
-    /// Forgets the loops from a place on.
+    /// Removes the loops from position `start` on.
     fn drop_loops(&mut self, start: usize) {
         self.loops.drain(start..).for_each(|node| self.is_loop[node.index()] = false);
     }

@@ -289,7 +289,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The same in an attribute value.
+    /// Parses an expression in braces in an attribute value.
     pub(super) fn enclosed_part(&mut self) -> Result<Content, Refused> {
         let start = self.lexer.at;
         let content = self.enclosed()?;

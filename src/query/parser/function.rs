@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Functions that are parts of conditions, not values of their own.
+/// Functions that are parts of conditions, not values.
 fn is_condition(name: &str) -> bool {
     matches!(name, "not" | "boolean" | "true" | "false")
 }

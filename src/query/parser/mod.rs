@@ -153,7 +153,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Notes what is accepted but hardly meant.
+    /// Adds a warning about what is accepted but probably not intended.
     #[cold]
     pub(super) fn warn(&mut self, offset: usize, code: &'static str, reason: impl Into<String>) {
         self.warnings.push(*refuse(self.lexer.text, offset, code, reason));

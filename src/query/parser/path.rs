@@ -441,7 +441,7 @@ fn is_simple(axis: WalkAxis, test: &NodeTest) -> bool {
     )
 }
 
-/// That step.
+/// The step of a simple path for an axis and a test.
 #[inline]
 fn simple_node(axis: WalkAxis, test: NodeTest) -> Node {
     match test {
@@ -451,7 +451,7 @@ fn simple_node(axis: WalkAxis, test: NodeTest) -> Node {
     }
 }
 
-/// Adds a predicate to a step; what it says of the name becomes part of the name test.
+/// Adds a predicate to a step; its conditions on the name become part of the name test.
 fn add_predicate(step: &mut Step, predicate: Predicate) {
     let counted = step.predicates.iter().any(|predicate| matches!(predicate, Predicate::Position(_)));
     match (&mut step.node, predicate) {

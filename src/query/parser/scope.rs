@@ -1,4 +1,4 @@
-//! What is in scope: the prefixes that constructed elements bind, and the variables. Each is a stack: an inner
+//! Scopes: the prefixes that constructed elements bind, and the variables. Each is a stack: an inner
 //! declaration hides an outer one.
 
 use crate::query::ast::Variable;

@@ -100,7 +100,7 @@ fn is_one_start(path: &Path, variables: &Variables<'_>) -> bool {
     }
 }
 
-/// Whether comparing the path says the same as comparing the string or number of its first node. It does
+/// Whether comparing the path gives the same as comparing the string or number of its first node. It does
 /// if there is exactly one node, and if there is one at most and an absent node does not pass.
 fn is_same_for_one_node(
     operator: Operator,

@@ -1,4 +1,4 @@
-//! Runs a transformation's program on the nodes it selected, and writes its output.
+//! Runs the output program of a transformation (`program.rs` has an example) on the selected nodes.
 
 use std::fmt;
 use std::io::Write;

@@ -60,7 +60,7 @@ impl Selected {
         self.expected_lists = 0;
     }
 
-    /// Adds a block with so many return paths. `limit`: bound elements of all blocks.
+    /// Adds a block with `paths` return paths. `limit`: bound elements of all blocks.
     #[inline]
     pub fn add_block(
         &mut self,

@@ -65,14 +65,14 @@ class DeliveryResponse(ResponseModel):
     def of(cls, delivery: Delivery) -> "DeliveryResponse":
         names = cls.model_fields.keys() - {"cursor", "headers", "payload", "base64"}
         # Without validation: the catalog has valid values.
-        made = cls.model_construct(
+        response = cls.model_construct(
             cursor=delivery.number, **{name: getattr(delivery, name) for name in names}
         )
-        made.headers = unpack_headers(delivery.headers) or None
-        made.payload = text_of(delivery.payload, delivery.encoding)
-        if made.payload is None:
-            made.base64 = base64.b64encode(delivery.payload).decode()
-        return made
+        response.headers = unpack_headers(delivery.headers) or None
+        response.payload = text_of(delivery.payload, delivery.encoding)
+        if response.payload is None:
+            response.base64 = base64.b64encode(delivery.payload).decode()
+        return response
 
 
 class DeliveryPage(ResponseModel):

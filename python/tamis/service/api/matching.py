@@ -169,7 +169,7 @@ class CheckResponse(ResponseModel):
     error: ErrorDetail | None = None
     """Why the query is refused, and where."""
     warnings: list[WarningDetail] = Field(default_factory=list)
-    """What is accepted but hardly meant, such as a query that can never match."""
+    """Warnings about what is probably not intended, such as a query that can never match."""
 
 
 @router.post("/check")
@@ -267,11 +267,11 @@ def _try_query(query: str, prefixes: Mapping[str, str], message: bytes, explain:
     explanation = index.explain(message, query, namespaces=prefixes, limits=LIMITS)
     shown = ExplanationResponse.of(explanation)
     output = failure = None
-    for made in index.transform(message, limits=LIMITS):
-        if made.payload is None:
-            failure = f"{made.code}: {made.reason}"
-        elif made.payload is not message:
-            output = made.payload.decode(errors="replace")
+    for result in index.transform(message, limits=LIMITS):
+        if result.payload is None:
+            failure = f"{result.code}: {result.reason}"
+        elif result.payload is not message:
+            output = result.payload.decode(errors="replace")
     return QueryResult(
         canonical=shown.canonical,
         matches=shown.matches,

@@ -37,7 +37,7 @@ class JobResponse(ResponseModel):
     subscriptions: int | None
     """Subscriptions of all tenants in it; only for an admin of the broker."""
     failure: Failure | None
-    """What fails at the moment; only for an admin of the broker."""
+    """The current failure; only for an admin of the broker."""
     sources: list[SourceStatus]
     """The sources that the caller may see."""
 

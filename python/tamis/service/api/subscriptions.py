@@ -139,7 +139,7 @@ class WarnedLine(ResponseModel):
     code: str
     """The code of the warning."""
     reason: str
-    """What is hardly meant."""
+    """What is probably not intended."""
     column: int
     """Where in the query, from 1."""
 
@@ -185,7 +185,7 @@ def list_(
     caller: Subscriber,
     subscriber: Name | None = None,
     state: State | None = None,
-    text: Annotated[Text | None, Query(description="What occurs in the query, in whatever case.")] = None,
+    text: Annotated[Text | None, Query(description="A substring of the query; case-insensitive.")] = None,
     after: Annotated[Name | None, Query(description="`next` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> SubscriptionPage:
@@ -273,8 +273,8 @@ async def import_(request: Request, service: CurrentService, caller: Admin) -> I
         file.seek(0)
         webhooks = await run_in_threadpool(service.catalog.webhooks.list, caller.tenant)
         names = {one.name for one in webhooks}
-        given = _of_tenant(lines.read(file), caller.tenant, names, service.settings)
-        done = await run_in_threadpool(service.catalog.import_, given, refused)
+        checked = _of_tenant(lines.read(file), caller.tenant, names, service.settings)
+        done = await run_in_threadpool(service.catalog.import_, checked, refused)
     counts = {name: getattr(done, name) for name in ("added", "changed", "unchanged", "refused", "warned")}
     warnings = [
         WarnedLine(line=one.place, code=one.code, reason=one.reason, column=one.column)
@@ -295,10 +295,10 @@ def export(service: CurrentService, caller: Admin) -> StreamingResponse:
 
 
 def _of_tenant(
-    given: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str], settings: Settings
+    numbered: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str], settings: Settings
 ) -> Iterator[tuple[int, lines.Line]]:
     """Lines with the tenant set; refused if they name another tenant, or a target that does not exist."""
-    for place, line in given:
+    for place, line in numbered:
         webhook = webhook_of(line.delivery_target) if isinstance(line, NewSubscription) else None
         if isinstance(line, Refusal):
             yield place, line
@@ -315,7 +315,7 @@ def _of_tenant(
 
 
 def _own(service: Service, caller: Caller, id: str) -> Subscription:
-    """A subscription of the caller; one of somebody else is reported as unknown."""
+    """A subscription of the caller; other subscriptions are reported as unknown."""
     kept = service.catalog.get(id, tenant=caller.tenant)
     if caller.subscriber not in (None, kept.subscriber):
         raise unknown(caller.tenant, id)

@@ -216,7 +216,7 @@ async def test(name: WebhookName, service: CurrentService, caller: Subscriber) -
 
 
 def check_target(service: Service, caller: Caller, target: str | None) -> None:
-    """Refuse a delivery target that no sink has, or whose webhook does not exist or is not the caller's."""
+    """Refuse a delivery target without a sink, or of a webhook that does not exist or is not the caller's."""
     name = None if target is None else webhook_of(target)
     if target is not None and not service.settings.has_target(target):
         raise no_target(target)
@@ -227,7 +227,7 @@ def check_target(service: Service, caller: Caller, target: str | None) -> None:
 
 
 def no_target(target: str) -> ServiceError:
-    """The error for a delivery target that leads nowhere."""
+    """The error for a delivery target without a sink."""
     return ServiceError(
         "no-target", f"delivery_target: no sink has the target {target}; GET /v1/sinks lists them"
     )
@@ -249,7 +249,7 @@ def _with_secret(service: Service, kept: Webhook) -> WebhookWithSecret:
 
 
 def _own(service: Service, caller: Caller, name: str) -> Webhook:
-    """A webhook of the caller; one of somebody else is reported as unknown."""
+    """A webhook of the caller; other webhooks are reported as unknown."""
     kept = service.catalog.webhooks.get(caller.tenant, name)
     if caller.subscriber not in (None, kept.subscriber):
         raise unknown_webhook(name)

@@ -36,9 +36,11 @@ def read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
 def from_kafka(rows: DataFrame, source: KafkaSource) -> DataFrame:
     """Kafka records with headers as envelopes."""
     offset = F.concat_ws("-", "topic", "partition", "offset")
-    given = F.filter("headers", lambda header: header["key"] == ID_HEADER)
+    id_headers = F.filter("headers", lambda header: header["key"] == ID_HEADER)
     # Of several headers with one name the last counts, as in Kafka's own clients.
-    text = F.nullif(F.make_valid_utf8(F.try_element_at(given, F.lit(-1))["value"].cast("string")), F.lit(""))
+    text = F.nullif(
+        F.make_valid_utf8(F.try_element_at(id_headers, F.lit(-1))["value"].cast("string")), F.lit("")
+    )
     bad_id = (F.length(text) > MAX_CHARACTERS) | text.rlike(CONTROL)
     empty = F.col("value").isNull()
     headers = headers_of(source)

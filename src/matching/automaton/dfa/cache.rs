@@ -110,7 +110,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// An empty cache that may take so many bytes.
+    /// An empty cache that may take `capacity` bytes.
     pub fn new(capacity: usize) -> Cache {
         Cache {
             capacity,
