@@ -158,6 +158,8 @@ class BrokerSettings:
     """A message that crossed more links is a dead letter."""
     limits: Limits = field(default_factory=Limits)
     """The limits of messages that arrive over links."""
+    client: Mapping[str, str] = field(default_factory=dict)
+    """Settings of this broker's Kafka clients for links, such as its password."""
 
     def __post_init__(self) -> None:
         if self.hops < 1:

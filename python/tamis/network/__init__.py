@@ -6,6 +6,7 @@ log.py          the log of parcels that one end of a link sends, in a directory
 messages.py     the messages of a parcel: which cross a link, and which are refused when they arrive
 arrivals.py     what arrived over all links of a broker, numbered anew
 carrier.py      what carries the parcels of a link
+kafka_link.py   … a topic of Kafka for each direction
 link_end.py     one end of a link: publish, store, acknowledge, delete
 exchange.py     all links of a broker, a thread each
 interest.py     rows of what is wanted: map, collect, aggregate

@@ -11,10 +11,12 @@ import itertools
 import json
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -124,7 +126,8 @@ class LinkEnd:
         """Store what follows the last stored parcel, and acknowledge it."""
         position = self._arrivals.position(self.link.name)
         try:
-            for parcel in self._carrier.incoming(position):
+            has = partial(self._arrivals.has, self.link.name)
+            for parcel in self._carrier.incoming(position, has):
                 self._store(parcel)
         except UnknownPositionError:
             self._ask(position)
@@ -208,9 +211,18 @@ def _ignored(notice: bytes) -> None:
 
 
 def open_links(
-    topology: Topology, broker: str, state: Path, *, most_hops: int = MOST_HOPS, keep: float = KEEP
+    topology: Topology,
+    broker: str,
+    state: Path,
+    *,
+    most_hops: int = MOST_HOPS,
+    keep: float = KEEP,
+    client: Mapping[str, str] = MappingProxyType({}),
 ) -> Sequence[LinkEnd]:
-    """The ends of all links of a broker; `state` is a directory of its own for them."""
+    """The ends of all links of a broker; `state` is a directory of its own for them.
+
+    `client`: settings of this broker's Kafka clients.
+    """
     arrivals = Arrivals(state)
     return [
         LinkEnd(
@@ -218,7 +230,7 @@ def open_links(
             broker,
             link,
             arrivals,
-            open_carrier(link, broker),
+            open_carrier(link, broker, state, client),
             most_hops=most_hops,
             keep=keep,
         )

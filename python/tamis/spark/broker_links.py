@@ -112,4 +112,4 @@ def _open(settings: Settings, broker: BrokerSettings) -> Sequence[LinkEnd]:
             f"{broker.network} has no [[broker]] called {broker.name!r}, as [broker] of the settings says"
         )
         raise LinkError("unknown-broker", reason)
-    return open_links(topology, broker.name, settings.links, most_hops=broker.hops)
+    return open_links(topology, broker.name, settings.links, most_hops=broker.hops, client=broker.client)
