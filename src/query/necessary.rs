@@ -11,12 +11,15 @@
 //! Two rules. If a value is false once a node set in it is empty, that set must have a node. And each node
 //! on the way of a path must exist: steps to children extend the path, other steps start a new one, `//name`.
 //!
+//! Nodes of local data say nothing of the message, nor do nodes that are reached from a variable along other axes than
+//! those of paths: the variable may be bound to local data.
+//!
 //! Conditions inside predicates are replaced by what is necessary for them, so that the size of the result
 //! does not exceed that of the value.
 
 use super::ast::{Axis, Expr, Node, Path, Predicate, Start, Step, Test, Variable};
 use super::constant::constant;
-use super::value::{Clause, Kind, NodeTest, SetOperation, Value, Walk, WalkAxis, WalkStep};
+use super::value::{Clause, Function, Kind, NodeTest, SetOperation, Value, Walk, WalkAxis, WalkStep};
 use super::variables::Uses;
 
 /// What is necessary for `boolean()` of a value.
@@ -182,6 +185,8 @@ struct Way {
     paths: Option<Vec<Path>>,
     /// A `descendant-or-self::node()` is pending: the next step may go deeper.
     descends: bool,
+    /// The nodes are, or may be, in local data: nothing more is known.
+    is_outside: bool,
 }
 
 impl Way {
@@ -191,6 +196,7 @@ impl Way {
             Value::Filter(start, _) => self.start(start),
             Value::Walk(walk) => self.walk(walk),
             Value::Each(start, each) => self.each(start, each),
+            Value::Call(Function::Doc | Function::Collection, _) => self.is_outside = true,
             Value::Sets(operation, left, right) => {
                 if *operation == SetOperation::Intersect {
                     self.conditions.push(exists(right));
@@ -216,6 +222,9 @@ impl Way {
     /// `a/(b | c)` is `a/b | a/c`.
     fn each(&mut self, start: &Value, each: &Value) {
         self.start(start);
+        if self.is_outside {
+            return;
+        }
         let mut rest = Way::default();
         rest.start(each);
         let is_simple = rest.conditions.is_empty() && !self.descends;
@@ -246,6 +255,9 @@ impl Way {
     }
 
     fn step(&mut self, step: &WalkStep) {
+        if self.is_outside {
+            return;
+        }
         let node = match (&step.test, step.axis) {
             (NodeTest::Any, WalkAxis::DescendantOrSelf) if step.predicates.is_empty() => {
                 self.descends = true;
@@ -263,6 +275,9 @@ impl Way {
             WalkAxis::Child | WalkAxis::Attribute | WalkAxis::Descendant => Axis::Descendant,
             _ => {
                 self.lose();
+                if self.is_outside {
+                    return;
+                }
                 Axis::Descendant
             }
         };
@@ -277,6 +292,9 @@ impl Way {
             }
             _ => {
                 self.lose();
+                if self.is_outside {
+                    return;
+                }
                 next.axis = Axis::Descendant;
                 self.paths = Some(vec![Path { start: Start::Document, steps: vec![next] }]);
             }
@@ -285,6 +303,8 @@ impl Way {
 
     /// The next nodes lie where no path leads.
     fn lose(&mut self) {
+        let is_of_variable = |path: &Path| matches!(path.start, Start::Variable(_));
+        self.is_outside = self.paths.as_ref().is_some_and(|paths| paths.iter().any(is_of_variable));
         self.close();
         self.paths = None;
         self.descends = false;

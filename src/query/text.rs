@@ -94,6 +94,10 @@ pub(super) fn path(path: &Path, out: &mut String) {
             variable(name, out);
             steps(&path.steps, out);
         }
+        (Start::Message, _) => {
+            out.push_str("$msg");
+            steps(&path.steps, out);
+        }
     }
 }
 

@@ -79,7 +79,7 @@ fn is_same_for_one_node(
     variables: &Variables<'_>,
 ) -> bool {
     let starts_at_one = match path.start {
-        Start::Document | Start::Context => true,
+        Start::Document | Start::Message | Start::Context => true,
         Start::Variable(variable) => variables.is_one_node(variable),
     };
     if literal.number().is_nan() && !matches!(literal, Literal::Text(_)) {
