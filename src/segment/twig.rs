@@ -10,6 +10,7 @@
 //! predicate = POSITION | n, or offset of an expr
 //! ```
 
+pub mod local_data;
 pub mod values;
 
 use rustc_hash::FxHashMap;
@@ -27,10 +28,12 @@ pub const NOT: u32 = 2;
 pub const PATH: u32 = 3;
 pub const COMPUTED: u32 = 4;
 
-/// Where a path starts: at the context node, at the document node, or at a variable of level n: `FROM_VARIABLE + n`.
+/// Where a path starts: at the context node, at its document node, or at a variable of level n: `FROM_VARIABLE + n`.
 pub const FROM_CONTEXT: u32 = 0;
 pub const FROM_DOCUMENT: u32 = 1;
 pub const FROM_VARIABLE: u32 = 2;
+/// The same number of no variable: the document node of the message.
+pub const FROM_MESSAGE: u32 = 0xFF;
 
 pub const TEST_EXISTS: u32 = 0;
 pub const TEST_TEXT: u32 = 1;
@@ -92,6 +95,8 @@ pub struct Twigs {
     offsets: FxHashMap<Box<[u32]>, u32>,
     /// Whether the expression that is compiled names variables anywhere.
     has_variables: bool,
+    /// Walks over collections: their names, and where the accesses are that find their records.
+    collections: Vec<(String, Vec<u32>)>,
 }
 
 impl Twigs {
@@ -115,6 +120,11 @@ impl Twigs {
 
     fn note_variables(&mut self, expr: &Expr) {
         self.has_variables = names_variables(expr);
+    }
+
+    /// The walks over collections: their names, and where the accesses are that find their records.
+    pub fn collections(&self) -> &[(String, Vec<u32>)] {
+        &self.collections
     }
 
     pub fn words(&self) -> &[u32] {
@@ -175,6 +185,7 @@ impl Twigs {
             Start::Context => FROM_CONTEXT,
             Start::Document => FROM_DOCUMENT,
             Start::Variable(Variable(level)) => FROM_VARIABLE + level,
+            Start::Message => FROM_MESSAGE,
         };
         let mut words = vec![PATH | start << 8 | (path.steps.len() as u32) << 16];
         push_test(test, &mut words);

@@ -95,7 +95,7 @@ fn normalized(operator: Operator, path: &Path, text: &str, variables: &Variables
 /// Whether a path starts at one node.
 fn is_one_start(path: &Path, variables: &Variables<'_>) -> bool {
     match path.start {
-        Start::Document | Start::Context => true,
+        Start::Document | Start::Message | Start::Context => true,
         Start::Variable(variable) => variables.is_one_node(variable),
     }
 }

@@ -11,11 +11,12 @@ from pydantic import Field, model_validator
 
 import tamis
 from tamis.catalog.rows import unknown_map
-from tamis.engine import ERROR_COLUMNS, Index, text_message
+from tamis.engine import ERROR_COLUMNS, Index
 from tamis.errors import CatalogError, QueryError, ReadError
 from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
+from tamis.model.messages import text_message
 from tamis.model.route import ROUTE_REVISION
 from tamis.service.api.security import Caller, Subscriber
 from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
