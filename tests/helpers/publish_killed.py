@@ -1,4 +1,4 @@
-"""Kills who publishes a batch, or replays a dead letter, at each step taken on files; sees what is left.
+"""Kills a process that publishes a batch, or replays a dead letter, at each file operation; checks the rest.
 
 Run as `python -m tests.helpers.publish_killed FOLDER outbox|replay`; prints how often it killed.
 """
@@ -26,7 +26,7 @@ ROWS = deliveries(range(20))
 
 
 def main(folder: Path, work: Callable[[Path], None], see: Callable[[Path], None]) -> int:
-    """Kill at the first step, at the second, until there are no more."""
+    """Kill at the first file operation, at the second, until there are no more."""
     killed = 0
     while True:
         here = folder / "here"
@@ -40,7 +40,7 @@ def main(folder: Path, work: Callable[[Path], None], see: Callable[[Path], None]
 
 
 def kill_at(step: int, work: Callable[[Path], None], here: Path) -> None:
-    """Work, and die before the nth step."""
+    """Run the work, and kill this process before its nth file operation."""
     taken = 0
 
     def watch(event: str, details: tuple[object, ...]) -> None:
@@ -64,7 +64,7 @@ def publish(here: Path) -> None:
 
 
 def see_published(here: Path) -> None:
-    """All of the batch is there or nothing; published again, by other tasks, all of it is there once."""
+    """Check that all of the batch is published or nothing, and after another attempt all of it once."""
     outbox = Outbox(here)
     before = ids(outbox)
     assert before in ([], sorted(row["id"] for row in ROWS)), before
@@ -81,7 +81,7 @@ def ids(outbox: Outbox) -> list[str]:
     return sorted(row for batch in rows for row in batch.column("id").to_pylist() if row)
 
 
-def bury_and_replay(here: Path) -> None:
+def write_and_replay_letter(here: Path) -> None:
     """A dead letter goes back into the inbox."""
     inbox = here / "inbox"
     inbox.mkdir()
@@ -96,7 +96,7 @@ def bury_and_replay(here: Path) -> None:
 
 
 def see_replayed(here: Path) -> None:
-    """What is marked has entered, once what was left is finished; what is not marked has not."""
+    """Check that after `finish` exactly the letters with a mark are in the inbox."""
     letters = DeadLetters(here / "dead")
     replays = Replays(letters)
     replays.finish()
@@ -108,5 +108,5 @@ def see_replayed(here: Path) -> None:
 
 
 if __name__ == "__main__":
-    kinds = {"outbox": (publish, see_published), "replay": (bury_and_replay, see_replayed)}
+    kinds = {"outbox": (publish, see_published), "replay": (write_and_replay_letter, see_replayed)}
     print(main(Path(sys.argv[1]), *kinds[sys.argv[2]]))

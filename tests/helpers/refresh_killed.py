@@ -1,4 +1,4 @@
-"""Kills a refresh at each step that it takes on files, and sees what is left each time.
+"""Kills a refresh at each of its file operations, and checks what is left each time.
 
 Run as `python -m tests.helpers.refresh_killed FOLDER`; prints how often it killed.
 """
@@ -18,11 +18,11 @@ from tamis.model.subscription import NewSubscription
 from tests.helpers.generations import Shown, active, shown
 
 STEPS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "sqlite3.connect"}
-"""What Python tells of what it does; the kernel's own files are written in between."""
+"""The audit events of Python that count as file operations; the kernel writes its files in between."""
 
 
 def main(folder: Path) -> int:
-    """Kill at the first step, at the second, until there are no more."""
+    """Kill at the first file operation, at the second, until there are no more."""
     origin = folder / "origin"
     origin.mkdir()
     in_child(lambda: prepare(origin))
@@ -52,7 +52,7 @@ def prepare(here: Path) -> None:
 
 
 def refresh(here: Path) -> Shown:
-    """What is shown after a refresh."""
+    """Refresh; returns the subscriptions of the generation."""
     with (
         Catalog(f"{here}/catalog.db") as catalog,
         Publisher(catalog, Store(here / "store"), here / "work") as publisher,
@@ -62,7 +62,7 @@ def refresh(here: Path) -> Shown:
 
 
 def see(here: Path, *, lose: bool) -> None:
-    """The store has a whole generation, the old or the new; and it goes on from there."""
+    """Check that the store has a complete generation, the old or the new, and that a refresh continues."""
     store = Store(here / "store")
     left = store.newest()
     assert left is not None
@@ -79,7 +79,7 @@ def see(here: Path, *, lose: bool) -> None:
 
 
 def kill_at(step: int, here: Path) -> None:
-    """Refresh, and die before the nth step."""
+    """Refresh, and kill this process before its nth file operation."""
     taken = 0
 
     def watch(event: str, _: object) -> None:
@@ -94,7 +94,7 @@ def kill_at(step: int, here: Path) -> None:
 
 
 def in_child(work: Callable[[], object]) -> bool:
-    """Do work in a process of its own; whether that was killed."""
+    """Run work in a child process; returns whether it was killed."""
     child = os.fork()
     if not child:
         try:
