@@ -1,4 +1,4 @@
-"""Random changes of a catalog against a dictionary, and followers that must end up with the same."""
+"""Random changes of a catalog against a model, and followers that must reach the same state."""
 
 import json
 import random
@@ -131,7 +131,7 @@ class Model:
 
 @dataclass
 class Follower:
-    """Who replays changes."""
+    """Applies the changes of a catalog to its own copy."""
 
     catalog: Catalog
     since: Version | None = None

@@ -1,4 +1,4 @@
-"""What the catalog keeps of deliveries to webhooks, in each database: leases, attempts, dead letters."""
+"""The queue of webhook deliveries in each database: leases, attempts, dead letters."""
 
 import threading
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def test_each_delivery_goes_where_its_target_says_once(catalog: Catalog) -> None
     assert (first.id, first.payload, first.tries, first.received) == ("d1", b"<x/>", 0, TIME)
 
 
-def test_what_is_claimed_is_nobody_elses_for_a_while(catalog: Catalog, catalog_url: str) -> None:
+def test_a_claimed_delivery_is_leased(catalog: Catalog, catalog_url: str) -> None:
     catalog.mailbox.store("a-0.json", [row(n) for n in range(40)])
     seen: list[list[str]] = []
 

@@ -41,7 +41,7 @@ def test_all_that_a_feed_published_is_accepted_whenever_it_ends(served: Served) 
     asyncio.run(run())
 
 
-def test_one_that_cannot_listen_is_told(served: Served) -> None:
+def test_a_port_in_use_is_an_error(served: Served) -> None:
     async def run() -> None:
         async with Participants(broker(served, {"bob": "no token"})) as participants:
             participants.listen()

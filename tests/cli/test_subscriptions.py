@@ -134,7 +134,7 @@ def test_prefix_maps(capsys: Captured) -> None:
     assert run("prefixes", "remove", "m", "--tenant", "t") == 0
 
 
-def test_an_unreachable_catalog_is_told_in_a_line(capsys: Captured) -> None:
+def test_an_unreachable_catalog_is_reported_in_one_line(capsys: Captured) -> None:
     assert run("list", "--catalog", "sqlite:////nowhere/at/all.db") == 1
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("tamis: catalog-unreachable: ")

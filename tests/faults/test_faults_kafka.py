@@ -1,4 +1,4 @@
-"""The same by way of Kafka: a file of its own, so that it runs beside the other."""
+"""The same with Kafka; a separate file, so that it runs in parallel."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The service and its job are killed hard while somebody publishes: what was accepted is delivered, once."""
+"""The service and its job are killed while messages are published: accepted ones are delivered once."""
 
 import os
 import signal

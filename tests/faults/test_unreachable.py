@@ -159,7 +159,7 @@ def database() -> Iterator[Postgres]:
 
 
 def test_the_catalog_may_go_and_come_back(database: Postgres, tmp_path: Path) -> None:
-    """Messages go on being matched as before; changes are there when the database is."""
+    """Messages are matched as before; changes appear once the database is back."""
     url = database.new_database()
     port = free_port()
     folder = Folder(tmp_path, f"[metrics]\nport = {port}\n")

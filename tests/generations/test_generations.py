@@ -1,4 +1,4 @@
-"""From the catalog to generations: what each shows, what is shipped, and what survives."""
+"""From the catalog to generations: their content, the copied files, and recovery."""
 
 import json
 import logging
@@ -33,7 +33,7 @@ def catalog(catalog_url: str) -> Iterator[Catalog]:
 
 @pytest.fixture(params=["apart", "in place", "elsewhere"])
 def publisher(request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path) -> Iterator[Publisher]:
-    """One whose store is another directory, one that works in its store, one whose store is far away."""
+    """Publishers to another directory, to the own working directory, and to a remote store."""
     places = {"apart": f"{tmp_path}/store", "in place": f"{tmp_path}/work", "elsewhere": "mock:///store"}
     with Publisher(catalog, Store(places[request.param]), tmp_path / "work") as publisher:
         yield publisher
@@ -90,7 +90,7 @@ def test_prefixes_hold_in_the_index(catalog: Catalog, publisher: Publisher, tmp_
         assert index.match(message) == [catalog.get(id).number]
 
 
-def test_what_does_not_matter_makes_no_generation(catalog: Catalog, publisher: Publisher) -> None:
+def test_changes_without_effect_make_no_generation(catalog: Catalog, publisher: Publisher) -> None:
     put(catalog, "x")
     number = publisher.refresh()
     catalog.put_prefixes(PrefixMap("m", {}))
@@ -122,7 +122,7 @@ def test_the_working_directory_may_be_lost(catalog: Catalog, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("place", ["store", "work"])
-def test_numbers_go_on_where_the_store_is_lost(catalog: Catalog, tmp_path: Path, place: str) -> None:
+def test_numbers_continue_after_the_store_is_lost(catalog: Catalog, tmp_path: Path, place: str) -> None:
     store = Store(tmp_path / place)
     put(catalog, "x", "y")
     with Publisher(catalog, store, tmp_path / "work") as publisher:
@@ -200,7 +200,9 @@ def test_one_publisher_for_a_directory(catalog: Catalog, tmp_path: Path) -> None
         assert caught.value.code == "publisher-busy"
 
 
-def test_two_publishers_of_one_store_go_on_from_each_other(catalog: Catalog, tmp_path: Path) -> None:
+def test_two_publishers_of_one_store_continue_each_others_generations(
+    catalog: Catalog, tmp_path: Path
+) -> None:
     store = Store(tmp_path / "store")
     numbers = []
     with (
@@ -278,7 +280,7 @@ def test_a_query_that_is_none_any_more_is_left_out(
 
 
 def test_a_refresh_killed_anywhere_leaves_whole_generations() -> None:
-    """A process of its own kills itself at every step that it takes on files, one after the other."""
+    """A child process kills itself at each of its file operations in turn."""
     command = [sys.executable, "-m", "tests.helpers.refresh_killed"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -286,10 +288,10 @@ def test_a_refresh_killed_anywhere_leaves_whole_generations() -> None:
 
 
 @pytest.mark.parametrize("place", ["store", "work"])
-def test_segments_of_another_format_are_compiled_anew(
+def test_segments_of_another_format_are_compiled_again(
     tmp_path: Path, place: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As after an upgrade: nobody empties a store by hand, and numbers go on."""
+    """As after an upgrade: no store is emptied by hand, and numbers continue."""
     with Catalog(f"sqlite:///{tmp_path}/catalog.db") as catalog:
         put(catalog, "s1", "s2")
         store = Store(tmp_path / place)
@@ -308,7 +310,7 @@ def test_segments_of_another_format_are_compiled_anew(
             assert publisher.subscriptions == 3
         assert "cannot be continued" in caplog.text
         assert shown(store, number, tmp_path / "cache") == active(catalog)
-        # And on from there as ever.
+        # Later changes are compiled as usual.
         put(catalog, "s4")
         with Publisher(catalog, store, tmp_path / "work") as publisher:
             assert shown(store, publisher.refresh(), tmp_path / "cache") == active(catalog)
@@ -323,10 +325,10 @@ def truncate(path: Path) -> None:
 @pytest.mark.parametrize("place", ["store", "work"])
 @pytest.mark.parametrize("harm", [truncate, Path.unlink])
 @pytest.mark.parametrize("suffix", ["segment", "texts", "manifest", "json", "arrow"])
-def test_what_is_broken_is_compiled_anew(
+def test_damaged_files_are_compiled_again(
     tmp_path: Path, place: str, harm: Callable[[Path], None], suffix: str
 ) -> None:
-    """Whatever it is, wherever it lies, and also if nothing has changed since."""
+    """Any file, in the store or the directory, also if nothing has changed since."""
     with Catalog(f"sqlite:///{tmp_path}/catalog.db") as catalog:
         put(catalog, "s1", "s2")
         store = Store(tmp_path / place)
@@ -361,16 +363,16 @@ def test_a_store_that_is_lost_under_a_publisher_is_made_again(catalog: Catalog, 
         assert shown(store, first + 1, tmp_path / "cache") == active(catalog)
 
 
-def test_stores_have_caches_of_their_own(tmp_path: Path) -> None:
+def test_each_store_has_its_own_cache(tmp_path: Path) -> None:
     one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
     assert one.cache_in(tmp_path) != two.cache_in(tmp_path)
     assert one.cache_in(tmp_path) == Store(tmp_path / "one").cache_in(tmp_path)
 
 
-def test_a_restored_catalog_is_compiled_anew(
+def test_a_restored_catalog_is_compiled_again(
     catalog: Catalog, publisher: Publisher, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Versions and numbers are given out again: what the store shows of them is somebody else's."""
+    """Versions and numbers are reused: the store has other subscriptions under them."""
     put(catalog, "s0", tenant="t")
     restore = backup(catalog)
     for id in ("old0", "old1", "old2"):
@@ -383,7 +385,7 @@ def test_a_restored_catalog_is_compiled_anew(
         assert caplog.text.count("compiling the whole catalog") == 1
         assert number == last + 1
         assert shown(publisher.store, number, tmp_path / "cache") == active(catalog)
-        # And on from there as ever.
+        # Later changes are compiled as usual.
         assert publisher.refresh() == number
         put(catalog, "new5")
         number = publisher.refresh()
@@ -418,7 +420,7 @@ def test_no_tenant_gets_what_is_anothers_after_a_restore(
     assert index.match(b"<a/>") == [catalog.get(f"new{number}").number for number in range(since)]
 
 
-def test_a_version_that_made_no_generation_is_told_from_a_restored_one(
+def test_a_version_without_a_generation_is_distinguished_from_a_restored_one(
     catalog: Catalog, publisher: Publisher, tmp_path: Path
 ) -> None:
     put(catalog, "x")
@@ -433,7 +435,7 @@ def test_a_version_that_made_no_generation_is_told_from_a_restored_one(
 
 
 @pytest.mark.parametrize("place", ["store", "work"])
-def test_a_manifest_without_a_mark_is_gone_on_from_nothing(
+def test_after_a_manifest_without_a_mark_the_whole_catalog_is_compiled(
     catalog: Catalog, tmp_path: Path, place: str
 ) -> None:
     """As an older tamis wrote it: it can be read, and the whole catalog is compiled once."""

@@ -1,4 +1,4 @@
-"""Messages that are broken, in every way that one has to survive, as data: kind → maker → code."""
+"""Hostile and broken messages as data: kind, function that builds it, expected error code."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Brokers in memory, linked by real logs: each forwards what arrives, and remembers what it delivered."""
+"""Brokers in memory, linked by real logs: each forwards its arrivals, and records its deliveries."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -77,7 +77,7 @@ class MemoryBroker:
         self._arrived = ArrivedMessages(self.state)
 
     def publish(self, key: str, *ids: str, tenant: str = "") -> None:
-        """A batch of a source of its own."""
+        """Publish a batch of a source of the broker."""
         self._batch(key, messages(self.name, *ids, tenant=tenant))
 
     def process(self, *, done: bool = True) -> None:

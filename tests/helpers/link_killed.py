@@ -1,4 +1,4 @@
-"""Kills a broker that sends or receives at each step it takes on files; sees what is left.
+"""Kills a broker that sends or receives at each of its file operations, and checks what is left.
 
 Run as `python -m tests.helpers.link_killed sender|receiver`; prints how often it killed.
 """

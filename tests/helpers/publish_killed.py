@@ -1,4 +1,4 @@
-"""Kills who publishes a batch, or replays a dead letter, at each step taken on files; sees what is left.
+"""Kills a process that publishes a batch, or replays a dead letter, at each file operation; checks the rest.
 
 Run as `python -m tests.helpers.publish_killed outbox|replay`; prints how often it killed.
 """
@@ -29,7 +29,7 @@ def publish(here: Path) -> None:
 
 
 def see_published(here: Path, _: int) -> None:
-    """All of the batch is there or nothing; published again, by other tasks, all of it is there once."""
+    """Check that all of the batch is published or nothing, and after another attempt all of it once."""
     outbox = Outbox(here)
     before = ids(outbox)
     assert before in ([], sorted(row["id"] for row in ROWS)), before
@@ -46,7 +46,7 @@ def ids(outbox: Outbox) -> list[str]:
     return sorted(row for batch in rows for row in batch.column("id").to_pylist() if row)
 
 
-def bury_and_replay(here: Path) -> None:
+def write_and_replay_letter(here: Path) -> None:
     """A dead letter goes back into the inbox."""
     inbox = here / "inbox"
     inbox.mkdir()
@@ -62,7 +62,7 @@ def bury_and_replay(here: Path) -> None:
 
 
 def see_replayed(here: Path, _: int) -> None:
-    """What is marked has entered, once what was left is finished; what is not marked has not."""
+    """Check that after `finish` exactly the letters with a mark are in the inbox."""
     letters = DeadLetters(here / "dead")
     replays = Replays(letters)
     replays.finish()
@@ -76,5 +76,5 @@ def see_replayed(here: Path, _: int) -> None:
 
 
 if __name__ == "__main__":
-    kinds = {"outbox": (publish, see_published), "replay": (bury_and_replay, see_replayed)}
+    kinds = {"outbox": (publish, see_published), "replay": (write_and_replay_letter, see_replayed)}
     print(kill_at_each_step(*kinds[sys.argv[1]]))

@@ -1,4 +1,4 @@
-"""Random documents: small, recursive, and full of what makes XPath's corners show.
+"""Random documents: small, recursive, with many corner cases of XPath.
 
 The same few names and values occur everywhere, so that a random query has a fair chance
 either way.

@@ -1,4 +1,4 @@
-"""A webhook's other end: a server that answers as a test says, and keeps what it got."""
+"""A webhook receiver: a server that answers as a test configures it, and records its requests."""
 
 import json
 import socket
@@ -124,6 +124,6 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
             server.shutdown()
             thread.join()
             for connection in server.connections:
-                # They would be kept for the next request, which nobody is to answer any more.
+                # A kept-alive connection would wait for the next request.
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)

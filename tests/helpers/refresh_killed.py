@@ -1,4 +1,4 @@
-"""Kills a refresh at each step that it takes on files, and sees what is left each time.
+"""Kills a refresh at each of its file operations, and checks what is left each time.
 
 Run as `python -m tests.helpers.refresh_killed`; prints how often it killed.
 """
@@ -28,7 +28,7 @@ def prepare(here: Path) -> None:
 
 
 def refresh(here: Path) -> Shown:
-    """What is shown after a refresh."""
+    """Refresh; returns the subscriptions of the generation."""
     with (
         Catalog(f"{here}/catalog.db") as catalog,
         Publisher(catalog, Store(here / "store"), here / "work") as publisher,
@@ -38,7 +38,7 @@ def refresh(here: Path) -> Shown:
 
 
 def see(here: Path, killed: int) -> None:
-    """The store has a whole generation, the old or the new; and it goes on from there.
+    """Check that the store has a complete generation, the old or the new, and that a refresh continues.
 
     Every second time, the publisher's folder is lost too.
     """

@@ -28,7 +28,7 @@ declare variable $never := exists($messages/self::text());
 
 
 def for_each_message(made: str, namespaces: Mapping[str, str], variables: Iterable[str] = ()) -> str:
-    """What an expression makes of each `$doc` of `$messages`, or an element `error`."""
+    """The value of an expression for each `$doc` of `$messages`, or an element `error`."""
     declared = "".join(
         f"declare namespace {prefix} = {literal(uri)};\n" for prefix, uri in namespaces.items()
     )

@@ -1,4 +1,4 @@
-"""Transformations as XQuery 3.1 spells them, so that Saxon can be asked what they make of messages.
+"""Translates transformations to XQuery 3.1 for Saxon.
 
 Paths, order and construction mean the same in both. Comparisons and functions do not: they are spelled out
 as XPath 1.0 defines them. Names are expanded, since a constructed `xmlns` would change those of paths too.

@@ -1,4 +1,4 @@
-"""The archive of classes: made once, in the background, and never in the way."""
+"""The class archive: written once, in the background, and failures do no harm."""
 
 import os
 import stat

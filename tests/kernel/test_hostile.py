@@ -1,4 +1,4 @@
-"""Input that means harm: each attack gets its code, quickly, and disturbs nobody else."""
+"""Hostile input: each attack is refused with its code in bounded time, and other messages are unaffected."""
 
 import resource
 import time
@@ -194,7 +194,7 @@ WALKS = {
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_a_walk_does_not_begin_anew(name: str) -> None:
+def test_a_walk_is_not_repeated_from_every_context(name: str) -> None:
     query, message = WALKS[name]
     index = tamis.Index()
     index.insert(1, query)

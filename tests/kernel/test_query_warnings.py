@@ -1,4 +1,4 @@
-"""Queries that are accepted but hardly meant."""
+"""Warnings about queries that are accepted but probably not intended."""
 
 import pytest
 

@@ -9,7 +9,7 @@ import tamis
 from tamis import engine
 from tests.helpers import CASES
 from tests.helpers.engines import ENGINES, TRANSFORMERS
-from tests.helpers.saxon import Made, Saxon
+from tests.helpers.saxon import Result, Saxon
 
 
 def cases() -> list[Any]:
@@ -40,7 +40,7 @@ def test_every_engine_and_saxon_make_what_is_expected(case: dict[str, Any]) -> N
     saxon = Saxon([message])
     for query, output, code in expected:
         (made_by_saxon,) = saxon.outputs(query, None if case.get("is_xquery") else namespaces)
-        assert made_by_saxon == Made.by(output, code), query
+        assert made_by_saxon == Result.by(output, code), query
 
 
 @pytest.mark.parametrize("case", cases())

@@ -132,6 +132,6 @@ def by_another_parser(message: bytes) -> list[Event]:
 
 
 def applies(rule: dict[str, str | list[str]], case: Case) -> bool:
-    """Whether a rule speaks of a case: by what its catalogue entry has under the rule's keys."""
+    """Whether a rule applies to a case: whether its catalogue entry has the rule's values."""
     keys = [key for key in rule if key.isupper()]
     return bool(keys) and all(case.entry.get(key) in rule[key] for key in keys)

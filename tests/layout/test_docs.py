@@ -1,4 +1,4 @@
-"""What README and docs show is run; what ARCHITECTURE names is there."""
+"""Runs the examples of README and docs; checks that the files and functions of ARCHITECTURE exist."""
 
 import doctest
 import re

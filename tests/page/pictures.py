@@ -1,4 +1,4 @@
-"""The pictures of the page in docs/service.md, taken anew: `python -m tests.page.pictures`."""
+"""Takes the pictures of the page in docs/service.md: `python -m tests.page.pictures`."""
 
 import io
 import random

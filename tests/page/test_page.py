@@ -168,11 +168,11 @@ def test_the_playground(place: Place, visit: Visit) -> None:
     expect(page.locator(".checked .located")).to_contain_text("1:9")
     query.fill("for $c in //company return <q>{ $c/name/text() }</q>")
     expect(page.locator(".result .code")).to_have_text("<q>Qualité 𝄞</q>")
-    # Why not somebody else?
+    # The explanation for a subscription that does not match.
     other = page.locator(".others [data-id=none]")
     other.locator("summary").click()
     expect(other.locator(".paths .fails")).to_contain_text("='NONE'")
-    # A message that is not well-formed is told at its place.
+    # The error of a message that is not well-formed is shown at its position.
     message.fill("<a>é</b>")
     expect(verdict).to_contain_text("Not well-formed")
     expect(page.locator(".message .wrong")).to_have_text("<")
@@ -337,7 +337,7 @@ def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
             expect(refusal).to_contain_text("this needs a token with the role")
 
 
-def test_who_comes_in_and_who_does_not(place: Place, visit: Visit) -> None:
+def test_login_with_valid_and_invalid_tokens(place: Place, visit: Visit) -> None:
     page = visit.page
     page.goto(place.url)
     expect(page.get_by_label("Token")).to_be_focused()
@@ -421,7 +421,7 @@ def test_every_view_in_every_form(place: Place, phone: bool, colours: str) -> No
             visit.check()
 
 
-def test_a_service_that_is_gone_is_told(place: Place, visit: Visit) -> None:
+def test_a_lost_service_is_reported(place: Place, visit: Visit) -> None:
     page = visit.log_in(place.secrets[Role.ADMIN])
     page.context.set_offline(True)
     expect(page.get_by_role("alert")).to_contain_text("the service does not answer")

@@ -23,7 +23,7 @@ path = "inbox"
 """
 
 
-def told(folder: Folder, *arguments: str) -> str:
+def output_of(folder: Folder, *arguments: str) -> str:
     """What a command prints, run in the folder."""
     done = subprocess.run([*TAMIS, *arguments], capture_output=True, text=True, check=True, cwd=folder.path)
     return done.stdout.strip()
@@ -48,7 +48,7 @@ def serving(folder: Folder, port: int) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def token(folder: Folder, role: str, *more: str) -> str:
-    return told(folder, "tokens", "create", "--role", role, *more)
+    return output_of(folder, "tokens", "create", "--role", role, *more)
 
 
 def test_from_publishing_to_the_mailbox(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_from_publishing_to_the_mailbox(tmp_path: Path) -> None:
         token(folder, "publisher"),
         token(folder, "subscriber", "--subscriber", "ann"),
     ]
-    assert "subscriber" in told(folder, "tokens", "list")
+    assert "subscriber" in output_of(folder, "tokens", "list")
     admin, publisher, ann = (Client(f"http://127.0.0.1:{port}", secret) for secret in secrets)
 
     def publish(first: int) -> None:

@@ -1,4 +1,4 @@
-"""The API against its own description: whatever is sent, nothing breaks, and answers are as described."""
+"""The API against its OpenAPI description: random requests cause no internal error, responses conform."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,7 +23,7 @@ from tamis.service.service import Service
 from tests.helpers.delivery_rows import delivery
 from tests.helpers.served import Served, serving, settings_in
 from tests.service.test_service_deliveries import publish
-from tests.service.test_service_letters import bury, letter
+from tests.service.test_service_letters import letter, write_letters
 from tests.service.test_service_tenants import OPERATIONS
 
 CHECKS = [
@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("contract")
     with serving(settings_in(folder)) as served:
         publish(folder, 0, [delivery(1), delivery(2)])
-        bury(folder, 0, [letter("m1")])
+        write_letters(folder, 0, [letter("m1")])
         served.client().post("/v1/subscriptions", json={"id": "0", "query": "//a", "subscriber": "0"})
         served.client().post("/v1/webhooks", json={"name": "0", "url": "https://localhost:1/"})
         yield served

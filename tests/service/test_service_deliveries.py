@@ -118,13 +118,13 @@ def streamed(client: httpx.Client, **headers: str) -> Iterator[Iterator[str]]:
 
 def event(lines: Iterator[str]) -> tuple[str, str]:
     """The next event: its id, and the id of its delivery."""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in lines:
-        if not line and "data" in told:
-            return told["id"], json.loads(told["data"])["id"]
+        if not line and "data" in fields:
+            return fields["id"], json.loads(fields["data"])["id"]
         name, _, value = line.partition(": ")
         if name:
-            told[name] = value
+            fields[name] = value
     raise AssertionError("the stream ended")
 
 

@@ -33,8 +33,8 @@ def refresh(served: Served) -> int:
 def tried(served: Served, role: Role = Role.ADMIN, tenant: str = "", **asked: Any) -> dict[str, Any]:
     answer = served.client(role, tenant).post("/v1/match", json=asked)
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def test_which_subscriptions_match(served: Served) -> None:
@@ -46,10 +46,10 @@ def test_which_subscriptions_match(served: Served) -> None:
     catalog.add(NewSubscription("eve", "/a", id="q3", tenant="other"))
     generation = refresh(served)
     message = "<a><b xmlns='urn:x'/></a>"
-    told = tried(served, xml=message, explain=True)
-    assert told["generation"] == generation
-    assert [(one["id"], one["subscriber"]) for one in told["subscriptions"]] == [("q1", "ann"), ("q2", "bob")]
-    assert all(one["explanation"]["matches"] for one in told["subscriptions"])
+    body = tried(served, xml=message, explain=True)
+    assert body["generation"] == generation
+    assert [(one["id"], one["subscriber"]) for one in body["subscriptions"]] == [("q1", "ann"), ("q2", "bob")]
+    assert all(one["explanation"]["matches"] for one in body["subscriptions"])
     assert [one["id"] for one in tried(served, Role.SUBSCRIBER, xml=message)["subscriptions"]] == ["q1"]
     assert [one["id"] for one in tried(served, tenant="other", xml=message)["subscriptions"]] == ["q3"]
     limited = tried(served, xml=message, limit=1)
@@ -63,11 +63,11 @@ def test_which_subscriptions_match(served: Served) -> None:
 
 def test_whether_a_query_matches_where_and_what_it_makes(served: Served) -> None:
     message = "<a><b>1</b><b n='2'>2</b></a>"
-    told = tried(served, xml=message, query="//b[ @n = 2 ]", explain=True)["query"]
-    assert (told["canonical"], told["matches"], told["output"]) == ("//b[@n=2]", True, None)
-    [node] = told["nodes"]
+    body = tried(served, xml=message, query="//b[ @n = 2 ]", explain=True)["query"]
+    assert (body["canonical"], body["matches"], body["output"]) == ("//b[@n=2]", True, None)
+    [node] = body["nodes"]
     assert message[node["start"] : node["end"]] == "<b n='2'>2</b>"
-    assert told["explanation"]["lines"]
+    assert body["explanation"]["lines"]
     not_so = tried(served, xml=message, query="//c")["query"]
     assert (not_so["matches"], not_so["nodes"]) == (False, [])
     assert not_so["instead"] is None
@@ -114,11 +114,11 @@ def test_what_cannot_be_tried(
     served: Served, asked: dict[str, str], code: str | None, position: tuple[int, int, int] | None
 ) -> None:
     answer = served.client().post("/v1/match", json=asked)
-    told = answer.json()["error"]
+    body = answer.json()["error"]
     assert answer.status_code == 422
-    assert code in (None, told["code"])
+    assert code in (None, body["code"])
     if position is not None:
-        assert told["position"] == dict(zip(("offset", "line", "column"), position, strict=True))
+        assert body["position"] == dict(zip(("offset", "line", "column"), position, strict=True))
 
 
 def test_a_query_past_the_work_limit_fails_alone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,11 +128,11 @@ def test_a_query_past_the_work_limit_fails_alone(served: Served, monkeypatch: py
     served.catalog.add(NewSubscription("eve", hard, id="other", tenant="other"))
     refresh(served)
     message = f"<r>{'<e>one</e>' * 1000}</r>"
-    told = tried(served, xml=message)
-    assert ([one["id"] for one in told["subscriptions"]], told["failed"]) == (["easy"], [])
+    body = tried(served, xml=message)
+    assert ([one["id"] for one in body["subscriptions"]], body["failed"]) == (["easy"], [])
     monkeypatch.setattr(matching, "LIMITS", Limits(work=1000))
-    told = tried(served, xml=message, query="/r")
-    assert ([one["id"] for one in told["subscriptions"]], told["failed"]) == (["easy"], ["hard"])
+    body = tried(served, xml=message, query="/r")
+    assert ([one["id"] for one in body["subscriptions"]], body["failed"]) == (["easy"], ["hard"])
     answer = served.client().post("/v1/match", json={"xml": message, "query": hard})
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "work-limit")
 

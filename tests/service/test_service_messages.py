@@ -1,4 +1,4 @@
-"""Publishing: accepted means stored, once, whatever happens."""
+"""Publishing: an accepted message is stored exactly once, also after crashes."""
 
 import base64
 import json
@@ -116,8 +116,8 @@ def test_many_at_once_in_either_form(served: Served, tmp_path: Path) -> None:
         {"id": "m2", "base64": base64.b64encode(latin).decode()},
         {"id": "m3", "xml": "no xml at all\n"},
     ]
-    told = [("m1", True), ("m1", False), ("m2", True), ("m3", True)]
-    assert accepted(client.post("/v1/messages", json=many)) == told
+    results = [("m1", True), ("m1", False), ("m2", True), ("m3", True)]
+    assert accepted(client.post("/v1/messages", json=many)) == results
     lines = "\n".join(json.dumps(one) for one in [*many, {"id": "m4", "xml": "<d/>"}])
     again = accepted(client.post("/v1/messages", content=lines, headers=LINES))
     assert [id for id, new in again if new] == ["m4"]

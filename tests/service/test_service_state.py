@@ -38,14 +38,14 @@ def test_the_status_shows_what_is_the_callers(served: Served) -> None:
     many = [{"xml": "<a/>"}] * 3
     assert admin.post("/v1/messages", json=many).status_code == 202
     until(lambda: admin.get("/v1/status").json()["waiting_messages"]["inbox"] == 3, "the count")
-    told = admin.get("/v1/status").json()
-    assert (told["job"]["state"], told["job"]["generation"], told["job"]["subscriptions"]) == (
+    body = admin.get("/v1/status").json()
+    assert (body["job"]["state"], body["job"]["generation"], body["job"]["subscriptions"]) == (
         "running",
         3,
         7,
     )
-    assert [source["name"] for source in told["job"]["sources"]] == ["inbox", "others"]
-    assert told["job"]["sources"][0]["totals"]["read"] == 5
+    assert [source["name"] for source in body["job"]["sources"]] == ["inbox", "others"]
+    assert body["job"]["sources"][0]["totals"]["read"] == 5
     theirs = other.get("/v1/status").json()
     assert [source["name"] for source in theirs["job"]["sources"]] == ["others"]
     assert (theirs["job"]["subscriptions"], theirs["waiting_messages"]) == (None, {"others": 0})

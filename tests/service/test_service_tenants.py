@@ -1,4 +1,4 @@
-"""Nobody sees or touches what is another tenant's: tried with every operation that there is."""
+"""Tenants are isolated: every operation is tried on the resources of another tenant."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from tests.helpers.delivery_rows import delivery
 from tests.helpers.served import Served, serving, settings_in
 from tests.helpers.waiting import until
 from tests.service.test_service_deliveries import publish
-from tests.service.test_service_letters import bury, letter
+from tests.service.test_service_letters import letter, write_letters
 
 MARK = "marked"
 """Is in all that the other tenant has, and in nothing that is asked for."""
@@ -105,7 +105,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             url = f"https://example.org/{MARK}"
             served.catalog.webhooks.create(NewWebhook(name, url, new_secret(), "other", "bob"))
         publish(folder, 0, [delivery(1, "bob", "other", f"<{MARK}/>".encode())])
-        bury(folder, 0, [letter("m1", "other", "others", reason=MARK, raw=MARK.encode())])
+        write_letters(folder, 0, [letter("m1", "other", "others", reason=MARK, raw=MARK.encode())])
         store = Store(served.settings.generations)
         with Publisher(served.catalog, store, served.settings.generations) as publisher:
             publisher.refresh()

@@ -1,4 +1,4 @@
-"""Webhooks, from an outbox to a receiver: whatever it does, each delivery arrives or is a dead letter."""
+"""Webhooks, from an outbox to a receiver: each delivery arrives or becomes a dead letter."""
 
 import base64
 import hashlib
@@ -150,7 +150,7 @@ def test_what_is_sent_is_a_cloud_event_with_a_standard_signature(
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "reported"),
     [
         (Reply(500), "500"),
         (Reply(302, {"Location": "/elsewhere"}), "redirect"),
@@ -160,7 +160,7 @@ def test_what_is_sent_is_a_cloud_event_with_a_standard_signature(
     ids=["fails", "redirects", "huge", "closes"],
 )
 def test_what_cannot_be_delivered_is_a_dead_letter_and_can_be_replayed(
-    served: Served, receiver: Receiver, tmp_path: Path, reply: Reply, told: str
+    served: Served, receiver: Receiver, tmp_path: Path, reply: Reply, reported: str
 ) -> None:
     receiver.otherwise = reply
     send(tmp_path, 0, range(2))
@@ -168,7 +168,7 @@ def test_what_cannot_be_delivered_is_a_dead_letter_and_can_be_replayed(
     assert Counter(receiver.ids) == {"d0": 3, "d1": 3}
     assert {got.path for got in receiver.got} == {"/hook"}
     assert {one["code"] for one in found} == {"webhook-failed"}
-    assert all("tried 3 times" in one["reason"] and told in one["reason"] for one in found)
+    assert all("tried 3 times" in one["reason"] and reported in one["reason"] for one in found)
     [one] = [one for one in found if one["delivery"] == "d0"]
     assert (one["message"], one["subscription"], one["offset"]) == ("m0", "s0", HOOK)
     admin = served.client()
@@ -265,7 +265,7 @@ def test_one_that_asks_for_time_gets_it(
     send(tmp_path, 0, range(1))
     held = until(lambda: webhook(served)["held_until"], "that it is held")
     assert held > webhook(served)["created"]
-    # Nothing else is sent to it either, until somebody changes it.
+    # Nothing else is sent to it until it is changed.
     send(tmp_path, 1, range(1, 2))
     until(lambda: webhook(served)["waiting"] == 2, "the other one")
     assert receiver.ids == ["d0"]
@@ -275,7 +275,7 @@ def test_one_that_asks_for_time_gets_it(
     assert receiver.got[1].path == "/hook2"
 
 
-def test_a_service_that_starts_again_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_restarted_service_continues_its_queue(tmp_path: Path) -> None:
     port = free_port()
     chosen = settings(tmp_path, schedule=[0.02] * 200)
     with hooked(chosen, f"http://127.0.0.1:{port}/hook") as served:
@@ -377,6 +377,6 @@ def test_a_name_that_leads_to_where_nobody_may_go_is_not_connected_to(
         assert "resolves to a forbidden address" in letter["reason"]
         for found in (["127.0.0.2", "127.0.0.1"], ["127.0.0.1"], ["::ffff:127.0.0.2"], ["169.254.169.254"]):
             monkeypatch.setattr(connector, "_addresses", lambda host, port, found=found: found)
-            told = served.client().post("/v1/webhooks/hook/test").json()
-            assert "resolves to a forbidden address" in told["failure"], found
+            reported = served.client().post("/v1/webhooks/hook/test").json()
+            assert "resolves to a forbidden address" in reported["failure"], found
     assert receiver.got == []

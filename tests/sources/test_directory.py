@@ -1,4 +1,4 @@
-"""An inbox without Spark: files of all kinds, the ledger, what a batch takes, and what becomes of files."""
+"""An inbox without Spark: files of all kinds, the ledger, the planning of batches, finished files."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -180,7 +180,7 @@ def test_a_large_file_is_spread_over_batches(
     numbers = [int(row["xml"][5:-6]) for batch in given for row in batch]
     assert sorted(numbers) == sorted([*range(1000), *range(7)])
 
-    # Whoever starts in the middle, in another process, plans the same.
+    # Another process that starts in the middle plans the same batches.
     inbox = Inbox(source, tasks=2)
     first = inbox.advance(Offset(0), inbox.list_files(Offset(0)))
     second = inbox.advance(first, inbox.list_files(first))
@@ -241,7 +241,7 @@ def test_a_file_that_vanishes_or_is_replaced(source: DirectorySource) -> None:
         "b.xml": "vanished",
         "c.xml": None,
     }
-    # The new content is a new file, with an id of its own.
+    # The new content is a new file with another id.
     later, _ = batches(source, end)
     assert [(row["id"], row["xml"]) for batch in later for row in batch] == [("b.xml~3", b"<b>new</b>")]
 
@@ -429,7 +429,7 @@ def test_a_name_that_is_not_utf8(source: DirectorySource) -> None:
 def test_a_defect_of_a_reader_is_a_dead_letter(
     source: DirectorySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a reader raises, on the driver or in a task: the files around it are read."""
+    """Any exception of a reader, on the driver or in a task: the other files are still read."""
 
     def fail(*_: object) -> Iterator[int]:
         raise ZeroDivisionError("oops")

@@ -1,4 +1,4 @@
-"""Files cut at a record element: the same cuts whatever the chunks, equal to lxml's subtrees, and robust."""
+"""Files split at a record element: independent of the chunk size, equal to lxml's subtrees, robust."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""An inbox as a stream of Spark's: every message once, whatever stops and starts."""
+"""An inbox as a Spark stream: every message once, also over restarts and crashes."""
 
 from collections import Counter
 from dataclasses import replace
@@ -146,7 +146,7 @@ def test_a_ledger_that_is_older_than_the_checkpoint(
 
 
 def test_only_what_is_there_now(source: DirectorySource) -> None:
-    """A query that takes what is there ends, whatever comes meanwhile."""
+    """A query for the available messages ends, even if more arrive in the meantime."""
     drop(source.path, "a.xml", b"<rec/>")
     reader = InboxReader(source, tasks=1)
     reader.prepareForTriggerAvailableNow()

@@ -154,7 +154,7 @@ def test_an_id_twice_in_a_batch(spark: SparkSession, generation: Generation) -> 
     assert letter["reason"] == "the batch has another message with this id: f.jsonl#9 at 80"
 
 
-def test_spark_compiles_nothing_anew_for_another_batch(spark: SparkSession, generation: Generation) -> None:
+def test_spark_compiles_no_classes_for_another_batch(spark: SparkSession, generation: Generation) -> None:
     """What changes from batch to batch is data, and no part of the program."""
     assert spark._jvm is not None
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
@@ -233,7 +233,7 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
     assert {bytes(row.raw) for row in failed} == {b"<a><b x='1'/></a>", b"<a/>"}
 
 
-def test_anybody_may_ask_who_wants_a_message(spark: SparkSession, generation: Generation) -> None:
+def test_match_subscriptions_on_any_dataframe(spark: SparkSession, generation: Generation) -> None:
     """A row for each message and subscription, each for its own tenant."""
     rows = [
         ("m1", "<a><b x='1'/></a>", "t"),
@@ -247,10 +247,10 @@ def test_anybody_may_ask_who_wants_a_message(spark: SparkSession, generation: Ge
     stored = replace(generation, stored=True)
     found = match_subscriptions(df, stored, keep=["id"], tenant_column="who")
     assert found.columns == ["id", "subscription", "revision", "subscriber", "delivery_target", "error"]
-    told = {
+    results = {
         (row.id, row.subscription, row.subscriber, row.error and row.error.code) for row in found.collect()
     }
-    assert told == {
+    assert results == {
         ("m1", "q0", "s0", None),
         ("m1", "q1", "s1", None),
         ("m1", "q2", "s2", None),

@@ -241,7 +241,7 @@ def held_back(gate: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
 
 
 class Running:
-    """A job in a thread of its own, held back in the middle of its tasks."""
+    """A job in a thread, paused in the middle of its tasks."""
 
     def __init__(self, df: DataFrame, index: tamis.Index, gate: Path) -> None:
         self.gate = gate

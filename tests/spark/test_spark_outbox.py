@@ -67,7 +67,7 @@ def test_a_batch_is_published_once(
         found = [row for batch in outbox.read(first) for row in batch.to_pylist()]
         assert sorted(found, key=lambda row: row["id"]) == sorted(ROWS, key=lambda row: row["id"])
     if form != "parquet":
-        # One file for each subscriber, whatever the partitions were.
+        # One file for each subscriber, independent of the partitions.
         assert len(first.parts) == 4
 
 
@@ -107,7 +107,7 @@ def test_no_rows_are_no_batch(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
-def test_a_full_disk_is_told_and_mended(
+def test_a_full_disk_is_reported_and_retried(
     spark: SparkSession, tmp_path: Path, small_disk: Path, form: Literal["parquet", "jsonl", "xml"]
 ) -> None:
     rows = [delivery(n, f"bob{n}", payload=b"<a>%s</a>" % os.urandom(1500).hex().encode()) for n in range(50)]
@@ -127,7 +127,7 @@ def test_a_full_disk_is_told_and_mended(
     assert write_outbox(made, outbox, BATCH) == 50
 
 
-def test_letters_are_buried_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_dead_letters_are_published_once(spark: SparkSession, tmp_path: Path) -> None:
     rows = [
         {
             "tenant": "t", "source": "inbox", "id": f"m{number}", "offset": f"{number}", "received": TIME,
