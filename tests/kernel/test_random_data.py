@@ -17,7 +17,7 @@ import tamis
 from tamis import engine
 from tests.helpers import random_data
 from tests.helpers.engines import TINY_CACHE, Answer, Outputs, answer, outputs, table
-from tests.helpers.saxon import Made, Saxon
+from tests.helpers.saxon import Result, Saxon
 from tests.helpers.saxon_query import PROLOG
 
 PAIRS = int(os.environ.get("TAMIS_PAIRS") or 24_000)
@@ -139,8 +139,8 @@ def test_every_engine_joins_as_saxon_does(capsys: pytest.CaptureFixture[str]) ->
                 truth = []
                 for message, right, row in zip(messages, expected, made, strict=True):
                     # Without a tuple, there is no output.
-                    right = right if right.tree is None or len(right.tree) else Made()
-                    got = Made.by(*row[place])
+                    right = right if right.tree is None or len(right.tree) else Result()
+                    got = Result.by(*row[place])
                     assert got == right, f"{where}\nof {message!r}\nsaxon {right}\ntamis {got}"
                     truth.append(right.tree is not None or right.code is not None)
             for number, holds in enumerate(truth):

@@ -137,6 +137,21 @@ class QueryResult(ResponseModel):
 class MatchResponse(ResponseModel):
     """Which subscriptions match, and the result of the query."""
 
+    model_config = example(
+        generation=3,
+        subscriptions=[{"id": "qlt", "revision": 1, "subscriber": "ann", "delivery_target": "outbox"}],
+        more=False,
+        failed=[],
+        query={
+            "canonical": "//b",
+            "matches": True,
+            "reason": "it selects 1 node",
+            "nodes": [{"node": 2, "start": 3, "end": 11}],
+            "output": None,
+            "failure": None,
+        },
+    )
+
     generation: int | None
     """The generation that the message was matched against; null before the first batch of the job."""
     subscriptions: list[MatchingSubscription]
@@ -162,6 +177,13 @@ class CheckRequest(RequestModel):
 
 class CheckResponse(ResponseModel):
     """The query, or the error in it."""
+
+    model_config = example(
+        id="5f0c6a3d9b1e47c2a8d4e6f7091b2c3d",
+        canonical="//Q{urn:example}b[@n=2]",
+        error=None,
+        warnings=[],
+    )
 
     id: str | None = None
     """The id of the query: equal queries have equal ids."""

@@ -84,9 +84,21 @@ _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            XML[0]: {"schema": {"type": "string", "description": "One message."}},
-            JSON: {"schema": {"anyOf": [_MESSAGE, {"type": "array", "items": _MESSAGE}]}},
-            LINES[0]: {"schema": {"type": "string", "description": "One message per line, in JSON."}},
+            XML[0]: {
+                "schema": {"type": "string", "description": "One message."},
+                "example": "<story><company symbol='QLT'/></story>",
+            },
+            JSON: {
+                "schema": {
+                    "anyOf": [_MESSAGE, {"type": "array", "items": _MESSAGE}],
+                    "description": "One message, or a list.",
+                },
+                "example": [{"id": "m1", "xml": "<a/>"}, {"id": "m2", "base64": "PGEvPg=="}],
+            },
+            LINES[0]: {
+                "schema": {"type": "string", "description": "One message per line, in JSON."},
+                "example": '{"id": "m1", "xml": "<a/>"}\n{"id": "m2", "xml": "<b/>"}\n',
+            },
         },
     }
 }
