@@ -78,7 +78,7 @@ pub fn access_by_nodes<'v>(walk: &'v Walk, value: &'v Value) -> Option<Access<'v
     let mut descends = false;
     let is_way = walk.steps.iter().all(|step| extend(&mut way, step, &mut descends));
     (is_way && !descends && !way.is_empty() && is_key(value))
-        .then(|| Access::Equal(way, KeyValue::Value(value)))
+        .then_some(Access::Equal(way, KeyValue::Value(value)))
 }
 
 /// Extends a way by a step; false if it cannot be. `descends` is whether a `//` is pending.
