@@ -182,6 +182,8 @@ class Settings:
     """Permissions that files and folders of the job and the service do not get, in octal."""
     interval: float = 0.5
     """Minimum seconds between the starts of two batches."""
+    sample: bool = True
+    """Whether to keep a few messages, by which generations are compiled, below `state`."""
     spark: SparkSettings = field(default_factory=SparkSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)

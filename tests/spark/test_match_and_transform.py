@@ -81,9 +81,9 @@ def test_references_that_are_left_out_are_counted(spark: SparkSession, generatio
         ("m2", "m2.xml", b"<a/>", None),
     ]
     given = envelopes(spark, messages)
-    counts, _ = count(match_and_transform(given, generation, TIME, "t", Limits(skip_unread_entities=True)))
+    counts, _, _ = count(match_and_transform(given, generation, TIME, "t", Limits(skip_unread_entities=True)))
     assert (counts.matched, counts.dead, counts.skipped_entities) == (2, 0, 2)
-    counts, _ = count(match_and_transform(given, generation, TIME, "t", Limits()))
+    counts, _, _ = count(match_and_transform(given, generation, TIME, "t", Limits()))
     assert (counts.matched, counts.dead, counts.skipped_entities) == (1, 1, 0)
 
 
@@ -91,7 +91,7 @@ def test_each_message_reaches_those_of_its_tenant_who_want_it(
     spark: SparkSession, generation: Generation
 ) -> None:
     matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits())
-    counts, has_duplicates = count(matched)
+    counts, has_duplicates, _ = count(matched)
     assert not has_duplicates
     assert counts == Counts(
         read=5,
@@ -132,12 +132,12 @@ def test_an_id_twice_in_a_batch(spark: SparkSession, generation: Generation) -> 
         ("y", "f.jsonl#2 at 40", b"<a/>", None),
     ]
     matched = match_and_transform(envelopes(spark, messages), generation, TIME, "t", Limits())
-    counts, has_duplicates = count(matched)
+    counts, has_duplicates, _ = count(matched)
     assert has_duplicates
     assert (counts.read, counts.matched, counts.dead) == (5, 4, 1)
 
     matched = refuse_duplicates(matched)
-    counts, _ = count(matched)
+    counts, _, _ = count(matched)
     assert (counts.read, counts.matched, counts.unmatched, counts.dead) == (5, 2, 1, 2)
     rows = deliveries(matched).collect()
     assert sorted((row.message, row.subscription) for row in rows) == [
@@ -215,7 +215,7 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
         generation = Generation(str(tmp_path / "generations"), publisher.refresh())
     schema = Schema(read_dtd(b"<!ELEMENT a (b?)> <!ELEMENT b EMPTY> <!ATTLIST b x CDATA #IMPLIED>"))
     matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits(output=80, work=1), schema)
-    counts, has_duplicates = count(matched)
+    counts, has_duplicates, _ = count(matched)
     assert not has_duplicates
     assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 3)
 

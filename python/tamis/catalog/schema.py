@@ -14,7 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-NEWEST = "0005"
+NEWEST = "0006"
 """The newest migration; a test compares its tables with these."""
 
 LONGEST_NAME = 255

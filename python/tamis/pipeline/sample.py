@@ -155,6 +155,15 @@ class MessageSample:
         self._key, self._is_saved = key, True
 
 
+def open_sample(path: Path, is_kept: bool) -> MessageSample | None:
+    """The sample in a file; None, and no file, if none is to be kept."""
+    if is_kept:
+        return MessageSample(path)
+    with STORE_ERRORS.at(path):
+        path.unlink(missing_ok=True)
+    return None
+
+
 def _period(time: datetime) -> int:
     return int(time.timestamp()) // (PERIOD_HOURS * 3600)
 

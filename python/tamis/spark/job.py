@@ -24,6 +24,7 @@ from tamis.jvm.launch import Jvm
 from tamis.model.matching import Generation
 from tamis.network.routing_ports import Shown
 from tamis.pipeline.batch_log import BatchLog, all_batch_logs
+from tamis.pipeline.sample import MessageSample, open_sample
 from tamis.settings import Input, Settings
 from tamis.sources.arrivals import ArrivalsSource
 from tamis.sources.directory import DirectorySource
@@ -54,6 +55,8 @@ UNREACHABLE = ("catalog-unreachable", "store-unreachable")
 TICK = 0.1
 """Seconds between two checks of the queries."""
 
+SAMPLE_SECONDS = 60.0
+"""Seconds between two writes of the sample of messages."""
 
 LAG_SECONDS = 1.0
 """Seconds between two readings of a query's lag."""
@@ -92,6 +95,8 @@ class Job:
         self._is_ready = False
         self._warm_up: threading.Thread | None = None
         self._stack = ExitStack()
+        self._sample: MessageSample | None = None
+        self._sample_saved = time.monotonic()
         self._publishing = threading.Lock()
         self._stopping = threading.Event()
 
@@ -106,9 +111,11 @@ class Job:
                     self._update_lag(stream)
                 self._report_ready()
                 self._make_class_archive()
+                self._save_sample(SAMPLE_SECONDS)
                 self._board.heartbeat()
                 time.sleep(TICK)
             self._stop()
+            self._save_sample()
 
     def _start_with_retries(self, until: Callable[[], bool]) -> bool:
         """Start; retry while catalog or store are unreachable. False if `until()` is true before."""
@@ -137,6 +144,7 @@ class Job:
         catalog = Catalog(settings.catalog)
         self._stack.callback(catalog.close)
         self._store = Store(settings.generations)
+        self._sample = open_sample(settings.state / "sample.arrow", settings.sample)
         writers, write_dead_letters = sinks(settings), dead_letter_writer(settings)
         links = BrokerLinks(settings, self._board)
         self._streams = [
@@ -150,6 +158,7 @@ class Job:
                     write_dead_letters,
                     links.publisher(source),
                     read_schema(source.schema),
+                    self._sample,
                 ),
             )
             for source in settings.inputs
@@ -161,7 +170,8 @@ class Job:
             (batches.last_generation for batches in all_batch_logs(self._settings.state / "batches")),
             default=-1,
         )
-        self._publisher = Publisher(catalog, self._store, self._working_directory(), last)
+        sample = tuple if self._sample is None else self._sample.messages
+        self._publisher = Publisher(catalog, self._store, self._working_directory(), last, sample)
         self._stack.callback(self._publisher.close)
         self._generation = -1
         newest = self._newest()
@@ -187,6 +197,17 @@ class Job:
             java: Any = self._spark._jvm
             archive.make(java.java.lang.System.getProperty("java.class.path"))
         archive.poll()
+
+    def _save_sample(self, every: float = 0.0) -> None:
+        """Write the sample, if the last time was so many seconds ago. It may be lost: it is an estimate."""
+        now = time.monotonic()
+        if self._sample is None or now < self._sample_saved + every:
+            return
+        self._sample_saved = now
+        try:
+            self._sample.save()
+        except TamisError as error:
+            log.warning("the sample of messages could not be saved: %s", error)
 
     def _working_directory(self) -> Path:
         """Where the index is built: in the store itself if it is a directory of this host."""

@@ -22,8 +22,9 @@ from tamis.engine import Schema
 from tamis.model.batch import Batch
 from tamis.model.matching import Generation
 from tamis.pipeline.batch_log import BatchLog, BatchRecord, Counts
+from tamis.pipeline.sample import MessageSample
 from tamis.settings import Input
-from tamis.spark.counting import count, counts_of, observed
+from tamis.spark.counting import Counted, count, counts_of, observed
 from tamis.spark.deliveries import dead_letters, deliveries, refuse_duplicates
 from tamis.spark.match_and_transform import match_and_transform
 
@@ -77,6 +78,8 @@ class Pipeline:
     """Publishes the messages to the links of the broker."""
     schema: Schema | None = None
     """The DTD that the source's messages should conform to."""
+    sample: MessageSample | None = None
+    """The sample of messages of the job; None if there is none."""
 
     def run(
         self, envelopes: DataFrame, number: int, plan: str, batches: BatchLog
@@ -86,20 +89,18 @@ class Pipeline:
         if record.counts is not None:
             return record, record.counts
         batch = batches.batch_id(number)
-        generation = self.generation(record.generation)
-        source = self.source
-        matched = match_and_transform(
-            envelopes, generation, record.time, source.tenant, source.limits, self.schema
-        )
+        matched = self._matched(envelopes, record.generation, record.time)
         with ExitStack() as stack:
             # Computed once for all sinks.
             matched = _persisted(matched, stack)
-            counts, has_duplicates, staged = self._count(matched, batch)
+            (counts, has_duplicates, sampled), staged = self._count(matched, batch)
             if has_duplicates:
                 if staged is not None:
                     staged.discard()
                 matched = _persisted(refuse_duplicates(matched), stack)
-                (counts, _), staged = count(matched), None
+                (counts, _, sampled), staged = count(matched), None
+            if self.sample is not None:
+                self.sample.add(record.time, sampled)
             # Before all that concerns this broker only: others wait for it.
             if self.publish_parcels is not None and counts.read > counts.dead:
                 self.publish_parcels(matched, batch)
@@ -115,23 +116,27 @@ class Pipeline:
 
     def rehearse(self, envelopes: DataFrame, generation: int) -> None:
         """The same plans for a batch that does not exist: nothing is recorded and nothing written."""
-        reference, now = self.generation(generation), datetime.now(UTC)
-        matched = match_and_transform(
-            envelopes, reference, now, self.source.tenant, self.source.limits, self.schema
-        )
+        matched = self._matched(envelopes, generation, datetime.now(UTC))
         with ExitStack() as stack:
             rows = deliveries(observed(_persisted(matched, stack))).mapInArrow(_drop, "id string")
             rows.collect()
             counts_of(rows)
 
-    def _count(self, matched: DataFrame, batch: Batch) -> tuple[Counts, bool, Staged | None]:
-        """The counts, whether there are duplicates, and what the first sink wrote, if in the same job."""
+    def _matched(self, envelopes: DataFrame, generation: int, begun: datetime) -> DataFrame:
+        reference, source = self.generation(generation), self.source
+        sampling = None if self.sample is None else self.sample.sampling(begun)
+        return match_and_transform(
+            envelopes, reference, begun, source.tenant, source.limits, self.schema, sampling
+        )
+
+    def _count(self, matched: DataFrame, batch: Batch) -> tuple[Counted, Staged | None]:
+        """What was counted, and what the first sink wrote, if in the same job."""
         for sink in self.sinks[:1]:
             if sink.stage is not None:
                 staged = sink.stage(sink.select(deliveries(observed(matched))), batch)
                 if staged.written is not None:
-                    return *counts_of(staged.written), staged
-        return *count(matched), None
+                    return counts_of(staged.written), staged
+        return count(matched), None
 
 
 def _drop(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 
 # A migration states what it made in full: the schema goes on, this does not.
 NAME = sa.String(255).with_variant(sa.String(255, collation="C"), "postgresql")
