@@ -1,4 +1,4 @@
-"""Saxon's XQuery, one transformation after the other: what it takes, and what it makes of the messages."""
+"""Saxon's XQuery, one transformation after the other: its time and its outputs."""
 
 from collections.abc import Sequence
 from typing import Any

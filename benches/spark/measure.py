@@ -1,4 +1,4 @@
-"""What matching on Spark costs, beside the same job whose workers do nothing."""
+"""The cost of matching on Spark, compared with the same job whose workers do nothing."""
 
 import os
 import sys
@@ -274,7 +274,7 @@ def _rivals(
 
 
 def _memory(spark: SparkSession, workload: SparkWorkload, folder: Path, steps: _Steps) -> dict[str, Any]:
-    """What a worker needs for many subscriptions, while another worker has them too."""
+    """The memory of a worker with many subscriptions, while another worker has them too."""
     messages, subscriptions = workload.stock()
     index = saved(subscriptions, messages, folder / "stock")
     steps.done()
@@ -312,7 +312,7 @@ def run(run: Mapping[str, Any], *, rounds: int) -> tuple[dict[str, Any], list[Ch
 
 
 def table(result: SparkResult) -> Table:
-    """For people."""
+    """The result as a table."""
     about = (
         f"{result.messages:,} messages, {result.bytes / 1e6:,.0f} MB, {result.queries:,} queries, "
         f"{result.matches * result.repeats / result.messages:.1f} matches a message, "
