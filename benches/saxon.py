@@ -52,7 +52,7 @@ class Saxon:
         return (parsing + seconds - compiling) / len(self.documents)
 
     def outputs(self, query: str) -> list[str]:
-        """What a transformation makes of each message; nothing is empty."""
+        """The output of a transformation on each message; empty if there is none."""
         self.queries.set_property("!method", "text")
         self._messages = self._sequence(self.documents)
         self.queries.set_parameter("messages", self._messages)

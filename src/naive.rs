@@ -85,7 +85,7 @@ struct Evaluation<'a> {
     vocabulary: &'a Vocabulary,
     /// By the address of the condition, which stays where it is while the query is borrowed.
     known: FxHashMap<(*const Expr, NodeRef), bool>,
-    /// What variables are bound to, innermost last.
+    /// The values of the variables, innermost last.
     bound: Vec<(Variable, Evaluated)>,
 }
 
@@ -194,7 +194,7 @@ impl<'a> Evaluation<'a> {
         all
     }
 
-    /// What one step selects from one parent; positions count here.
+    /// The nodes that one step selects from one parent; positions count here.
     fn step(&mut self, step: &Step, parent: NodeRef) -> Vec<NodeRef> {
         let mut nodes = match &step.node {
             Node::Element(test) => self.children(test, parent),

@@ -32,7 +32,7 @@ WARM_UP = 3
 
 RIVAL_QUERIES = 1_000
 RIVAL_MESSAGES = {"lxml": 1_000, "xpath_boolean": 50}
-"""So many messages each, which take seconds."""
+"""The number of messages of each, which take seconds."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class SparkResult:
     subscriptions: int
     index_bytes: int
     worker_private_bytes: int
-    """What a worker with these subscriptions needs for itself, over one that has none."""
+    """Private bytes of a worker with these subscriptions, compared with one that has none."""
     worker_shared_bytes: int
-    """What it shares with others, the index among it."""
+    """Bytes that it shares with other workers, including the index."""
     spark_version: str
     wrong: tuple[str, ...] = ()
     """Answers other than expected."""

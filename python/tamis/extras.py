@@ -17,7 +17,7 @@ _PACKAGES = {
     "serve": ("the service", ("fastapi", "uvicorn", "pydantic", "httpx", "sqlalchemy", "pyspark")),
     "bench": ("tamis bench", ("lxml",)),
 }
-"""What needs the extra, and packages that it installs."""
+"""For each extra: the features that need it, and packages that it installs."""
 
 
 def require(extra: Literal["catalog", "spark", "client", "serve", "bench"]) -> None:

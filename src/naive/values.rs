@@ -309,7 +309,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// What one step selects from one node, in the order of its axis.
+    /// The nodes that one step selects from one node, in the order of its axis.
     fn walk_step(&mut self, step: &WalkStep, context: NodeRef) -> Vec<NodeRef> {
         let mut nodes: Vec<NodeRef> = self.all_nodes();
         nodes.retain(|&node| self.is_on_axis(step.axis, context, node) && self.passes_test(step, node));

@@ -80,7 +80,7 @@ def test_a_claimed_delivery_is_leased(catalog: Catalog, catalog_url: str) -> Non
     assert claim(catalog) == []
     catalog.outgoing.release(["d7"])
     assert [one.id for one in claim(catalog)] == ["d7"]
-    # Who claimed them is gone.
+    # Their sender died: the lease has ended.
     assert len(claim(catalog, now() + 2 * HOUR)) == 40
 
 
@@ -101,7 +101,7 @@ def test_tries_are_noted_once(catalog: Catalog) -> None:
     assert webhook.failing
     assert webhook.failure == "answered with 503"
     assert letters(catalog) == {"d2": ("webhook-failed", b"<a/>")}
-    # What was sent is known for a while.
+    # Sent deliveries are remembered for a while.
     assert catalog.mailbox.store("b-0.json", [row(n) for n in range(3)]) == 0
     assert catalog.outgoing.forget(now() - HOUR) == 0
     assert catalog.outgoing.forget(now() + HOUR) == 1

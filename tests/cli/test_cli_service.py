@@ -32,7 +32,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 
 def printed_by(capsys: Captured, *arguments: str, code: int = 0) -> str:
-    """What a command prints."""
+    """Run a command; returns its output."""
     assert cli.main(list(arguments)) == code
     return capsys.readouterr().out
 

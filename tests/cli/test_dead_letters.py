@@ -154,7 +154,7 @@ def test_a_letter_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def entered() -> dict[str, bytes]:
-    """What the inbox gives, as a job would read it."""
+    """The messages of the inbox, as a job would read them."""
     source = DirectorySource("inbox", "", Path("inbox").absolute(), after="keep")
     inbox = Inbox(source, 1)
     start = inbox.first_offset()

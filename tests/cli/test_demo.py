@@ -1,4 +1,4 @@
-"""Those who take part in the demo; the demo itself is run by `test_cli.py`."""
+"""The participants of the demo; `test_cli.py` runs the demo itself."""
 
 import asyncio
 from collections.abc import Iterator

@@ -51,7 +51,7 @@ class _Spelling:
         """For each `for` outside of others, its tuples."""
         self.depth = 0
         self.kinds: dict[str, str] = {}
-        """What variables of `let` hold."""
+        """The values of the variables of `let`."""
 
     # ── tokens ───────────────────────────────────────────────────────────────────────────────
 

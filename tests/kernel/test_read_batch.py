@@ -12,7 +12,7 @@ from tests.helpers import random_documents as documents
 
 
 def kind(node: Any) -> str:
-    """What lxml's node is called here."""
+    """The kind of lxml's node, as tamis names it."""
     if isinstance(node, str):
         return "text"
     if node.tag is etree.Comment:

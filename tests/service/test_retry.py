@@ -1,4 +1,4 @@
-"""What is done about a delivery after a try, by what was answered."""
+"""The outcome of an attempt, by the response."""
 
 from datetime import UTC, datetime, timedelta
 

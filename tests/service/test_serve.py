@@ -24,7 +24,7 @@ path = "inbox"
 
 
 def output_of(folder: Folder, *arguments: str) -> str:
-    """What a command prints, run in the folder."""
+    """Run a command in the folder; returns its output."""
     done = subprocess.run([*TAMIS, *arguments], capture_output=True, text=True, check=True, cwd=folder.path)
     return done.stdout.strip()
 

@@ -1,4 +1,4 @@
-"""What the service forgets, and what it may not forget."""
+"""Retention: what the service deletes, and what it must keep."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -59,7 +59,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def test_nothing_breaks_whatever_is_sent(
     served: Served, method: str, path: str, mode: GenerationMode
 ) -> None:
-    """What is as described, and what is not."""
+    """Check that a response is as described."""
     described = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
     headers = {"Authorization": f"Bearer {served.secret(Role.ADMIN)}"}
 

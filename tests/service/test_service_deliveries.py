@@ -25,7 +25,7 @@ def served(tmp_path: Path, catalog_url: str) -> Iterator[Served]:
 
 
 def publish(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
-    """What the job does with the deliveries of a batch."""
+    """Publish the deliveries of a batch to the outbox, as the job does."""
     outbox = Outbox(folder / "outbox")
     ordered = sorted(rows, key=lambda row: str(row["tenant"]))
     outbox.publish(Batch("c", number), outbox.write(Batch("c", number), 0, batches(ordered)))

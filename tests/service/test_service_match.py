@@ -24,7 +24,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def refresh(served: Served) -> int:
-    """What the job does before each batch."""
+    """Publish a generation of the current catalog, as the job does before each batch."""
     store = Store(served.settings.generations)
     with Publisher(served.catalog, store, served.settings.generations) as publisher:
         return publisher.refresh()
@@ -86,7 +86,7 @@ def test_whether_a_text_is_a_query(served: Served) -> None:
     assert (fine["canonical"], fine["error"]) == ("//b[@n=2]", None)
     (warning,) = client.post("/v1/check", json={"query": "//b[@n > 'x']"}).json()["warnings"]
     assert (warning["code"], warning["column"]) == ("compares-numbers", 8)
-    # That it is none is an answer, in the form of errors.
+    # A refused query is an answer, in the form of errors.
     wrong = client.post("/v1/check", json={"query": "//é["})
     assert wrong.status_code == 200
     assert wrong.json()["canonical"] is None

@@ -260,13 +260,13 @@ def test_what_the_catalog_cannot_note_is_not_accepted(tmp_path: Path) -> None:
             with pytest.raises(CatalogError, match="away"):
                 first.publish(source, [NewMessage("m1", "<a/>")])
         assert list((tmp_path / "inbox").iterdir()) == []
-        # What nobody thought of is no acceptance either: here, half a character.
+        # Nor is a message accepted after an unexpected error: here, by a lone surrogate.
         with pytest.raises(UnicodeEncodeError):
             first.publish(source, [NewMessage("m1", "<a>\ud800</a>")])
         assert list((tmp_path / "inbox").iterdir()) == []
         assert first.publish(source, [NewMessage("m1", "<a/>")]) == {"m1"}
         assert first.publish(source, [NewMessage("m2", "<a/>")]) == {"m2"}
-        # What has entered is not remembered for ever.
+        # Files in the inbox are forgotten.
         assert len(catalog.accepted.entering()) == 1
         limited = replace(source, limits=Limits(document=1))
         with pytest.raises(ServiceError, match="message-limit"):

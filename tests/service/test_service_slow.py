@@ -39,7 +39,7 @@ def head(served: Served, what: str, *lines: str) -> str:
 
 
 def all_of(connection: socket.socket) -> bytes:
-    """What comes until the other side ends it, in whatever way."""
+    """All bytes that are received until the connection ends, in any way."""
     received = b""
     try:
         while some := connection.recv(1 << 16):

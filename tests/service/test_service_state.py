@@ -20,7 +20,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def report(served: Served) -> None:
-    """What a job says of itself."""
+    """A status as a job writes it."""
     board = StatusBoard(served.settings.state, ["inbox", "others"])
     board.state("running")
     board.generation(3, 7)

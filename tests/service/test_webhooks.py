@@ -60,7 +60,7 @@ def served(tmp_path: Path, receiver: Receiver) -> Iterator[Served]:
 
 
 def send(folder: Path, batch: int, numbers: range, target: str = HOOK) -> None:
-    """What the job does with deliveries for a webhook."""
+    """Publish deliveries for a webhook to the outbox, as the job does."""
     publish(folder, batch, [delivery(n) | {"delivery_target": target} for n in numbers])
 
 
@@ -228,7 +228,7 @@ def test_one_that_hangs_is_given_up_and_holds_up_no_other(tmp_path: Path, receiv
 def test_one_that_is_gone_is_disabled_and_can_be_enabled_again(
     tmp_path: Path, receiver: Receiver, catalog_url: str
 ) -> None:
-    """What waits for it is dead, and so is what comes later."""
+    """Its queued deliveries become dead letters, and so do later ones."""
     receiver.otherwise = Reply(410)
     # One at a time, so that there is something that waits.
     with hooked(settings(tmp_path, catalog_url, concurrency=1), receiver.url) as served:
@@ -331,7 +331,7 @@ def test_nothing_is_lost_when_the_service_is_killed_again_and_again(
                 process.terminate()
                 process.wait()
         assert catalog.dead_deliveries.claim_batches() == []
-    # What came twice came under its id.
+    # Repeated deliveries have the same id.
     assert {got.id for got in receiver.got} == {got.event["id"] for got in receiver.got}
     assert len(set(receiver.ids)) == 300
 

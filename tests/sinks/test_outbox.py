@@ -37,7 +37,7 @@ def rows_of(outbox: Outbox, publication: Publication, **filters: str) -> list[di
 
 
 def files(folder: Path) -> set[str]:
-    """What lies in the outbox beside manifests."""
+    """The files in the outbox except manifests."""
     return {str(path.relative_to(folder)) for path in (folder / "data").rglob("*") if path.is_file()}
 
 

@@ -347,7 +347,7 @@ def test_the_ledger_survives_a_crash_anywhere(tmp_path: Path) -> None:
         again = Ledger(path)
         assert again.next == min(complete, 3)
         again.add_files(identities, 2)
-        # What was lost with the crash gets the same numbers: no offset had used them.
+        # Files that were lost in the crash get the same numbers: no offset had used them.
         assert [again.entry(number).identity for number in range(3)] == identities[:3]
         assert Ledger(path).next == again.next
 

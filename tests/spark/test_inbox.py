@@ -62,7 +62,7 @@ def test_every_message_once_over_restarts(
     assert [(row["id"], row["code"], bytes(row["xml"])) for row in dead] == [
         ("broken.xml#2", "truncated-record", b"<rec>")
     ]
-    # What a later batch has committed is put away; the last one's files wait for the next batch.
+    # Files of committed batches are moved; those of the last batch wait for the next one.
     assert sorted(path.name for path in source.done.iterdir()) == ["lines.jsonl"]
 
 

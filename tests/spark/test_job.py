@@ -97,7 +97,7 @@ def test_a_reset_checkpoint_overwrites_nothing_and_old_generations_go(tmp_path: 
             forget_checkpoints(folder)
     rows = folder.deliveries()
     assert {row["message"] for row in rows} == {"m00.xml", "m01.xml", "m10.xml", "m11.xml"}
-    # What the old checkpoint had not yet marked as done comes again, and has the same id.
+    # Deliveries that the old checkpoint had not marked as done come again, with the same id.
     assert len({row["id"] for row in rows}) == 4
     assert [record.batch for record in folder.records()].count(0) == 2
     store = Store(folder.state / "generations")

@@ -1,4 +1,4 @@
-"""What a Python worker does with Arrow batches, without a Spark around it."""
+"""The tasks of a Python worker on Arrow batches, without Spark."""
 
 import doctest
 from pathlib import Path
@@ -29,7 +29,7 @@ def batch(messages: list[bytes | None], *more: Any, kind: Any = None) -> pa.Reco
 
 
 def targets(made: pa.RecordBatch) -> int:
-    """How many a batch holds."""
+    """The number of targets in a batch."""
     lists: Any = made.column("targets")
     return len(lists.flatten())
 

@@ -48,7 +48,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Result(Timed):
-    """What DESIGN.md promises of `tamis bench filter`. Times with `_us` are per document."""
+    """The figures of `tamis bench filter`. Times with `_us` are per document."""
 
     queries: int
     distinct: int
