@@ -134,7 +134,7 @@ def measure(workload: SparkWorkload, *, rounds: int = ROUNDS, report: Report | N
         dense = saved(workload.dense_queries(), documents, folder / "dense")
         steps.done()
         with session(folder) as spark:
-            # First, while the workers have nothing of their own yet.
+            # First, while the workers have not allocated memory.
             figures = _memory(spark, workload, folder, steps)
             df = spark.read.parquet(str(folder / "messages"))
             part = spark.read.parquet(str(folder / "messages" / "0.parquet"))

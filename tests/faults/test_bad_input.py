@@ -54,7 +54,7 @@ class Publisher:
         self.raw: dict[str, bytes] = {}
 
     def drop_files(self) -> None:
-        """Every kind as a file of its own, and files that are none."""
+        """Put each kind of message into a separate file, and files without messages."""
         for number, (kind, attack) in enumerate(KINDS.items()):
             assert attack.make() == attack.make(), kind
             drop(self.inbox, f"attack-{number}.xml", attack.make())

@@ -154,7 +154,7 @@ def test_another_catalog_starts_from_nothing_under_new_numbers(catalog: Catalog,
     with Publisher(catalog, store, tmp_path / "work") as publisher:
         first = publisher.refresh()
     with Catalog(f"{tmp_path}/other.db") as other:
-        # The same queries under the same numbers, but somebody else's.
+        # The same queries under the same numbers, but of other subscriptions.
         put(other, "x", "y", subscriber="al")
         with Publisher(other, store, tmp_path / "work") as publisher:
             second = publisher.refresh()

@@ -170,7 +170,7 @@ def nested(inside: bytes) -> bytes:
     return b"<a>" * 250 + inside + b"</a>" * 250
 
 
-# Walks that must not begin anew from every context. No condition of theirs can be told without a walk.
+# Walks that must not be repeated from every context. None of their conditions can be decided without a walk.
 WALKS = {
     "the first of many nodes": ("//a[contains(.//*//*, 'zzz')]", nested(b"<b/>" * 100_000)),
     "the first of no nodes": ("//a[contains(.//*/b//c, 'zzz')]", nested(b"<b/>" * 50_000 + b"<c/>")),

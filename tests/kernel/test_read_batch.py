@@ -83,9 +83,9 @@ def test_tag_paths_lead_from_the_root_down() -> None:
         row = paths[path]
         return f"{text(row['parent'])}/{{{row['namespace']}}}{row['name']}"
 
-    told = [text(row["tag_path"]) for row in batch.nodes.to_pylist()]
+    element_paths = [text(row["tag_path"]) for row in batch.nodes.to_pylist()]
     first = ["/{}a", "/{}a/{}b", "/{}a/{}b/{}c", "/{}a/{}b"]
-    assert told == [*first, "/{u}a", "/{u}a/{u}b", "/{}a", "/{}a/{}b"]
+    assert element_paths == [*first, "/{u}a", "/{u}a/{u}b", "/{}a", "/{}a/{}b"]
     assert len(paths) == 5
 
 

@@ -31,7 +31,7 @@ def output_of(folder: Folder, *arguments: str) -> str:
 
 @contextmanager
 def serving(folder: Folder, port: int) -> Iterator["subprocess.Popen[bytes]"]:
-    """The service in a process of its own, ended afterwards however the test ends."""
+    """The service in a child process, which ends with the test in any case."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     with folder.log.open("ab") as log:

@@ -308,7 +308,7 @@ def test_what_a_message_is_embedded_as() -> None:
 
 @pytest.mark.parametrize("kind", ["outbox", "replay"])
 def test_killed_anywhere_it_is_there_once_or_not(tmp_path: Path, kind: str) -> None:
-    """A process of its own, which forks: this one may have threads."""
+    """In a child process, because it forks, and this process may have threads."""
     command = [sys.executable, "-m", "tests.helpers.publish_killed", str(tmp_path), kind]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -148,8 +148,8 @@ def test_each_message_is_matched_for_its_tenant(tmp_path: Path) -> None:
     assert spans == [[0], [0], [], [0], [], [], [1], []]
     # The same with one tenant in the batch, and with none.
     assert [row["targets"] for row in run(step, batch([b"<a/>"] * 2, ["two"] * 2))] == [[2], [2]]
-    nobody = pa.array([None, None], pa.string())
-    assert [row["elements"] for row in run(step, batch([b"<a/>"] * 2, nobody))] == [[], []]
+    nulls = pa.array([None, None], pa.string())
+    assert [row["elements"] for row in run(step, batch([b"<a/>"] * 2, nulls))] == [[], []]
 
 
 def test_elements_stand_beside_their_targets(tmp_path: Path) -> None:
