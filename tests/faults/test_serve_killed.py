@@ -63,7 +63,7 @@ class Publisher(threading.Thread):
             self.join()
 
 
-def test_what_was_accepted_is_delivered_once_through_kills(tmp_path: Path) -> None:
+def test_accepted_messages_are_delivered_once_through_kills(tmp_path: Path) -> None:
     folder = Folder(tmp_path, MORE)
     port = free_port()
     url = f"http://127.0.0.1:{port}"

@@ -44,7 +44,7 @@ def for_each_message(made: str, namespaces: Mapping[str, str]) -> str:
 
 
 def as_written(text: str) -> str:
-    """A query over all `$messages` for a transformation that means the same in XQuery as it stands."""
+    """A query over all `$messages` for a transformation that has the same meaning in XQuery."""
     return for_each_message(f"$doc/<oracle>{{ {text} }}</oracle>", {})
 
 

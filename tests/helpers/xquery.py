@@ -232,7 +232,7 @@ class _Spelling:
                 parts.append(self.character())
 
     def character(self) -> str:
-        """A character, or what stands in braces."""
+        """A character, or an expression in braces."""
         character = self.text[self.at]
         self.at += 1
         if character != "{":

@@ -79,7 +79,7 @@ def test_external_identifiers_are_never_fetched() -> None:
     assert [row for row in batch.nodes.to_pylist() if row["kind"] == "text"] == []
 
 
-def test_what_only_looks_like_an_attack_is_read() -> None:
+def test_harmless_messages_that_resemble_attacks_are_read() -> None:
     assert tamis.read_batch(HARMLESS, SUBSET).errors.num_rows == 0
 
 

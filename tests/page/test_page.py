@@ -303,7 +303,7 @@ def test_a_dead_letter_is_replayed_and_mended(place: Place, visit: Visit) -> Non
     page.get_by_role("button", name="Publish").click()
     page.get_by_role("link", name="Dead letters").click()
     letters = page.locator(".letter", has_text="broken")
-    # It is listed when it is there, and so is the one that comes of the replay.
+    # The letter is listed, and later the one that the replay causes.
     expect(letters).to_have_count(1)
     letters.locator("> summary").click()
     expect(letters.locator(".code").first).to_contain_text("<story>é<company></story>")

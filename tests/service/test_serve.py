@@ -103,7 +103,7 @@ def test_from_publishing_to_the_mailbox(tmp_path: Path) -> None:
     assert {"tamis.requests", "tamis.job"} <= {line["logger"] for line in lines}
 
 
-def test_one_service_a_state_directory_and_how_to_begin(tmp_path: Path) -> None:
+def test_one_service_per_state_directory_and_the_first_token(tmp_path: Path) -> None:
     folder = Folder(tmp_path, f"{MORE}\n[serve]\njob = false\n")
     port = free_port()
     with serving(folder, port):

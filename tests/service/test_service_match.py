@@ -110,7 +110,7 @@ def test_whether_a_text_is_a_query(served: Served) -> None:
         ({}, "bad-request", None),
     ],
 )
-def test_what_cannot_be_tried(
+def test_invalid_match_requests_are_refused(
     served: Served, asked: dict[str, str], code: str | None, position: tuple[int, int, int] | None
 ) -> None:
     answer = served.client().post("/v1/match", json=asked)

@@ -110,7 +110,7 @@ def test_a_receiver_that_fails_and_comes_back_gets_everything(
             assert f"tamis_webhook_{line}" in text
 
 
-def test_what_is_sent_is_a_cloud_event_with_a_standard_signature(
+def test_a_delivery_is_a_cloud_event_with_a_standard_signature(
     served: Served, receiver: Receiver, tmp_path: Path
 ) -> None:
     secret = served.client().post("/v1/webhooks/hook/rotate", json={"overlap": 0}).json()["secret"]
@@ -156,7 +156,7 @@ def test_what_is_sent_is_a_cloud_event_with_a_standard_signature(
     ],
     ids=["fails", "redirects", "huge", "closes"],
 )
-def test_what_cannot_be_delivered_is_a_dead_letter_and_can_be_replayed(
+def test_failed_deliveries_are_dead_letters_and_can_be_replayed(
     served: Served, receiver: Receiver, tmp_path: Path, reply: Reply, reported: str
 ) -> None:
     receiver.otherwise = reply
@@ -209,7 +209,7 @@ def test_the_command_replays_too_and_what_dies_again_is_another_letter(
     assert cli.main(["dead-letters", "show", *config, "d0", "--raw"]) == 0
 
 
-def test_one_that_hangs_is_given_up_and_holds_up_no_other(tmp_path: Path, receiver: Receiver) -> None:
+def test_a_receiver_that_hangs_times_out_and_delays_no_other(tmp_path: Path, receiver: Receiver) -> None:
     receiver.otherwise = HANG
     with receiving() as other, hooked(settings(tmp_path, timeout=1, concurrency=3), receiver.url) as served:
         admin = served.client()
@@ -225,7 +225,7 @@ def test_one_that_hangs_is_given_up_and_holds_up_no_other(tmp_path: Path, receiv
         assert set(other.ids) == {f"d{n}" for n in range(10, 60)}
 
 
-def test_one_that_is_gone_is_disabled_and_can_be_enabled_again(
+def test_a_receiver_that_answers_410_is_disabled_and_can_be_enabled(
     tmp_path: Path, receiver: Receiver, catalog_url: str
 ) -> None:
     """Its queued deliveries become dead letters, and so do later ones."""
@@ -254,9 +254,7 @@ def test_one_that_is_gone_is_disabled_and_can_be_enabled_again(
 
 
 @pytest.mark.parametrize("date", [False, True])
-def test_one_that_asks_for_time_gets_it(
-    served: Served, receiver: Receiver, tmp_path: Path, date: bool
-) -> None:
+def test_retry_after_is_respected(served: Served, receiver: Receiver, tmp_path: Path, date: bool) -> None:
     asked = formatdate(time.time() + 3600, usegmt=True) if date else "3600"
     receiver.replies = [Reply(503, {"Retry-After": asked})]
     send(tmp_path, 0, range(1))
@@ -297,7 +295,7 @@ import sys
 from tamis import cli
 from tamis.service.webhooks import sender
 
-# What is claimed by who is killed waits so long.
+# Deliveries that a killed sender has claimed wait for this long.
 sender.LEASE = 0.1
 sys.exit(cli.main(sys.argv[1:]))
 """

@@ -157,7 +157,7 @@ def test_a_published_batch_stays_as_it_is(tmp_path: Path) -> None:
     assert [*outbox.published()] == [first]
 
 
-def test_what_is_not_published_does_not_count_and_goes(tmp_path: Path) -> None:
+def test_unpublished_files_do_not_count_and_are_swept(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     outbox.write(BATCH, 0, batches(deliveries(range(8))))
     outbox.write(BATCH, 5, batches(deliveries(range(8, 12))))
@@ -301,7 +301,7 @@ def test_a_damaged_manifest_is_reported(tmp_path: Path) -> None:
         list(outbox.published())
 
 
-def test_what_a_message_is_embedded_as() -> None:
+def test_messages_as_content_of_xml() -> None:
     assert as_xml_content([b"<?xml version='1.0'?><a/>", b"<a"]) == [b"<a/>", None]
     assert as_xml_content([b"<a/>text<b/>", b""]) == [b"<a/>text<b/>", b""]
 

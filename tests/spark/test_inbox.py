@@ -145,7 +145,7 @@ def test_a_ledger_that_is_older_than_the_checkpoint(
     assert sorted(ids(spark, tmp_path).elements()) == [f"{name}.xml#1" for name in "abcde"]
 
 
-def test_only_what_is_there_now(source: DirectorySource) -> None:
+def test_available_now_reads_the_present_files_only(source: DirectorySource) -> None:
     """A query for the available messages ends, even if more arrive in the meantime."""
     drop(source.path, "a.xml", b"<rec/>")
     reader = InboxReader(source, tasks=1)

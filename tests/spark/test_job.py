@@ -184,7 +184,7 @@ def test_a_checkpoint_that_is_restored_from_a_copy_loses_nothing(tmp_path: Path)
     assert {row["message"] for row in folder.deliveries()} >= {f"m{number}.xml" for number in range(5)}
 
 
-def test_one_job_a_state_directory_and_what_settings_cannot_be(tmp_path: Path) -> None:
+def test_one_job_per_state_directory(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     with running(folder) as job:
         until_running(job)

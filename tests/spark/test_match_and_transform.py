@@ -169,7 +169,7 @@ def test_spark_compiles_no_classes_for_another_batch(spark: SparkSession, genera
     assert counts[1] == counts[2]
 
 
-def test_what_is_refused_becomes_a_dead_letter_with_its_reason(
+def test_refused_messages_become_dead_letters_with_the_reason(
     spark: SparkSession, generation: Generation
 ) -> None:
     letters = (
