@@ -53,7 +53,7 @@ wheel: dist/.built
 # Newer versions of all packages, as pyproject.toml allows. Their hashes are the same wherever they are fetched from.
 lock: $(VENV)/.created
 	@{ head -1 $(LOCK); $(UV) pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \
-		--extra serve --extra bench --extra postgres --group dev --group build \
+		--extra serve --extra bench --extra kafka --extra postgres --group dev --group build \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header; } >$(LOCK).new
 	@mv $(LOCK).new $(LOCK)
 
@@ -131,7 +131,7 @@ $(VENV)/.packages: pyproject.toml $(LOCK) | $(VENV)/.created
 
 $(VENV)/.tools: pyproject.toml $(LOCK) $(VENV)/.packages
 	@echo '── packages to lint, test and measure with'
-	@$(INSTALL) --extra serve --extra bench --extra postgres --group dev
+	@$(INSTALL) --extra serve --extra bench --extra kafka --extra postgres --group dev
 	@touch $@
 
 $(VENV)/.kernel: $(KERNEL) | $(VENV)/.created

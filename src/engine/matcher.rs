@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::document::{Document, Reader, Vocabulary};
 use crate::engine::cache_stats::{CacheBytes, CacheStats};
 use crate::engine::generation::{Generation, Part};
+use crate::engine::local_data;
 use crate::error::ReadError;
 use crate::ids::{GenerationQuery, TenantId};
 use crate::limits::Limits;
@@ -259,6 +260,7 @@ impl Matcher {
             }
             self.trim_transformers();
             outputs.add_failed(&matches.failed, limits.work);
+            name_causes(&mut outputs, generation);
             matches.queries.extend_from_slice(&matches.failed);
             sink(Ok((&matches, &outputs)));
         }
@@ -335,6 +337,9 @@ impl Matcher {
                 Some(at) => known.swap_remove(at),
                 None => SegmentState::new(part.segment.clone(), &self.tuning),
             });
+        }
+        for SegmentState { segment, names, .. } in &mut self.segments {
+            names.attach(segment.view(), generation.data());
         }
         self.generation = Some(generation.number);
     }
@@ -437,6 +442,18 @@ impl Matcher {
         let mut stats = CacheStats::default();
         self.segments.iter().for_each(|state| stats += state.cache_stats());
         stats
+    }
+}
+
+/// What seems to take too many steps may have failed for its local data.
+fn name_causes(outputs: &mut Outputs, generation: &Generation) {
+    for (query, outcome) in &mut outputs.outcomes {
+        if let Err(error) = outcome
+            && error.code == WorkLimit::CODE
+            && let Some(cause) = local_data::cause_of_failure(*query, generation)
+        {
+            (error.code, error.reason, error.exceeded) = (cause.code, cause.reason, cause.exceeded);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::error::ErrorTable;
 use super::tables::{Column, record_batch};
 use crate::query::ast::{Axis, Literal, NameTest};
 use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, Subject, decompose};
+use crate::query::inexact::Inexact;
 use crate::query::postfix::{Postfix, postfix};
 use crate::query::{Namespaces, QueryId, parse};
 
@@ -159,9 +160,10 @@ impl LinearPathTable {
             self.test.push(attribute);
             let (operator, text, number) = match line.check {
                 Check::Exists => ("exists", None, None),
-                Check::Equal(Literal::Text(text)) => ("=", Some(text), None),
+                Check::Equal(Literal::Text(text)) => ("=", Some(text.as_str()), None),
                 Check::Equal(Literal::Number(number)) => ("=", None, Some(*number)),
-                Check::Unequal(Literal::Text(text)) => ("!=", Some(text), None),
+                Check::Normalized(text) => ("normalize-space =", Some(text), None),
+                Check::Unequal(Literal::Text(text)) => ("!=", Some(text.as_str()), None),
                 Check::Unequal(Literal::Number(number)) => ("!=", None, Some(*number)),
                 Check::Range(operator, number) => (operator.symbol(), None, Some(number)),
                 Check::Position(position) => ("=", None, Some(f64::from(position))),
@@ -195,6 +197,10 @@ struct AlternativeTable {
     /// Positive, negative, anchors.
     lists: [ListBuilder<UInt32Builder>; 3],
     exact: BooleanBuilder,
+    reason: StringBuilder,
+    /// What a position counts: the step and the position, and the lines that hold of what it counts.
+    counted: [UInt32Builder; 2],
+    counted_lines: ListBuilder<UInt32Builder>,
 }
 
 impl AlternativeTable {
@@ -205,12 +211,18 @@ impl AlternativeTable {
         for (column, list) in self.lists.iter_mut().zip(lists) {
             column.append_value(list.iter().copied().map(Some));
         }
-        self.exact.append_value(alternative.exact);
+        self.exact.append_value(alternative.inexact.is_none());
+        self.reason.append_option(alternative.inexact.map(Inexact::reason));
+        let counted = alternative.counted.as_ref();
+        self.counted[0].append_option(counted.map(|counted| counted.anchor));
+        self.counted[1].append_option(counted.map(|counted| counted.position));
+        self.counted_lines.append_option(counted.map(|counted| counted.lines.iter().copied().map(Some)));
     }
 
     fn finish(mut self) -> RecordBatch {
         let [positive, negative, anchors] =
             self.lists.each_mut().map(|list| Arc::new(list.finish()) as ArrayRef);
+        let [mut step, mut position] = self.counted;
         table([
             ("query", Arc::new(self.query.finish()), false),
             ("alternative", Arc::new(self.alternative.finish()), false),
@@ -218,6 +230,10 @@ impl AlternativeTable {
             ("negative", negative, false),
             ("anchors", anchors, false),
             ("exact", Arc::new(self.exact.finish()), false),
+            ("reason", Arc::new(self.reason.finish()), true),
+            ("counted", Arc::new(step.finish()), true),
+            ("position", Arc::new(position.finish()), true),
+            ("counted_lines", Arc::new(self.counted_lines.finish()), true),
         ])
     }
 }

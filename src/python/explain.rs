@@ -4,9 +4,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::engine::explain::{Explanation, LineReport, Place};
+use crate::query::inexact::Inexact;
 
 /// Node number, start and end in bytes.
 type PlaceTuple = (u32, u32, u32);
+type EvaluatedTuple = (String, String, Option<PlaceTuple>);
 type LineTuple = (String, bool, usize, Option<(String, Option<PlaceTuple>)>);
 
 pub fn to_tuple(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, PyTuple>> {
@@ -17,8 +19,14 @@ pub fn to_tuple(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, 
         .into_iter()
         .map(|one| {
             let (indexed, filed) = (one.filed.is_some(), one.filed.flatten());
-            (one.positive, one.negative, indexed, filed, one.candidate, one.survives, one.verified)
+            let reason = one.inexact.map(Inexact::reason);
+            (one.positive, one.negative, indexed, filed, one.candidate, one.survives, one.verified, reason)
         })
+        .collect();
+    let evaluated: Vec<EvaluatedTuple> = explanation
+        .evaluated
+        .into_iter()
+        .map(|one| (one.text, one.value, one.at.as_ref().map(place)))
         .collect();
     let operators: Vec<_> = explanation
         .operators
@@ -26,7 +34,8 @@ pub fn to_tuple(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, 
         .map(|one| (one.kind, one.text, one.shared, one.results, one.note))
         .collect();
     let (canonical, matches, reason) = (explanation.canonical, explanation.matches, explanation.reason);
-    (canonical, matches, reason, nodes, lines, alternatives, operators, explanation.instead).into_pyobject(py)
+    let found = (nodes, lines, alternatives, evaluated, operators);
+    (canonical, matches, reason, found, explanation.instead).into_pyobject(py)
 }
 
 fn line(report: LineReport) -> LineTuple {

@@ -18,6 +18,7 @@ use pyo3::types::PyTuple;
 use super::arguments::{LimitsArg, NamespacesArg, QueryText};
 use super::arrow::{Exported, import_array};
 use super::error::{ErrorTable, raise_generation_error, raise_query, raise_read};
+use super::local_data::{Cause, Data, cause_of};
 use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
@@ -27,6 +28,7 @@ use super::transform::{OutputRows, Schema};
 use crate::engine::cache_stats::CacheBytes;
 use crate::engine::explain::explain;
 use crate::engine::generation::{Generation, Part};
+use crate::engine::local_data::parse_and_check;
 use crate::engine::matcher::{Matcher, Matches, SelectedNodes};
 use crate::engine::snapshot;
 use crate::error::{GenerationError, ReadError};
@@ -34,7 +36,6 @@ use crate::ids::GenerationQuery;
 use crate::limits::Limits;
 use crate::matching::budget::WorkLimit;
 use crate::matching::twigs::verify::Verifier;
-use crate::query::parse;
 use crate::transform::Outputs;
 use crate::tuning::Tuning;
 
@@ -110,6 +111,12 @@ impl Index {
         Ok(refusals.finish().into())
     }
 
+    /// Attaches local data, or replaces it.
+    fn attach(&self, py: Python<'_>, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
+        let set = data.get().0.clone();
+        self.change(py, |index| index.attach(name, set))
+    }
+
     /// Whether there are changes to `commit`.
     #[getter]
     fn changed(&self) -> bool {
@@ -119,6 +126,14 @@ impl Index {
     /// Makes changes visible to matching.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, |index| index.commit().map(drop))
+    }
+
+    /// Replaces the sample of messages; a tenant for each.
+    fn set_sample(&self, messages: Messages, tenants: Vec<String>) {
+        let messages = tenants.iter().map(String::as_str).zip(messages.or_empty());
+        if let Some(index) = &mut self.state().index {
+            index.sample.replace(messages);
+        }
     }
 
     /// Merges all segments into one.
@@ -144,14 +159,15 @@ impl Index {
         self.state().newest().number
     }
 
-    /// The targets of the queries that a message matches, ascending; and of those that exceeded the work limit.
+    /// The targets of the queries that a message matches, ascending; those of queries that failed; and why, if it is not
+    /// the work limit.
     fn r#match(
         &self,
         py: Python<'_>,
         message: PyBackedBytes,
         tenant: &str,
         limits: LimitsArg,
-    ) -> PyResult<(Vec<u64>, Vec<u64>)> {
+    ) -> PyResult<(Vec<u64>, Vec<u64>, Option<Cause>)> {
         let generation = self.state().newest();
         let matched = py
             .detach(|| {
@@ -160,7 +176,9 @@ impl Index {
                     let messages = std::iter::once(&*message).take(targets.is_none() as usize);
                     matcher.match_batch(&generation, tenant, messages, &limits.0, |outcome| {
                         let of = |queries: &[GenerationQuery]| generation.targets_of(queries);
-                        *targets = Some(outcome.map(|matches| (of(&matches.queries), of(&matches.failed))));
+                        *targets = Some(outcome.map(|Matches { queries, failed, .. }| {
+                            (of(queries), of(failed), cause_of(failed, &generation))
+                        }));
                     });
                 };
                 let refuse = |targets: &mut Option<_>, error: &ReadError| *targets = Some(Err(error.clone()));
@@ -293,7 +311,8 @@ impl Index {
         schema: Option<Bound<'py, Schema>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let generation = self.state().newest();
-        let query = parse(&query.0, &namespaces.0).map_err(|error| raise_query(py, &error))?;
+        let query = parse_and_check(&query.0, &namespaces.0, generation.data())
+            .map_err(|error| raise_query(py, &error))?;
         let schema = schema.map(|schema| schema.get().0.clone());
         let work = || explain(&query, &message, &limits.0, &generation, tenant, schema.as_ref());
         let explained = py

@@ -65,10 +65,12 @@ pub enum Start {
     /// The context node of the predicate around the path.
     #[default]
     Context,
-    /// The document node.
+    /// The document node: in a predicate, that of the document of the node that is tested.
     Document,
     /// The nodes that a variable is bound to.
     Variable(Variable),
+    /// The document node of the message, in a predicate of a query with local data.
+    Message,
 }
 
 /// Without steps, the start itself: `.`, `/` or `$v`.
@@ -87,6 +89,31 @@ impl Path {
     /// The start itself.
     pub const fn starting_at(start: Start) -> Path {
         Path { start, steps: Vec::new() }
+    }
+
+    /// Whether it is the start itself, or one attribute of the context node: then it is clear from the path alone that
+    /// there is at most one node, or as many as a variable has.
+    pub fn is_one_node(&self) -> bool {
+        match self.steps.as_slice() {
+            [] => true,
+            [Step { axis: Axis::Child, node: Node::Attribute(NameTest::Name(_)), predicates }] => {
+                self.start == Start::Context && predicates.is_empty()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether its last step leads from an element of the path to a child, an attribute or a text node.
+    pub fn leads_to_child(&self) -> bool {
+        matches!(self.steps.as_slice(), [.., _, Step { axis: Axis::Child, .. }])
+    }
+
+    /// Makes `a[b]` of `a/b`: the parents of what it selects.
+    pub fn turn_back(&mut self) {
+        if let (Some(last), Some(parent)) = (self.steps.pop(), self.steps.last_mut()) {
+            let below = Path { start: Start::Context, steps: vec![last] };
+            parent.predicates.push(Predicate::Condition(Expr::Path(below, Test::Exists)));
+        }
     }
 
     /// Calls `visit` with each name test in the path and its predicates.
@@ -200,6 +227,8 @@ pub enum Test {
     Exists,
     /// `= 'x'`, `!= 'x'` compare strings; every other pair compares numbers.
     Compare(Operator, Literal),
+    /// `normalize-space()` of it is this string.
+    Normalized(String),
     /// Tests the *first* node of the path only, because XPath converts a node set to a string so (an
     /// empty set to the empty string).
     Contains(String),

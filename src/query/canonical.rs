@@ -222,7 +222,7 @@ fn compare_own_value(expr: &mut Expr, _: Context) {
     if own == 0 {
         return;
     }
-    if let Test::Compare(..) = test {
+    if let Test::Compare(..) | Test::Normalized(_) = test {
         let own = Expr::Path(Path::CONTEXT, std::mem::replace(test, Test::Exists));
         step.predicates.push(Predicate::Condition(own));
         sort_runs(&mut step.predicates);
@@ -239,7 +239,8 @@ fn compare_own_value(expr: &mut Expr, _: Context) {
 fn compares_own_value(predicate: &Predicate) -> bool {
     matches!(
         predicate,
-        Predicate::Condition(Expr::Path(Path { start: Start::Context, steps }, Test::Compare(..))) if steps.is_empty()
+        Predicate::Condition(Expr::Path(Path { start: Start::Context, steps }, Test::Compare(..) | Test::Normalized(_)))
+            if steps.is_empty()
     )
 }
 
@@ -256,7 +257,7 @@ fn join_single_predicate(expr: &mut Expr, context: Context) {
         return;
     }
     let Some(step) = path.steps.last_mut() else { return };
-    let [Predicate::Condition(Expr::Path(inner, Test::Exists | Test::Compare(..)))] =
+    let [Predicate::Condition(Expr::Path(inner, Test::Exists | Test::Compare(..) | Test::Normalized(_)))] =
         final_run(&step.predicates)
     else {
         return;
@@ -285,7 +286,7 @@ fn fold_constants(expr: &mut Expr, context: Context) {
     let starts_nowhere = match path.start {
         Start::Document => first.axis == Axis::Child && !matches!(first.node, Node::Element(_)),
         Start::Context => context.leaf,
-        Start::Variable(_) => false,
+        Start::Variable(_) | Start::Message => false,
     };
     let never = |predicate: &Predicate| match predicate {
         Predicate::Position(position) => position.is_none(),

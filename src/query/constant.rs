@@ -175,5 +175,6 @@ fn call<'v>(
         Function::Double => Constant::Number(Atomic::Double.number_of(&text(0)?)),
         Function::Matches | Function::Replace | Function::Tokenize => return None,
         Function::Last | Function::Position | Function::Lang => return None,
+        Function::Doc | Function::Collection => return None,
     })
 }

@@ -9,7 +9,7 @@
 //!
 //! A *linear path* (short: line) starts at the document node, follows element steps without predicates and
 //! ends with at most one test. An *alternative* is a conjunction of lines and negated lines. If the query
-//! matches, one of its alternatives holds. The converse holds only sometimes: if an alternative is `exact`
+//! matches, one of its alternatives holds. The converse holds only sometimes: if an alternative is not `inexact`
 //! and each of its *anchors* (branch points: elements where lines part) binds at most one element of the
 //! message, then the query matches. Otherwise the query must be verified.
 //!
@@ -19,6 +19,7 @@
 use crate::query::ast::{
     Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test,
 };
+use crate::query::inexact::Inexact;
 use crate::query::own_name::own_names;
 
 /// A conjunction of disjunctions with more alternatives than this is weakened, not multiplied out.
@@ -61,6 +62,8 @@ pub enum Check<'q> {
     Exists,
     Equal(&'q Literal),
     Unequal(&'q Literal),
+    /// Equality of the value without white space at its ends, and with one space for each other run of it.
+    Normalized(&'q str),
     /// A numeric comparison other than equality.
     Range(Operator, f64),
     Position(u32),
@@ -85,8 +88,8 @@ pub struct Alternative {
     pub anchors: Vec<TwigNode>,
     /// A position that must be counted at one of the anchors.
     pub counted: Option<Counted>,
-    /// Whether the lines, holding for the same elements at the anchors, imply the query.
-    pub exact: bool,
+    /// Why the lines, holding for the same elements at the anchors, do not imply the query.
+    pub inexact: Option<Inexact>,
 }
 
 /// A position after other predicates: in `b[c][2]`, the second `b` that has a `c`.
@@ -134,13 +137,18 @@ struct Partial {
 }
 
 impl Partial {
-    /// True for every message: the neutral element of a conjunction.
-    fn always(exact: bool) -> Partial {
-        Partial { alternative: Alternative { exact, ..Alternative::default() }, ..Partial::default() }
+    /// True for every message, which is less than the query says.
+    fn unknown(inexact: Inexact) -> Partial {
+        let alternative = Alternative { inexact: Some(inexact), ..Alternative::default() };
+        Partial { alternative, ..Partial::default() }
+    }
+
+    fn weaken(&mut self, inexact: Inexact) {
+        self.alternative.inexact.get_or_insert(inexact);
     }
 
     fn line(line: u32) -> Partial {
-        let mut partial = Partial::always(true);
+        let mut partial = Partial::default();
         partial.alternative.positive.push(line);
         partial.branches = 1;
         partial.rooted = true;
@@ -154,7 +162,7 @@ impl<'q> Decomposition<'q> {
         match expr {
             Expr::Path(path, test) => self.path(path, test, context),
             Expr::And(operands) => {
-                let mut all = vec![Partial::always(true)];
+                let mut all = vec![Partial::default()];
                 for operand in operands {
                     let next = self.expr(operand, context);
                     all = self.conjoin(all, next, context);
@@ -166,7 +174,7 @@ impl<'q> Decomposition<'q> {
                 for operand in operands {
                     any.extend(self.expr(operand, context));
                     if any.len() > ALTERNATIVES_LIMIT {
-                        return vec![Partial::always(false)];
+                        return vec![Partial::unknown(Inexact::Alternatives)];
                     }
                 }
                 any
@@ -177,7 +185,7 @@ impl<'q> Decomposition<'q> {
             }
             Expr::Computed(computed) => {
                 let mut partials = self.expr(&computed.necessary, context);
-                partials.iter_mut().for_each(|partial| partial.alternative.exact = false);
+                partials.iter_mut().for_each(|partial| partial.weaken(Inexact::Computed));
                 partials
             }
         }
@@ -188,7 +196,7 @@ impl<'q> Decomposition<'q> {
         if left.len().max(1) * right.len().max(1) > PRODUCT_LIMIT.max(left.len()).max(right.len()) {
             // Weaken: keep the side with fewer alternatives, leave the other to verification.
             let mut kept = if left.len() <= right.len() { left } else { right };
-            kept.iter_mut().for_each(|partial| partial.alternative.exact = false);
+            kept.iter_mut().for_each(|partial| partial.weaken(Inexact::Alternatives));
             return kept;
         }
         let mut product = Vec::with_capacity(left.len() * right.len());
@@ -200,9 +208,9 @@ impl<'q> Decomposition<'q> {
                 for &anchor in &other.alternative.anchors {
                     push_new(&mut partial.alternative.anchors, anchor);
                 }
-                partial.alternative.exact &= other.alternative.exact;
+                partial.alternative.inexact = partial.alternative.inexact.or(other.alternative.inexact);
                 match (&partial.alternative.counted, &other.alternative.counted) {
-                    (Some(_), Some(_)) => partial.alternative.exact = false,
+                    (Some(_), Some(_)) => partial.weaken(Inexact::Position),
                     (None, Some(counted)) => partial.alternative.counted = Some(counted.clone()),
                     _ => {}
                 }
@@ -222,17 +230,17 @@ impl<'q> Decomposition<'q> {
     /// elements: `//b[not(@x)]` can hold for one `b` while another one has an `x`.
     fn negate(&mut self, inner: Vec<Partial>, context: TwigNode) -> Vec<Partial> {
         let plain = |partial: &Partial| {
-            let Alternative { exact, counted, anchors, .. } = &partial.alternative;
-            *exact && counted.is_none() && anchors.iter().all(|&anchor| anchor == context)
+            let Alternative { inexact, counted, anchors, .. } = &partial.alternative;
+            inexact.is_none() && counted.is_none() && anchors.iter().all(|&anchor| anchor == context)
         };
         if !self.is_unique(context) || !inner.iter().all(plain) {
-            return vec![Partial::always(false)];
+            return vec![Partial::unknown(Inexact::Negation)];
         }
-        let mut all = vec![Partial::always(true)];
+        let mut all = vec![Partial::default()];
         for Partial { alternative, .. } in inner {
             let mut any = Vec::new();
             for line in alternative.positive {
-                let mut partial = Partial::always(true);
+                let mut partial = Partial::default();
                 partial.alternative.negative.push(line);
                 partial.branches = 1;
                 self.anchor(&mut partial, context);
@@ -249,10 +257,10 @@ impl<'q> Decomposition<'q> {
     /// The alternatives of "some node of the path passes the test".
     fn path(&mut self, path: &'q Path, test: &'q Test, context: TwigNode) -> Vec<Partial> {
         let start = match path.start {
-            Start::Document => DOCUMENT,
+            Start::Document | Start::Message => DOCUMENT,
             Start::Context => context,
-            // What is necessary of variables is said by paths of their nodes: `necessary.rs`.
-            Start::Variable(_) => return vec![Partial::always(false)],
+            // What is necessary of variables is said by paths of their nodes: `necessary/`.
+            Start::Variable(_) => return vec![Partial::unknown(Inexact::Computed)],
         };
         let mut partials = self.steps(&path.steps, test, start);
         if start != context {
@@ -297,7 +305,7 @@ impl<'q> Decomposition<'q> {
     ) -> Vec<Partial> {
         let node = self.node(context, step.axis, name);
         let below = if rest.is_empty() && matches!(test, Test::Exists) {
-            vec![Partial::always(true)]
+            vec![Partial::default()]
         } else {
             self.steps(rest, test, node)
         };
@@ -340,34 +348,36 @@ impl<'q> Decomposition<'q> {
         exact: bool,
     ) -> Vec<Partial> {
         if subject == Subject::Value && matches!(test, Test::Exists) {
-            return vec![Partial::always(true)];
+            return vec![Partial::default()];
         }
         if node == DOCUMENT {
             // No line ends at the document node.
-            return vec![Partial::always(false)];
+            return vec![Partial::unknown(Inexact::DocumentNode)];
         }
         let check = match test {
             Test::Exists => Some(Check::Exists),
             Test::Compare(Operator::Equal, literal) => Some(Check::Equal(literal)),
             Test::Compare(Operator::NotEqual, literal) => Some(Check::Unequal(literal)),
+            Test::Normalized(text) => Some(Check::Normalized(text)),
             Test::Contains(_) | Test::StartsWith(_) => None,
             Test::Compare(operator, literal) => Some(Check::Range(*operator, literal.number())),
         };
-        let (subject, check, exact) = match (check, exact) {
-            (Some(check), true) => (subject, check, true),
+        let (subject, check, inexact) = match (check, exact) {
+            (Some(check), true) => (subject, check, None),
             // Necessary is only that the node exists. Every element has a string-value.
-            _ if subject == Subject::Value => (Subject::Element, Check::Exists, false),
-            _ => (subject, Check::Exists, false),
+            _ if subject == Subject::Value => (Subject::Element, Check::Exists, Some(Inexact::FirstNode)),
+            (None, _) => (subject, Check::Exists, Some(Inexact::FirstNode)),
+            _ => (subject, Check::Exists, Some(Inexact::LeafPredicate)),
         };
         let line = self.line(LinearPath { node, subject, check });
         let mut partial = Partial::line(line);
-        partial.alternative.exact = exact;
+        partial.alternative.inexact = inexact;
         vec![partial]
     }
 
     /// The alternatives of a step's predicates, at the step's twig node.
     fn predicates(&mut self, step: &'q Step, node: TwigNode) -> Vec<Partial> {
-        let mut all = vec![Partial::always(true)];
+        let mut all = vec![Partial::default()];
         for (index, predicate) in step.predicates.iter().enumerate() {
             let next = match predicate {
                 Predicate::Condition(expr) => self.expr(expr, node),
@@ -396,10 +406,10 @@ impl<'q> Decomposition<'q> {
             && left.iter().all(|Partial { alternative, .. }| {
                 let plain =
                     alternative.negative.is_empty() && alternative.anchors.iter().all(|&at| at == node);
-                alternative.exact && alternative.counted.is_none() && plain
+                alternative.inexact.is_none() && alternative.counted.is_none() && plain
             });
         if left.len() != 1 || !countable {
-            return self.conjoin(left, vec![Partial::always(false)], node);
+            return self.conjoin(left, vec![Partial::unknown(Inexact::Position)], node);
         }
         if self.is_unique(node) {
             return if position == 1 { left } else { Vec::new() };
@@ -407,7 +417,7 @@ impl<'q> Decomposition<'q> {
         let lines = left[0].alternative.positive.clone();
         // The n-th sibling that passes the predicates is at position n or later among all siblings.
         let place = match position {
-            1 => Partial::always(true),
+            1 => Partial::default(),
             _ => {
                 let check = Check::Range(Operator::GreaterOrEqual, position as f64);
                 Partial::line(self.line(LinearPath { node, subject: Subject::Position, check }))

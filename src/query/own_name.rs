@@ -90,7 +90,7 @@ pub fn narrow(test: &mut NameTest, of_elements: bool, condition: Expr) -> Expr {
                 Value::Walk(_) => true,
                 _ => is_exact,
             };
-            match intersection(test, own) {
+            match both(test, own) {
                 None => Expr::FALSE,
                 Some(narrower) => {
                     *test = narrower;
@@ -103,7 +103,7 @@ pub fn narrow(test: &mut NameTest, of_elements: bool, condition: Expr) -> Expr {
 }
 
 /// The test that names pass if they pass both; `None` if no name does.
-fn intersection(one: &NameTest, other: &NameTest) -> Option<NameTest> {
+pub(super) fn both(one: &NameTest, other: &NameTest) -> Option<NameTest> {
     let name =
         |uri: &str, local: &str| NameTest::Name(Name { uri: uri.to_string(), local: local.to_string() });
     match (one, other) {

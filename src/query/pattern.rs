@@ -102,6 +102,33 @@ impl Pattern {
     }
 }
 
+/// The strings that a pattern without flags matches, if it lists them: `^(EUR|USD)$`, `^a\.b$`.
+pub fn listed(pattern: &str) -> Option<Vec<String>> {
+    let inside = pattern.strip_prefix('^')?.strip_suffix('$')?;
+    let inside = match inside.strip_prefix("(?:").or_else(|| inside.strip_prefix('(')) {
+        Some(group) => group.strip_suffix(')')?,
+        None if inside.contains('|') => return None,
+        None => inside,
+    };
+    inside.split('|').map(plain_text).collect()
+}
+
+/// The text that a part of a pattern without special characters stands for.
+fn plain_text(part: &str) -> Option<String> {
+    const SPECIAL: &str = "\\|.-^?*+{}()[]$";
+    let mut text = String::with_capacity(part.len());
+    let mut characters = part.chars();
+    while let Some(character) = characters.next() {
+        text.push(match character {
+            '\\' => characters.next().filter(|&escaped| SPECIAL.contains(escaped))?,
+            '-' => character,
+            special if SPECIAL.contains(special) => return None,
+            character => character,
+        });
+    }
+    Some(text)
+}
+
 /// A part of a pattern that was read.
 #[derive(Clone, Copy)]
 struct Part {

@@ -64,9 +64,24 @@ fn tested(nodes: &Path, test: &Test, out: &mut String) {
                 Literal::Number(value) => number(*value, out),
             }
         }
+        Test::Normalized(value) => normalized(nodes, value, out),
         Test::Contains(value) => function("contains(", nodes, value, out),
         Test::StartsWith(value) => function("starts-with(", nodes, value, out),
     }
+}
+
+/// `normalize-space()` is of one node: of others it is said in a predicate.
+fn normalized(nodes: &Path, value: &str, out: &mut String) {
+    if nodes.is_one_node() {
+        out.push_str("normalize-space(");
+        path(nodes, out);
+        out.push_str(")=");
+        return quoted(value, out);
+    }
+    path(nodes, out);
+    out.push_str("[normalize-space(.)=");
+    quoted(value, out);
+    out.push(']');
 }
 
 fn function(opening: &str, nodes: &Path, value: &str, out: &mut String) {
@@ -92,6 +107,10 @@ pub(super) fn path(path: &Path, out: &mut String) {
         }
         (Start::Variable(name), _) => {
             variable(name, out);
+            steps(&path.steps, out);
+        }
+        (Start::Message, _) => {
+            out.push_str("$msg");
             steps(&path.steps, out);
         }
     }

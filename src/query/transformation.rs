@@ -36,6 +36,16 @@ impl Transformation {
         }
     }
 
+    /// Calls `visit` with each expression.
+    pub fn for_each_value(&self, visit: &mut impl FnMut(&Value)) {
+        match self {
+            Transformation::Blocks(blocks) => {
+                blocks.for_each_path(|path| visit(&Value::Nodes(path.clone())));
+            }
+            Transformation::Tuples(content) => content.for_each_value(visit),
+        }
+    }
+
     /// Calls `visit` with each name test of its paths, also in conditions and in computed content.
     pub fn for_each_name_test(&self, visit: &mut impl FnMut(&NameTest)) {
         match self {

@@ -186,6 +186,7 @@ fn condition(expr: &Expr, out: &mut String) {
     let is_operator = match expr {
         Expr::And(operands) | Expr::Or(operands) => operands.len() > 1,
         Expr::Path(_, Test::Compare(..)) => true,
+        Expr::Path(path, Test::Normalized(_)) => path.is_one_node(),
         _ => false,
     };
     if is_call {

@@ -86,7 +86,7 @@ impl Uses {
     fn path(&mut self, path: &Path) {
         match path.start {
             Start::Context => self.context = true,
-            Start::Document => {}
+            Start::Document | Start::Message => {}
             Start::Variable(variable) => self.free = self.free.with(variable),
         }
         for predicate in path.steps.iter().flat_map(|step| &step.predicates) {
@@ -195,6 +195,8 @@ pub struct AsPredicate {
     pub of: Variable,
     /// The level of the first variable that the expression binds.
     pub bound_from: u32,
+    /// Whether the variable's nodes may be in records: then `/` may be another document there than outside.
+    pub is_of_record: bool,
 }
 
 impl AsPredicate {
@@ -206,6 +208,7 @@ impl AsPredicate {
         match start {
             Start::Variable(variable) if variable == self.of && !is_nested => Start::Context,
             Start::Variable(variable) => Start::Variable(self.variable(variable)),
+            Start::Document if self.is_of_record && !is_nested => Start::Message,
             start => start,
         }
     }

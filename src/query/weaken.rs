@@ -130,6 +130,7 @@ fn line_expr(parts: &Decomposition, line: &LinearPath) -> Expr {
     let test = match line.check {
         Check::Equal(literal) => Test::Compare(Operator::Equal, literal.clone()),
         Check::Unequal(literal) => Test::Compare(Operator::NotEqual, literal.clone()),
+        Check::Normalized(text) => Test::Normalized(text.to_string()),
         Check::Range(operator, bound) if line.subject != Subject::Position => {
             Test::Compare(operator, Literal::Number(bound))
         }

@@ -10,6 +10,7 @@
 //! predicate = POSITION | n, or offset of an expr
 //! ```
 
+pub mod local_data;
 pub mod values;
 
 use rustc_hash::FxHashMap;
@@ -27,16 +28,19 @@ pub const NOT: u32 = 2;
 pub const PATH: u32 = 3;
 pub const COMPUTED: u32 = 4;
 
-/// Where a path starts: at the context node, at the document node, or at a variable of level n: `FROM_VARIABLE + n`.
+/// Where a path starts: at the context node, at its document node, or at a variable of level n: `FROM_VARIABLE + n`.
 pub const FROM_CONTEXT: u32 = 0;
 pub const FROM_DOCUMENT: u32 = 1;
 pub const FROM_VARIABLE: u32 = 2;
+/// The same number of no variable: the document node of the message.
+pub const FROM_MESSAGE: u32 = 0xFF;
 
 pub const TEST_EXISTS: u32 = 0;
 pub const TEST_TEXT: u32 = 1;
 pub const TEST_NUMBER: u32 = 2;
 pub const TEST_CONTAINS: u32 = 3;
 pub const TEST_STARTS_WITH: u32 = 4;
+pub const TEST_NORMALIZED: u32 = 5;
 
 pub const STEP_NAME: u32 = 0;
 pub const STEP_ANY: u32 = 1;
@@ -91,6 +95,8 @@ pub struct Twigs {
     offsets: FxHashMap<Box<[u32]>, u32>,
     /// Whether the expression that is compiled names variables anywhere.
     has_variables: bool,
+    /// Walks over collections: their names, and where the accesses are that find their records.
+    collections: Vec<(String, Vec<u32>)>,
 }
 
 impl Twigs {
@@ -114,6 +120,11 @@ impl Twigs {
 
     fn note_variables(&mut self, expr: &Expr) {
         self.has_variables = names_variables(expr);
+    }
+
+    /// The walks over collections: their names, and where the accesses are that find their records.
+    pub fn collections(&self) -> &[(String, Vec<u32>)] {
+        &self.collections
     }
 
     pub fn words(&self) -> &[u32] {
@@ -174,6 +185,7 @@ impl Twigs {
             Start::Context => FROM_CONTEXT,
             Start::Document => FROM_DOCUMENT,
             Start::Variable(Variable(level)) => FROM_VARIABLE + level,
+            Start::Message => FROM_MESSAGE,
         };
         let mut words = vec![PATH | start << 8 | (path.steps.len() as u32) << 16];
         push_test(test, &mut words);
@@ -228,6 +240,11 @@ fn evaluated(path: &Path, test: &Test) -> Value {
         Test::Compare(operator, literal) => {
             Value::Compare(*operator, Box::new(nodes), Box::new(Value::Literal(literal.clone())))
         }
+        Test::Normalized(text) => {
+            let normalized = Value::Call(Function::NormalizeSpace, vec![Value::Nodes(Path::CONTEXT)]);
+            let each = Value::Each(Box::new(nodes), Box::new(normalized));
+            Value::Compare(Operator::Equal, Box::new(each), Box::new(literal(text)))
+        }
         Test::Contains(text) => Value::Call(Function::Contains, vec![nodes, literal(text)]),
         Test::StartsWith(text) => Value::Call(Function::StartsWith, vec![nodes, literal(text)]),
     }
@@ -236,6 +253,7 @@ fn evaluated(path: &Path, test: &Test) -> Value {
 fn push_test(test: &Test, words: &mut Vec<u32>) {
     let (kind, operator, literal) = match test {
         Test::Exists => return words.push(TEST_EXISTS),
+        Test::Normalized(text) => (TEST_NORMALIZED, 0, text),
         Test::Contains(text) => (TEST_CONTAINS, 0, text),
         Test::StartsWith(text) => (TEST_STARTS_WITH, 0, text),
         Test::Compare(operator, literal) => match (operator, literal) {

@@ -279,9 +279,9 @@ def test_a_query_that_is_none_any_more_is_left_out(
     assert "subscription x of tenant 't' is left out: syntax" in caplog.text
 
 
-def test_a_refresh_killed_anywhere_leaves_whole_generations(tmp_path: Path) -> None:
+def test_a_refresh_killed_anywhere_leaves_whole_generations() -> None:
     """A child process kills itself at each of its file operations in turn."""
-    command = [sys.executable, "-m", "tests.helpers.refresh_killed", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.helpers.refresh_killed"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > 20

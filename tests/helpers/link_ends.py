@@ -10,7 +10,7 @@ import pyarrow as pa
 from tamis.network.arrivals import ArrivedMessages
 from tamis.network.link_end import MOST_HOPS, LinkEnd, open_links
 from tamis.network.messages import MESSAGES
-from tamis.network.topology import DirectoryCarrier, Link, Topology
+from tamis.network.topology import DirectoryCarrier, KafkaCarrier, Link, Topology
 
 RECEIVED = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -22,6 +22,15 @@ def tree(folder: Path, *ends: str, tenants: Iterable[str] | None = None) -> Topo
     links = tuple(
         Link((pair[0], pair[1]), carrier, 1, barred) for pair, carrier in zip(ends, carriers, strict=True)
     )
+    return Topology(tuple(sorted(set("".join(ends)))), links)
+
+
+def kafka_tree(servers: str, topics: str, *ends: str, **client: str) -> Topology:
+    """The same by Kafka."""
+    carrier = KafkaCarrier(
+        servers, topics, client={name.replace("_", "."): one for name, one in client.items()}
+    )
+    links = tuple(Link((pair[0], pair[1]), carrier) for pair in ends)
     return Topology(tuple(sorted(set("".join(ends)))), links)
 
 
@@ -61,6 +70,8 @@ class MemoryBroker:
 
     def restart(self) -> None:
         """Open everything again, as a new process does."""
+        for end in self.ends.values():
+            end.close()
         opened = open_links(self._topology, self.name, self.state, most_hops=self._most_hops, keep=0)
         self.ends = {end.status.neighbour: end for end in opened}
         self._arrived = ArrivedMessages(self.state)

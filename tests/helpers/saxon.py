@@ -8,7 +8,7 @@ from typing import Any
 
 from lxml import etree
 
-from tests.helpers.saxon_query import as_written
+from tests.helpers.saxon_query import as_written, declarations
 from tests.helpers.xquery import spelled
 
 CODES = {"XQDY0025": "duplicate-attribute", "XQTY0024": "attribute-place"}
@@ -29,18 +29,24 @@ def _processor() -> Any:
 class Saxon:
     """Messages to evaluate expressions and transformations on."""
 
-    def __init__(self, messages: Sequence[bytes]) -> None:
+    def __init__(self, messages: Sequence[bytes], data: Mapping[str, Sequence[bytes]] | None = None) -> None:
         processor = _processor()
         self.queries = processor.new_xquery_processor()
         # A sequence does not keep its documents alive, nor the processor its parameters: this does.
-        self.documents = [processor.parse_xml(xml_text=message.decode()) for message in messages]
-        self.sequence = processor.empty_sequence()
-        for document in self.documents:
-            self.sequence.add_xdm_item(document)
-        self.queries.set_parameter("messages", self.sequence)
+        self.kept: list[Any] = []
+        self.variables = [f"data-{name}" for name in data or {}]
+        given = {"messages": messages} | {f"data-{name}": records for name, records in (data or {}).items()}
+        for name, texts in given.items():
+            documents = [processor.parse_xml(xml_text=text.decode()) for text in texts]
+            sequence = processor.empty_sequence()
+            for document in documents:
+                sequence.add_xdm_item(document)
+            self.kept += [documents, sequence]
+            self.queries.set_parameter(name, sequence)
 
     def conditions(self, prolog: str, condition: str) -> list[bool]:
         """For each message, whether an XPath expression is true of it. An error is false."""
+        prolog += declarations(self.variables)
         self.queries.set_query_content(
             f"{prolog} for $doc in $messages return try {{ $doc/boolean({condition}) }} catch * {{ false() }}"
         )
@@ -49,7 +55,7 @@ class Saxon:
 
     def outputs(self, query: str, namespaces: Mapping[str, str] | None) -> list["Result"]:
         """The output of a transformation for each message; `None`: it is XQuery without changes."""
-        asked = as_written(query) if namespaces is None else spelled(query, namespaces)
+        asked = as_written(query, self.variables) if namespaces is None else spelled(query, namespaces)
         self.queries.set_query_content(asked)
         return [Result.of(element) for element in etree.fromstring(self.queries.run_query_to_string())]
 

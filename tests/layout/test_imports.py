@@ -12,7 +12,19 @@ import pytest
 from tests.helpers import ROOT
 
 LAYERS = [
-    *("errors", "extras", "model", "engine", "storage", "workload", "bench", "sources", "sinks", "network"),
+    *(
+        "errors",
+        "extras",
+        "model",
+        "engine",
+        "storage",
+        "workload",
+        "bench",
+        "sources",
+        "data",
+        "sinks",
+        "network",
+    ),
     *("settings", "jvm", "catalog", "generations", "pipeline", "status", "spark", "client", "service"),
     *("cli", "demo"),
 ]

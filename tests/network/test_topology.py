@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from tamis.cli import main
-from tamis.network.topology import DirectoryCarrier, Topology, TopologyError, read_topology
+from tamis.network.topology import (
+    RETENTION,
+    DirectoryCarrier,
+    KafkaCarrier,
+    Topology,
+    TopologyError,
+    read_topology,
+)
 
 SEED = ["one-two", "two-three", "one-four", "four-five", "four-six"]
 """Figure 7.2 of seed 001."""
@@ -60,6 +67,17 @@ def test_a_link_as_it_is_written(tmp_path: Path) -> None:
 
 
 AB = brokers("a", "b")
+KAFKA = AB + "[[link]]\nends = ['a', 'b']\ncarrier = 'kafka'\n"
+
+
+def test_a_link_by_kafka(tmp_path: Path) -> None:
+    (link,) = read(tmp_path, KAFKA + "servers = 'k:1'\n").links
+    assert link.carrier == KafkaCarrier("k:1", "tamis", RETENTION, {})
+    more = "topics = 'x.y'\nretention = 60\nclient = { 'security.protocol' = 'SSL' }\n"
+    (link,) = read(tmp_path, KAFKA + "servers = 'k:1'\n" + more).links
+    assert link.carrier == KafkaCarrier("k:1", "x.y", 60.0, {"security.protocol": "SSL"})
+    assert (link.carrier.kind, link.carrier.location) == ("kafka", "k:1/x.y")
+    assert hash(link) == hash(link)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +99,13 @@ AB = brokers("a", "b")
         (AB + link("a", "b", "carrier = 'pigeon'"), ["[[link]] 1: carrier: bad-carrier"]),
         (AB + "[[link]]\nends = ['a', 'b']", ["[[link]] 1: path: missing-key"]),
         (AB + link("a", "b", "path = 1"), ["[[link]] 1: path: bad-value"]),
+        (KAFKA, ["[[link]] 1: servers: missing-key"]),
+        (KAFKA + "servers = 1", ["[[link]] 1: servers: bad-value"]),
+        (KAFKA + "servers = 'k'\npath = 'x'", ["[[link]] 1: unknown-key"]),
+        (AB + link("a", "b", "servers = 'k'"), ["[[link]] 1: unknown-key"]),
+        (KAFKA + "servers = 'k'\ntopics = 'a/b'", ["[[link]] 1: topics: bad-value"]),
+        (KAFKA + "servers = 'k'\nretention = 0", ["[[link]] 1: retention: bad-value"]),
+        (KAFKA + "servers = 'k'\nclient = { x = 1 }", ["[[link]] 1: client: bad-value"]),
         (AB + link("a", "b", "cost = 0"), ["[[link]] 1: cost: bad-value"]),
         (AB + link("a", "b", "cost = 1.5"), ["[[link]] 1: cost: bad-value"]),
         (AB + link("a", "b", "tenants = 'acme'"), ["[[link]] 1: tenants: bad-value"]),

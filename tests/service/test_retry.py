@@ -14,7 +14,7 @@ SCHEDULE = (10, 100, 1_000)
 
 def outbound(tries: int) -> Outbound:
     """A delivery that was tried so often."""
-    return Outbound("d", "", "bob", "m", "inbox", "s", 1, 1, AT, AT, None, b"<a/>", "hook", tries)
+    return Outbound("d", "", "bob", "m", "inbox", "s", 1, 1, AT, AT, None, None, b"<a/>", "hook", tries)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -84,3 +85,52 @@ def test_all_operations_are_described(tmp_path: Path) -> None:
                 schema = operation["responses"][status]["content"]["application/json"]["schema"]
                 assert schema == {"$ref": "#/components/schemas/ErrorBody"}
     assert STREAM in described["paths"]
+
+
+def test_everything_is_described_and_has_an_example(tmp_path: Path) -> None:
+    """Each parameter, field and response; each body has an example that its schema allows."""
+    with serving(settings_in(tmp_path)) as served:
+        described = application(Service(served.settings, served.catalog)).openapi()
+        page = served.client(Role.ADMIN).get("/docs").text
+    models = described["components"]["schemas"]
+    for name, model in models.items():
+        assert model["description"], name
+        assert f'id="{name}"' in page
+        for field, schema in model.get("properties", {}).items():
+            assert schema.get("description"), (name, field)
+        for example in model.get("examples", ()):
+            validate(example, model, described)
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            for parameter in operation.get("parameters", ()):
+                assert parameter.get("description"), (method, path, parameter["name"])
+            bodies = [operation["requestBody"]] if "requestBody" in operation else []
+            for status, response in operation["responses"].items():
+                assert response["description"] not in ("", "Successful Response"), (method, path, status)
+                bodies.append(response)
+            for body in bodies:
+                for kind, content in body.get("content", {}).items():
+                    examples = examples_of(content, models)
+                    assert examples, (method, path, kind)
+                    for example in examples:
+                        validate(example, content["schema"], described)
+
+
+def examples_of(content: dict[str, Any], models: dict[str, Any]) -> list[Any]:
+    """The examples of a body: its own, or those of its model; a list may have one of its items."""
+    own = [one["value"] for one in content.get("examples", {}).values()]
+    own += [content["example"]] if "example" in content else []
+    schema = content["schema"]
+    for one in (schema, *schema.get("anyOf", ())):
+        own += models[_name(one)].get("examples", []) if "$ref" in one else []
+    if "$ref" in schema.get("items", {}):
+        own += [[example] for example in models[_name(schema["items"])].get("examples", [])]
+    return own
+
+
+def _name(reference: dict[str, str]) -> str:
+    return reference["$ref"].rpartition("/")[2]
+
+
+def validate(example: Any, schema: dict[str, Any], described: dict[str, Any]) -> None:
+    jsonschema_rs.validate(schema | {"components": described["components"]}, example)

@@ -47,6 +47,7 @@ def test_a_mailbox_is_polled_and_acknowledged(served: Served, tmp_path: Path) ->
     assert [one["id"] for one in page["deliveries"]] == ["d0", "d1"]
     assert page["deliveries"][0].items() >= {"message": "m0", "subscription": "s0", "payload": "<a/>"}.items()
     assert polled(bob, after=page["next"]) == ["d2", "d3"]
+    assert [one.get("headers") for one in page["deliveries"]] == [{"b": "é", "priority": "high"}, None]
     assert (polled(eve), polled(other)) == (["d8"], ["d9"])
     admin = served.client()
     assert polled(admin, subscriber="eve") == ["d8"]

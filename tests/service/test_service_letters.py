@@ -18,8 +18,11 @@ from tests.helpers.served import Served, serving, settings_in
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     with serving(settings_in(tmp_path)) as served:
+        headers = {"headers": '{"priority":"high"}'}
         write_letters(
-            tmp_path, 0, [letter("m1"), letter("m2", code="depth-limit"), letter("x", "other", "others")]
+            tmp_path,
+            0,
+            [letter("m1", **headers), letter("m2", code="depth-limit"), letter("x", "other", "others")],
         )
         yield served
 
@@ -60,6 +63,10 @@ def test_letters_are_listed_and_shown(served: Served) -> None:
     assert shown == one
     assert admin.get("/v1/dead-letters/m1").json()["message"] == "m1"
     assert (one["position"], one["line"], one["column"]) == (3, 1, 4)
+    assert (one["headers"], admin.get("/v1/dead-letters/m1").json()["headers"]) == (
+        None,
+        {"priority": "high"},
+    )
     assert admin.get("/v1/dead-letters", params={"limit": 1}).json()["more"]
     assert admin.get("/v1/dead-letters", params={"since": "2026-02-01T00:00:00"}).json()["letters"] == []
     # Another tenant's are not there.

@@ -14,6 +14,7 @@ import pytest
 
 from tamis.catalog import Catalog
 from tamis.errors import CatalogError
+from tamis.model.headers import unpack_headers
 from tamis.model.matching import Limits
 from tamis.model.token import Role
 from tamis.service.errors import ServiceError
@@ -271,3 +272,50 @@ def test_messages_that_the_catalog_cannot_record_are_not_accepted(tmp_path: Path
         limited = replace(source, limits=Limits(document=1))
         with pytest.raises(ServiceError, match="message-limit"):
             first.publish(limited, [NewMessage("m3", "<a/>")])
+
+
+def test_messages_have_headers(served: Served, tmp_path: Path) -> None:
+    publisher = served.client(Role.PUBLISHER)
+    given = {"Tamis-Header-Priority": "high", "Tamis-Header-Name": "é", "Tamis-Message-Id": "one"}
+    headers = [(name.encode(), value.encode()) for name, value in (XML | given).items()]
+    accepted(publisher.post("/v1/messages", content=b"<a/>", headers=headers))
+    many = [
+        {"id": "two", "xml": "<a/>", "headers": {"Priority": "low"}},
+        {"id": "three", "base64": base64.b64encode("<a/>".encode("utf-16")).decode(), "headers": {"x": "y"}},
+        {"id": "four", "xml": "<a/>", "headers": {}},
+    ]
+    accepted(publisher.post("/v1/messages", json=many))
+    assert {name: unpack_headers(message.headers) for name, message in stored(tmp_path).items()} == {
+        "one": {"name": "é", "priority": "high"},
+        "two": {"Priority": "low"},
+        "three": {"x": "y"},
+        "four": {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"a b": "x"}, "bad-header"),
+        ({"tamis-x": "x"}, "bad-header"),
+        ({"a": "x\ny"}, "bad-header"),
+        ({"a": "x" * 8192}, "header-limit"),
+        ({f"n{n}": "" for n in range(65)}, "header-limit"),
+        ({"a": 1}, "bad-request"),
+        (["a"], "bad-request"),
+    ],
+)
+def test_bad_headers_are_refused(served: Served, headers: object, code: str) -> None:
+    publisher = served.client(Role.PUBLISHER)
+    answer = publisher.post("/v1/messages", json={"xml": "<a/>", "headers": headers})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
+
+
+def test_headers_of_a_request_are_for_one_message(served: Served) -> None:
+    publisher = served.client(Role.PUBLISHER)
+    given = {"Content-Type": "application/json", "Tamis-Header-A": "b"}
+    answer = publisher.post("/v1/messages", content=b'[{"xml": "<a/>"}]', headers=given)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "bad-request")
+    bad = [(b"Content-Type", b"application/xml"), (b"Tamis-Header-A", b"\xff")]
+    answer = publisher.post("/v1/messages", content=b"<a/>", headers=bad)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "bad-header")

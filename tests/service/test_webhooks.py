@@ -115,7 +115,8 @@ def test_a_delivery_is_a_cloud_event_with_a_standard_signature(
 ) -> None:
     secret = served.client().post("/v1/webhooks/hook/rotate", json={"overlap": 0}).json()["secret"]
     latin = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'.encode("latin-1")
-    rows = [delivery(1, payload="<a>é</a>".encode()), delivery(3, payload=latin)]
+    headers = {"headers": '{"priority":"high"}'}
+    rows = [delivery(1, payload="<a>é</a>".encode()) | headers, delivery(3, payload=latin)]
     publish(tmp_path, 0, [row | {"delivery_target": HOOK} for row in rows])
     until(lambda: len(receiver.got) == 2, "both")
     first, second = sorted(receiver.got, key=lambda got: got.id)
@@ -140,8 +141,10 @@ def test_a_delivery_is_a_cloud_event_with_a_standard_signature(
         "revision": 1,
         "subscriber": "bob",
         "generation": 7,
+        "headers": '{"priority":"high"}',
         "data": "<a>é</a>",
     }
+    assert "headers" not in second.event
     assert base64.b64decode(second.event["data_base64"]) == latin
     assert "data" not in second.event
 

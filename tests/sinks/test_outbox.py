@@ -307,9 +307,9 @@ def test_messages_as_content_of_xml() -> None:
 
 
 @pytest.mark.parametrize("kind", ["outbox", "replay"])
-def test_killed_anywhere_it_is_there_once_or_not(tmp_path: Path, kind: str) -> None:
+def test_killed_anywhere_it_is_there_once_or_not(kind: str) -> None:
     """In a child process, because it forks, and this process may have threads."""
-    command = [sys.executable, "-m", "tests.helpers.publish_killed", str(tmp_path), kind]
+    command = [sys.executable, "-m", "tests.helpers.publish_killed", kind]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 20

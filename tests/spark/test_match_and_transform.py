@@ -20,7 +20,8 @@ from tamis.model.matching import Generation, Limits
 from tamis.model.subscription import NewSubscription
 from tamis.pipeline.batch_log import Counts
 from tamis.spark import match_subscriptions
-from tamis.spark.deliveries import count, dead_letters, deliveries, refuse_duplicates
+from tamis.spark.counting import count
+from tamis.spark.deliveries import dead_letters, deliveries, refuse_duplicates
 from tamis.spark.envelope import ENVELOPE_TYPE
 from tamis.spark.match_and_transform import match_and_transform
 

@@ -17,6 +17,7 @@ from tamis.catalog.importing import import_lines
 from tamis.catalog.mailbox import Mailbox
 from tamis.catalog.mutations import UpsertPlan
 from tamis.catalog.outgoing import Outgoing
+from tamis.catalog.routes import Routes
 from tamis.catalog.schema import prefix_maps, subscriptions
 from tamis.catalog.tokens import Tokens
 from tamis.catalog.webhooks import Webhooks
@@ -48,6 +49,7 @@ class Catalog:
         wait for other writers of an SQLite file.
         """
         self._database = Database(url, busy_seconds)
+        self.routes = Routes(self._database)
         # Tables of the service: no generation depends on them.
         self.tokens = Tokens(self._database)
         self.accepted = Accepted(self._database)

@@ -22,7 +22,7 @@ from tamis.model.webhook import WebhookState, target_of
 _DYING = outgoing.c.state == literal_column("'dying'")
 """A literal, not a parameter: only then do databases choose the partial index."""
 
-_LETTER = ("tenant", "source", "received", "encoding", "code", "reason", "subscription")
+_LETTER = ("tenant", "source", "received", "encoding", "headers", "code", "reason", "subscription")
 
 
 class DeadDeliveries:

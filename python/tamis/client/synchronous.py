@@ -111,16 +111,27 @@ class Client:
 
     # Messages.
 
-    def publish(self, xml: str | bytes, *, id: str | None = None, source: str | None = None) -> str:
+    def publish(
+        self,
+        xml: str | bytes,
+        *,
+        id: str | None = None,
+        source: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> str:
         """Publish a message; returns its id. The message is durable when this returns."""
-        [accepted] = self._send(calls.publish([(id, xml)], source))
+        [accepted] = self._send(calls.publish([(id, xml)], source, headers))
         return accepted
 
     def publish_many(
-        self, messages: Iterable[tuple[str | None, str | bytes]], *, source: str | None = None
+        self,
+        messages: Iterable[tuple[str | None, str | bytes]],
+        *,
+        source: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """Publish messages, given as pairs of an id or None and the XML; returns their ids."""
-        return self._send(calls.publish(messages, source))
+        """Publish pairs of an id or None and the XML, all with the same headers; returns the ids."""
+        return self._send(calls.publish(messages, source, headers))
 
     def match(
         self,

@@ -13,6 +13,8 @@ from tamis.engine import Index
 from tamis.generations import numbered
 from tamis.generations.manifest import File, Manifest, kernel_files, renumber
 from tamis.generations.numbered import Subscriptions
+from tamis.model.sample import Sampled
+from tamis.network.tables import EVERYTHING
 
 log = logging.getLogger(__name__)
 
@@ -34,14 +36,19 @@ def open_compiled(directory: Path, number: int) -> Compiled:
     return Compiled(manifest, _open_index(directory, number))
 
 
-def compile_changes(directory: Path, base: Compiled | None, changes: Changes, last: int) -> Compiled:
+def compile_changes(
+    directory: Path, base: Compiled | None, changes: Changes, last: int, sample: Sequence[Sampled] = ()
+) -> Compiled:
     """The generation after `base`, with a number above `last`; the base itself if no query changed.
+
+    The messages of a sample tell how selective the conditions of new segments are.
 
     If this fails, the base's index has some of the changes and must not be used any more.
     """
     before, index = None, Index()
     if base is not None and changes.since is not None:
         before, index = base.manifest, base.index
+    index.set_sample([one.message for one in sample], [one.tenant for one in sample])
     for target in changes.removed:
         index.remove(target)
     added = []
@@ -49,7 +56,8 @@ def compile_changes(directory: Path, base: Compiled | None, changes: Changes, la
         _load(index, batch)
         added.append(batch.select(numbered.COLUMNS))
     number = index.snapshot(directory)
-    if before is not None and last <= number == before.number:
+    tables = {link: table.hash for link, table in changes.tables.items() if table.hash != EVERYTHING}
+    if before is not None and last <= number == before.number and before.tables == tables:
         return Compiled(before, index)
     # The kernel counts its own snapshots: the same number may stand for other subscriptions.
     if number <= last or (directory / Manifest.name(number)).exists():
@@ -57,7 +65,9 @@ def compile_changes(directory: Path, base: Compiled | None, changes: Changes, la
     subscriptions, removed = numbered.update(directory, before, changes.removed, added)
     names = [*kernel_files(directory, number), *subscriptions, *([removed] if removed else [])]
     files = _files(directory, names, before)
-    manifest = Manifest(number, changes.catalog, changes.version, subscriptions, removed, files)
+    manifest = Manifest(
+        number, changes.catalog, changes.version, subscriptions, removed, files, tables, changes.routes
+    )
     manifest.write(directory)
     # New segments are in memory; opened again, they are mapped, and shared with other processes.
     return Compiled(manifest, _open_index(directory, number, beside=index))

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from tamis.errors import StoreError
 from tamis.model.version import Version
 from tamis.storage.files import atomic_file
 
-FORMAT = 3
+FORMAT = 4
 """The version of the manifest's format; increment it when the meaning of a field changes."""
 
 FIRST_WITH_CHECKSUM = 3
@@ -67,6 +67,10 @@ class Manifest:
     """The file with the removed numbers that are still in those files; None if there are none."""
     files: Mapping[str, File]
     """All its files, except the manifest itself."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """The hash of each neighbour's table of routes in it, by link. Other links are sent everything."""
+    routes: int = 0
+    """How many of its targets are routes, and no subscriptions."""
 
     @staticmethod
     def name(number: int) -> str:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,9 @@ from tamis.generations.compiled import Compiled, compile_changes, open_compiled
 from tamis.generations.damage import is_damage, is_lost
 from tamis.generations.manifest import Manifest
 from tamis.generations.store import Store
+from tamis.model.sample import Sampled
 from tamis.model.version import Version
+from tamis.network.routing_ports import Shown
 from tamis.storage.failures import STORE_ERRORS
 from tamis.storage.files import Lock
 
@@ -27,15 +29,23 @@ KEPT_VERSIONS = 10_000
 class Publisher:
     """Compiles generations of a catalog and publishes them to a store.
 
+    The messages of `sample` tell how selective the conditions of new segments are.
+
     `directory` is its working directory, which may be the store's own. If it is deleted, it is filled from
     the store again. `last` is the number of a generation that existed: new generations get higher numbers,
     even if the store has lost that one.
     """
 
     def __init__(
-        self, catalog: Catalog, store: Store, directory: str | os.PathLike[str], last: int = -1
+        self,
+        catalog: Catalog,
+        store: Store,
+        directory: str | os.PathLike[str],
+        last: int = -1,
+        sample: Callable[[], Sequence[Sampled]] = tuple,
     ) -> None:
         self._catalog = catalog
+        self._sample = sample
         self.store = store
         self._directory = Path(directory).absolute()
         self._lock = Lock(self._directory / ".publisher.lock")
@@ -67,7 +77,16 @@ class Publisher:
     @property
     def subscriptions(self) -> int | None:
         """The number of subscriptions in the newest generation."""
-        return None if self._base is None else self._base.index.stats().targets
+        base = self._base
+        return None if base is None else base.index.stats().targets - base.manifest.routes
+
+    @property
+    def shown(self) -> Shown | None:
+        """What the newest generation shows."""
+        base, version = self._base, self._version
+        if base is None or version is None:
+            return None
+        return Shown(base.manifest.catalog, version, base.manifest.tables)
 
     def refresh(self) -> int:
         """The number of a generation of the current catalog: the newest one, or a new one if that is older.
@@ -103,7 +122,7 @@ class Publisher:
                 # If compiling fails, the index has some of the changes: the next refresh opens it again.
                 base, self._base = self._base, None
                 with STORE_ERRORS.at(self._directory):
-                    compiled = compile_changes(self._directory, base, changes, self._last)
+                    compiled = compile_changes(self._directory, base, changes, self._last, self._sample())
             if self._publish(before, compiled.manifest.number):
                 self._delete_old(compiled.manifest.number, self._version, changes.version)
                 self._base, self._version = compiled, changes.version

@@ -49,6 +49,18 @@ class Alternative:
     """Whether all its lines hold or fail as required."""
     verified: bool
     """Whether it must be verified on the document."""
+    inexact: str | None
+    """Why its lines do not say all that the query says; None: they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A part of the query that is computed on the message."""
+
+    text: str
+    value: str
+    at: Place | None
+    """The node that a predicate tests; None: the document node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,8 @@ class Explanation:
     """The nodes it selects."""
     lines: tuple[Line, ...]
     alternatives: tuple[Alternative, ...]
+    evaluated: tuple[Evaluated, ...] = ()
+    """What is computed on the message, each part after those that it is computed from."""
     operators: tuple[Operator, ...] = ()
     """The operators of a matching transformation."""
     instead: str | None = None
@@ -88,10 +102,7 @@ class Explanation:
         canonical: str,
         matches: bool,
         reason: str,
-        nodes: Sequence[Any],
-        lines: Sequence[Any],
-        alternatives: Sequence[Any],
-        operators: Sequence[Any],
+        found: tuple[Sequence[Any], ...],
         instead: str | None,
     ) -> Self:
         """From the plain values that the kernel gives."""
@@ -100,6 +111,7 @@ class Explanation:
             part, at = failure or (None, None)
             return Line(text, holds, count, part, Place(*at) if at else None)
 
+        nodes, lines, alternatives, evaluated, operators = found
         return cls(
             canonical,
             matches,
@@ -107,6 +119,7 @@ class Explanation:
             tuple(Place(*node) for node in nodes),
             tuple(line(*given) for given in lines),
             tuple(Alternative(tuple(p), tuple(n), *rest) for p, n, *rest in alternatives),
+            tuple(Evaluated(text, value, Place(*at) if at else None) for text, value, at in evaluated),
             tuple(Operator(*given) for given in operators),
             instead,
         )
@@ -141,6 +154,11 @@ class Explanation:
                 lines.append(f"       {line.failing} fails{where}")
         lines.append("alternatives:")
         lines += [f"  {self._describe(alternative)}" for alternative in self.alternatives]
+        if self.evaluated:
+            lines.append("evaluated:")
+        for part in self.evaluated:
+            where = f"  at {part.at.text(message)}" if part.at else ""
+            lines.append(f"  {part.text}  is {part.value}{where}")
         if self.operators:
             lines.append("operators:")
         for operator in self.operators:
@@ -162,5 +180,12 @@ class Explanation:
         if alternative.candidate:
             parts.append("survives its tests" if alternative.survives else "fails a test")
             if alternative.survives and alternative.verified:
-                parts.append("verified on the document where a branching step binds several elements")
+                why = self._why_verified(alternative)
+                parts.append(f"verified on the document {why}")
         return "; ".join(parts)
+
+    @staticmethod
+    def _why_verified(alternative: Alternative) -> str:
+        if alternative.inexact is not None:
+            return f"because {alternative.inexact}"
+        return "where a branching step binds several elements"

@@ -249,14 +249,16 @@ class Decomposition:
 
     `line`: number in its query. `step`: the element its path leads to. `subject`: what is tested
     there, one of element, attribute, text, value, position. `namespace`, `name`: of an attribute,
-    null for any. `operator`: exists or a comparison. `text`, `number`: the constant, by its type.
+    null for any. `operator`: exists, a comparison, or `normalize-space =`, which compares the value
+    without superfluous white space. `text`, `number`: the constant, by its type.
     """
     alternatives: "pa.RecordBatch"
     """A safe weakening: a query implies that one of its alternatives holds.
 
     `alternative`: number in its query. `positive`, `negative`: lines that hold, lines that do not.
     `anchors`: steps where these branch. `exact`: whether the alternative also implies the query,
-    if each anchor binds one element at most.
+    if each anchor binds one element at most; if not, `reason` says why. `counted`: a step of which
+    only the element at `position` counts, among those for which all `counted_lines` hold; or null.
     """
     postfix: "pa.RecordBatch"
     """The boolean tree over top-level paths. `place`, `operator` (path, and, or, not), `argument`.

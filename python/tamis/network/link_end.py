@@ -7,12 +7,16 @@ What cannot be continued (a damaged parcel, a barred tenant, a newer format, a g
 the link, and the status says why; it is tried again at each exchange: a repaired link continues by itself.
 """
 
+import itertools
 import json
 import logging
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -82,6 +86,19 @@ class LinkEnd:
         self._asked: Position | None = None
         """The position that the neighbour did not know, once it was told."""
         self.status = LinkStatus(link.name, link.other(broker))
+        self.on_notice: Callable[[bytes], None] = _ignored
+        """Called with each notice that arrives."""
+        self._process = uuid.uuid4().hex
+        self._notices = itertools.count()
+
+    @property
+    def epoch(self) -> str:
+        """The log that messages and notices are sent in."""
+        return self._carrier.log.head.epoch
+
+    def send(self, notice: bytes) -> None:
+        """Publish a notice about routes."""
+        self._carrier.log.publish("interest", f"interest:{self._process}/{next(self._notices)}", notice)
 
     def publish(self, key: str, messages: pa.Table) -> Position | None:
         """Publish the messages of a batch that cross this link; their parcel, None if none crosses."""
@@ -109,7 +126,8 @@ class LinkEnd:
         """Store what follows the last stored parcel, and acknowledge it."""
         position = self._arrivals.position(self.link.name)
         try:
-            for parcel in self._carrier.incoming(position):
+            has = partial(self._arrivals.has, self.link.name)
+            for parcel in self._carrier.incoming(position, has):
                 self._store(parcel)
         except UnknownPositionError:
             self._ask(position)
@@ -128,7 +146,11 @@ class LinkEnd:
                 messages = arrived(sent, self._topology, self._broker, self.link, self._most_hops)
             elif parcel.kind == "acknowledgements":
                 self._confirm(parcel)
+        is_notice = parcel.kind == "interest" and not self._arrivals.has(name, parcel.hash)
         self._arrivals.store(name, parcel, messages)
+        if is_notice:
+            # A notice that is lost in a crash is asked for again: each process begins with a question.
+            self.on_notice(parcel.body)
         self._owed += 1 if parcel.kind == "acknowledgements" else ACKNOWLEDGE_AFTER
 
     def _confirm(self, parcel: Parcel) -> None:
@@ -184,10 +206,23 @@ class LinkEnd:
             say("link %s: %s %s %s", self.link.name, state, code, reason)
 
 
+def _ignored(notice: bytes) -> None:
+    """Without routing, everything is sent."""
+
+
 def open_links(
-    topology: Topology, broker: str, state: Path, *, most_hops: int = MOST_HOPS, keep: float = KEEP
+    topology: Topology,
+    broker: str,
+    state: Path,
+    *,
+    most_hops: int = MOST_HOPS,
+    keep: float = KEEP,
+    client: Mapping[str, str] = MappingProxyType({}),
 ) -> Sequence[LinkEnd]:
-    """The ends of all links of a broker; `state` is a directory of its own for them."""
+    """The ends of all links of a broker; `state` is a directory of its own for them.
+
+    `client`: settings of this broker's Kafka clients.
+    """
     arrivals = Arrivals(state)
     return [
         LinkEnd(
@@ -195,7 +230,7 @@ def open_links(
             broker,
             link,
             arrivals,
-            open_carrier(link, broker),
+            open_carrier(link, broker, state, client),
             most_hops=most_hops,
             keep=keep,
         )

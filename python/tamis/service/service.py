@@ -55,6 +55,7 @@ class Service:
         """`supervisor` runs the job; None where the job runs elsewhere."""
         self.settings = settings
         self.catalog = catalog
+        self.brokers = settings.brokers()
         self.inboxes = InboxWriter(
             catalog.accepted,
             settings.sources,

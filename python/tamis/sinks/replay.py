@@ -31,7 +31,11 @@ REPLAYS = "replays"
 GROUP_BYTES = 8 << 20
 """The size of a row group in bytes: this much is in memory at once."""
 
-_COLUMNS: "list[pa.Field[Any]]" = [pa.field("id", pa.string()), pa.field("xml", pa.binary())]
+_COLUMNS: "list[pa.Field[Any]]" = [
+    pa.field("id", pa.string()),
+    pa.field("headers", pa.string()),
+    pa.field("xml", pa.binary()),
+]
 _MESSAGE = pa.schema(_COLUMNS)
 
 
@@ -195,7 +199,7 @@ def _write(path: Path, messages: Iterable[tuple[Letter, bytes]]) -> None:
     with path.open("xb") as file:
         with pq.ParquetWriter(file, _MESSAGE) as writer:
             for letter, raw in messages:
-                rows.append({"id": letter.id, "xml": raw})
+                rows.append({"id": letter.id, "headers": letter.headers, "xml": raw})
                 size += len(raw)
                 if size >= GROUP_BYTES:
                     writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_MESSAGE))

@@ -45,6 +45,8 @@ class KafkaSource:
     """The DTD that its messages conform to."""
     starting: str = "earliest"
     """Where a new checkpoint starts: `earliest`, `latest`, or offsets by topic and partition as JSON."""
+    headers: tuple[str, ...] | None = None
+    """The names of the record headers that become headers of the message; None: all."""
     max_offsets: int = 100_000
     """The most messages a batch may have."""
     client: Mapping[str, str] = field(default_factory=dict)

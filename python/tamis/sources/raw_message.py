@@ -24,3 +24,5 @@ class RawMessage:
     """The message id, if the file gives one."""
     encoding: str | None = None
     """The encoding of `xml`, if the file format fixes it; otherwise the XML declaration tells."""
+    headers: str | None = None
+    """Its headers as they are stored, if the file gives any."""

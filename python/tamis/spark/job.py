@@ -22,6 +22,7 @@ from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
 from tamis.jvm.launch import Jvm
 from tamis.model.matching import Generation
+from tamis.network.routing_ports import Shown
 from tamis.pipeline.batch_log import BatchLog, all_batch_logs
 from tamis.settings import Input, Settings
 from tamis.sources.arrivals import ArrivalsSource
@@ -168,7 +169,7 @@ class Job:
             self._replace_lost_generations(batches, newest)
         self._spark: SparkSession = create_session(settings, self._jvm)
         self._stack.callback(self._spark.stop)
-        self._stack.callback(links.start().close)
+        self._stack.callback(links.start(catalog, self._shown).close)
         self._warm_up = warm_up(self._spark, self._streams[0].pipeline, newest)
 
     def _report_ready(self) -> None:
@@ -207,6 +208,12 @@ class Job:
                 self._sweep(number)
             self._board.generation(number, self._publisher.subscriptions)
             return number
+
+    def _shown(self) -> Shown | None:
+        """What the newest generation shows; the catalog's changes are published first."""
+        self._newest()
+        with self._publishing:
+            return self._publisher.shown
 
     def _replace_lost_generations(self, batches: BatchLog, newest: int) -> None:
         """Assign the newest generation to unfinished batches whose own is lost: else they never finish."""

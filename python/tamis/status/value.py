@@ -25,16 +25,27 @@ class BatchReport:
     """The counts of a batch: read = matched + unmatched + dead."""
 
     source: str
+    """The source whose batch it is."""
     batch: int
+    """The number of the batch, from 0."""
     generation: int
+    """The generation that its messages were matched against."""
     read: int
+    """Messages that were read."""
     matched: int
+    """Messages that match a subscription."""
     unmatched: int
+    """Messages that match none."""
     dead: int
+    """Messages that were refused: they are dead letters."""
     deliveries: int
+    """Deliveries that were made."""
     candidates: int
+    """Queries that the matcher had to test."""
     started: datetime
+    """When the batch began."""
     seconds: float
+    """How long it took."""
     failed: int = 0
     """Failed transformations: each is one delivery less."""
     skipped_entities: int = 0
@@ -62,19 +73,33 @@ class Totals:
     """The sums over all batches since the job started."""
 
     batches: int = 0
+    """Batches that are done."""
     read: int = 0
+    """Messages that were read."""
     matched: int = 0
+    """Messages that match a subscription."""
     unmatched: int = 0
+    """Messages that match none."""
     dead: int = 0
+    """Messages that were refused: they are dead letters."""
     deliveries: int = 0
+    """Deliveries that were made."""
     candidates: int = 0
+    """Queries that the matcher had to test."""
     failed: int = 0
+    """Failed transformations."""
     skipped_entities: int = 0
+    """References to entities that were left out of messages."""
     settled: int = 0
+    """Candidates that were decided from what the automaton found."""
     verified: int = 0
+    """Candidates that were decided on the message itself."""
     steps: int = 0
+    """Steps that verification took."""
     looked_up: int = 0
+    """How often verification looked elements up by value."""
     uncached: int = 0
+    """Messages that were matched without the automaton's cache."""
 
     def plus(self, report: BatchReport) -> "Totals":
         """Add one batch."""
@@ -117,8 +142,11 @@ class Failure:
     """An error with its time."""
 
     code: str
+    """A stable code for programs."""
     reason: str
+    """What is wrong, for people."""
     when: datetime
+    """When it happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +154,9 @@ class SourceStatus:
     """One source."""
 
     name: str
+    """Its name."""
     state: SourceState = "waiting"
+    """`waiting` for messages, `running`, `retrying` after a failure, or `stopped`."""
     messages_rate: float = 0.0
     """Messages a second, over the last 30 seconds."""
     matches_rate: float = 0.0
@@ -134,8 +164,11 @@ class SourceStatus:
     minute: tuple[float, ...] = (0.0,) * SLICES
     """Messages a second in each slice of the last minute, the newest last."""
     last: BatchReport | None = None
+    """Its last batch."""
     totals: Totals = Totals()
+    """The sums over its batches."""
     durations: Durations = Durations()
+    """How long its batches took."""
     failures: Mapping[str, int] = field(default_factory=dict)
     """How often the source failed, by code."""
     failure: Failure | None = None

@@ -81,6 +81,11 @@ impl Reader {
         &self.vocabulary
     }
 
+    /// The vocabulary, once everything is read.
+    pub fn into_vocabulary(self) -> Vocabulary {
+        self.vocabulary
+    }
+
     /// Reads one message into `document`, replacing what it held and reusing its buffers. After an error
     /// the document is empty.
     pub fn read(

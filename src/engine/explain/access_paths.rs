@@ -70,6 +70,10 @@ impl Search<'_> {
                 let constant = self.constant(literal);
                 self.under_condition(self.view.equal_condition(node, entry as u32, constant), query)
             }
+            Check::Normalized(text) => {
+                let constant = self.view.normalized_constant(text.as_bytes());
+                self.under_condition(self.view.equal_condition(node, entry as u32, constant), query)
+            }
             Check::Unequal(literal) => {
                 let constant = self.constant(literal);
                 let tests = self.view.unequal(entry).iter().filter(|test| test.constant == constant);

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `mod.rs` | `explain`: the report, with the short answer |
 //! | `lines` | what the linear paths of a query bind in a message |
+//! | `evaluated` | the values that a query computes |
 //! | `access_paths` | what a query of an index is filed under |
 //! | `other_namespaces` | names that the message has in other namespaces |
 
 mod access_paths;
+mod evaluated;
 mod lines;
 mod other_namespaces;
 
@@ -15,6 +17,7 @@ use std::sync::Arc;
 
 use crate::document::{Document, NodeRef, Reader, Span};
 use crate::engine::explain::access_paths::Filings;
+use crate::engine::explain::evaluated::{EvaluatedPart, computed_parts, evaluate};
 use crate::engine::explain::lines::{Binding, End, Lines};
 use crate::engine::explain::other_namespaces::{elsewhere, with_names_of_message};
 use crate::engine::generation::Generation;
@@ -32,6 +35,8 @@ use crate::query::ast::{
     Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test,
 };
 use crate::query::decompose::{Check, DOCUMENT, Decomposition, LinearPath, Subject, decompose};
+use crate::query::inexact::Inexact;
+use crate::query::value::Value;
 use crate::segment::format::columns::Columns;
 use crate::segment::format::labels::Labels;
 use crate::segment::twig::Twigs;
@@ -46,6 +51,8 @@ pub struct Explanation {
     /// The linear paths it is made of.
     pub lines: Vec<LineReport>,
     pub alternatives: Vec<AlternativeReport>,
+    /// The values that it computes on the message.
+    pub evaluated: Vec<EvaluatedPart>,
     /// The operators that a transformation runs, if it matches.
     pub operators: Vec<OperatorReport>,
     /// The short answer.
@@ -90,6 +97,8 @@ pub struct AlternativeReport {
     pub survives: bool,
     /// Whether its lines alone do not decide it: it has tests or branch points that need the document.
     pub verified: bool,
+    /// Why its lines do not say all, if they do not.
+    pub inexact: Option<Inexact>,
 }
 
 /// Explains a query on a message, and how a tenant's index files it.
@@ -113,13 +122,22 @@ pub fn explain(
     };
     let mut probe = Probe::new(&document, limits.work);
     let whole = probe.compile(&query.expr);
+    let mut computed = Vec::new();
+    computed_parts(&query.expr, &mut computed);
+    let computed: Vec<_> =
+        computed.iter().map(|part| part.compile(&mut |value| probe.compile_value(value))).collect();
     let ends: Vec<End> = parts.lines.iter().map(|line| probe.end(line)).collect();
     // Those that predicates leave (`*[local-name() = 'a' or local-name() = 'b']`) are in no twig.
     parts.nodes.iter().for_each(|step| probe.label(step.test));
-    let names = probe.names(&reader);
+    let names = probe.names(&reader, generation);
     let matches = probe.verifier(&reader, &names).matches(whole).map_err(over_limit)?;
     let nodes = probe.verifier(&reader, &names).nodes(whole).map_err(over_limit)?;
     let nodes = nodes.into_iter().map(|node| place(&document, node)).collect();
+    let mut evaluated = Vec::new();
+    for part in &computed {
+        let mut verifier = probe.verifier(&reader, &names);
+        evaluate(part, &document, &mut verifier, &mut evaluated).map_err(over_limit)?;
+    }
     let verifier = probe.verifier(&reader, &names);
     let lines = Lines { parts: &parts, ends: &ends, document: &document, names: &names, verifier };
     let bound = lines.bind().map_err(over_limit)?;
@@ -143,7 +161,8 @@ pub fn explain(
                 filed,
                 candidate: filed.flatten().is_none_or(|line| holds(&line)),
                 survives: alternative.positive.iter().all(holds) && !alternative.negative.iter().any(holds),
-                verified: !alternative.exact || !alternative.anchors.is_empty(),
+                verified: alternative.inexact.is_some() || !alternative.anchors.is_empty(),
+                inexact: alternative.inexact,
             }
         })
         .collect();
@@ -154,7 +173,7 @@ pub fn explain(
         let renamed = with_names_of_message(query, &elsewhere);
         let mut probe = Probe::new(&document, limits.work);
         let whole = probe.compile(&renamed.expr);
-        let names = probe.names(&reader);
+        let names = probe.names(&reader, generation);
         if probe.verifier(&reader, &names).matches(whole).unwrap_or(false) {
             let text = renamed.canonical();
             reason = other_namespaces::reason(&elsewhere, &text);
@@ -171,6 +190,7 @@ pub fn explain(
         nodes,
         lines,
         alternatives,
+        evaluated,
         operators,
         reason,
         instead,
@@ -192,7 +212,7 @@ fn operators(
     if !found.is_empty() {
         return Ok(found);
     }
-    let mut alone = Index::new();
+    let mut alone = Index::with_data(generation.data().clone());
     // A canonical text always parses, and one query fits a segment.
     let _ = alone.insert(0, tenant, &query.canonical(), &Namespaces::default());
     match alone.commit() {
@@ -293,6 +313,7 @@ fn test(line: &LinearPath<'_>) -> Test {
         Check::Exists | Check::Position(_) => Test::Exists,
         Check::Equal(literal) => Test::Compare(Operator::Equal, literal.clone()),
         Check::Unequal(literal) => Test::Compare(Operator::NotEqual, literal.clone()),
+        Check::Normalized(text) => Test::Normalized(text.to_string()),
         Check::Range(operator, number) => Test::Compare(operator, Literal::Number(number)),
     }
 }
@@ -318,6 +339,10 @@ impl<'a> Probe<'a> {
         self.twigs.compile(expr, &mut |test| self.labels.label(test))
     }
 
+    fn compile_value(&mut self, value: &Value) -> u32 {
+        self.twigs.compile_value(value, &mut |test| self.labels.label(test))
+    }
+
     /// Gives a name test a label, so that it can be looked up.
     fn label(&mut self, test: &NameTest) {
         self.labels.label(test);
@@ -330,11 +355,12 @@ impl<'a> Probe<'a> {
         End { subject, tested: self.compile(&Expr::Path(path, test(line))) }
     }
 
-    fn names(&mut self, reader: &Reader) -> Names {
+    fn names(&mut self, reader: &Reader, generation: &Generation) -> Names {
         let mut columns = Columns::default();
         std::mem::take(&mut self.labels).write(&mut columns);
         let mut names = Names::new(columns.view());
         names.update(reader.vocabulary());
+        names.attach(columns.view(), generation.data());
         names
     }
 

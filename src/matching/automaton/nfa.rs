@@ -9,7 +9,7 @@ use crate::query::number::number;
 use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
 use crate::segment::format::constants::UnequalTest;
-use crate::segment::format::entries::{ENTRY_NUMBER, ENTRY_TEXT};
+use crate::segment::format::entries::{ENTRY_NORMALIZED, ENTRY_NUMBER, ENTRY_TEXT};
 
 /// The trie nodes that the open elements bind: for each element a range of `nodes`.
 #[derive(Default)]
@@ -137,7 +137,8 @@ fn test(view: View<'_>, node: TrieNodeId, entry: usize, value: &[u8], findings: 
     let slot = view.entry_slot[entry];
     let text = if flags & ENTRY_TEXT != 0 { view.text_constant(value) } else { NONE };
     let numeric = if flags & ENTRY_NUMBER != 0 { view.number_constant(number(value)) } else { NONE };
-    for constant in [text, numeric] {
+    let normalized = if flags & ENTRY_NORMALIZED != 0 { view.normalized_constant(value) } else { NONE };
+    for constant in [text, numeric, normalized] {
         if constant != NONE {
             let condition = view.equal_condition(node, entry as u32, constant);
             if condition.is_some() {

@@ -201,6 +201,11 @@ impl<'a> Parser<'a> {
                 (_, WrittenStep { axis: WalkAxis::DescendantOrSelf, test: NodeTest::Any, .. }) if is_bare => {
                     descends = true;
                 }
+                (Route::Simple(path), WrittenStep { axis: WalkAxis::Parent, test: NodeTest::Any, .. })
+                    if is_bare && !descends && path.leads_to_child() =>
+                {
+                    path.turn_back();
+                }
                 (Route::Simple(path), WrittenStep { axis, test, .. })
                     if !ends_in_leaf(path) && is_simple(axis, &test) =>
                 {

@@ -2,6 +2,7 @@
 
 use super::scope::Variables;
 use crate::query::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Start, Step, Test};
+use crate::query::functions::normalize_space;
 use crate::query::value::{Function, Value};
 
 /// The simple condition that a comparison means, if there is one.
@@ -29,8 +30,14 @@ fn tested(operator: Operator, value: &Value, constant: &Value, variables: &Varia
         }
         (Value::Call(function, arguments), Value::Literal(literal)) => {
             let [Value::Nodes(path)] = arguments.as_slice() else { return None };
+            if let (Function::NormalizeSpace, Operator::Equal | Operator::NotEqual, Literal::Text(text)) =
+                (function, operator, literal)
+            {
+                return normalized(operator, path, text, variables);
+            }
             let literal = match function {
                 Function::String => literal.clone(),
+                Function::NormalizeSpace => Literal::Number(literal.number()),
                 Function::Number => Literal::Number(literal.number()),
                 _ => return None,
             };
@@ -70,6 +77,29 @@ fn exists_or_not(path: &Path, exists: bool) -> Expr {
     if exists { expr } else { Expr::Not(Box::new(expr)) }
 }
 
+/// `normalize-space(@a) = 'x'`
+fn normalized(operator: Operator, path: &Path, text: &str, variables: &Variables<'_>) -> Option<Expr> {
+    let is_one = path.is_one_node() && is_one_start(path, variables);
+    // Where there is no attribute the string is empty.
+    if !is_one || (text.is_empty() && !path.steps.is_empty()) {
+        return None;
+    }
+    let is_normal = normalize_space(text.as_bytes()) == text.as_bytes();
+    let is_it = match is_normal {
+        true => Expr::Path(path.clone(), Test::Normalized(text.to_string())),
+        false => Expr::FALSE,
+    };
+    Some(if operator == Operator::Equal { is_it } else { Expr::Not(Box::new(is_it)) })
+}
+
+/// Whether a path starts at one node.
+fn is_one_start(path: &Path, variables: &Variables<'_>) -> bool {
+    match path.start {
+        Start::Document | Start::Message | Start::Context => true,
+        Start::Variable(variable) => variables.is_one_node(variable),
+    }
+}
+
 /// Whether comparing the path gives the same as comparing the string or number of its first node. It does
 /// if there is exactly one node, and if there is one at most and an absent node does not pass.
 fn is_same_for_one_node(
@@ -78,10 +108,7 @@ fn is_same_for_one_node(
     literal: &Literal,
     variables: &Variables<'_>,
 ) -> bool {
-    let starts_at_one = match path.start {
-        Start::Document | Start::Context => true,
-        Start::Variable(variable) => variables.is_one_node(variable),
-    };
+    let starts_at_one = is_one_start(path, variables);
     if literal.number().is_nan() && !matches!(literal, Literal::Text(_)) {
         return false;
     }

@@ -221,7 +221,7 @@ impl Builder {
     }
 
     fn alternative(&mut self, parts: &Decomposition<'_>, alternative: &Alternative) {
-        self.alternatives.begin(alternative.exact);
+        self.alternatives.begin(alternative.inexact.is_none());
         for (lines, negated) in [(&alternative.positive, false), (&alternative.negative, true)] {
             for &at in lines {
                 let line = &parts.lines[at as usize];
@@ -292,12 +292,14 @@ impl Builder {
                 Literal::Text(text) => self.constants.text(text),
                 Literal::Number(number) => self.constants.number(*number),
             },
+            Check::Normalized(text) => self.constants.normalized(text),
             Check::Position(position) => self.constants.number(position as f64),
             Check::Range(..) => unreachable!("ranges have slots, not conditions"),
         };
         self.entries[entry as usize].flags |= match constant {
             Constant::Text(_) => ENTRY_TEXT,
             Constant::Number(_) => ENTRY_NUMBER,
+            Constant::Normalized(_) => ENTRY_NORMALIZED,
         };
         let next = ConditionId::from(self.conditions.len());
         let (tests, prior) = match line.check {

@@ -79,7 +79,7 @@ columns! {
     entry_exists: ConditionId,
     /// The slot that gathers its numbers for range tests, or `NONE`.
     entry_slot: u32,
-    /// `ENTRY_TEXT` and `ENTRY_NUMBER`: kinds of constants it is compared with for equality.
+    /// `ENTRY_TEXT`, `ENTRY_NUMBER` and `ENTRY_NORMALIZED`: kinds of constants it is compared with for equality.
     entry_flags: u8,
     /// Bounds of entry e that are conditions: `entry_bounds[e]..entry_bounds[e + 1]`. A bound holds
     /// if the number, or on side 1 its negative, exceeds it.

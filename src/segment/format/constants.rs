@@ -4,22 +4,28 @@ use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxHashMap;
 
 use crate::ids::{ConditionId, LabelId, SubjectId, TrieNodeId};
+use crate::query::functions::normalize_space;
 use crate::query::number::number;
 use crate::segment::format::NONE;
 use crate::segment::format::columns::{Columns, View};
 use crate::util::hash::{GOLDEN, folded_multiply};
 use crate::util::prefetch::prefetch;
 
+/// Begins the texts of normalised values: no value begins with it.
+const NORMALIZED: u8 = 0xFF;
+
 /// A constant while a segment is built: texts and numbers are numbered apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Constant {
     Text(u32),
+    /// Numbered among the texts.
+    Normalized(u32),
     Number(u32),
 }
 
 #[derive(Default)]
 pub struct Constants {
-    texts: FxHashMap<Box<str>, u32>,
+    texts: FxHashMap<Box<[u8]>, u32>,
     bytes: Vec<u8>,
     ends: Vec<u32>,
     numbers: FxHashMap<u64, u32>,
@@ -28,14 +34,23 @@ pub struct Constants {
 
 impl Constants {
     pub fn text(&mut self, text: &str) -> Constant {
+        Constant::Text(self.bytes(text.as_bytes()))
+    }
+
+    /// A text that values are compared with once their white space is normalised.
+    pub fn normalized(&mut self, text: &str) -> Constant {
+        Constant::Normalized(self.bytes(&[&[NORMALIZED], text.as_bytes()].concat()))
+    }
+
+    fn bytes(&mut self, text: &[u8]) -> u32 {
         if let Some(&id) = self.texts.get(text) {
-            return Constant::Text(id);
+            return id;
         }
         let id = self.ends.len() as u32;
-        self.bytes.extend(text.as_bytes());
+        self.bytes.extend(text);
         self.ends.push(self.bytes.len() as u32);
         self.texts.insert(text.into(), id);
-        Constant::Text(id)
+        id
     }
 
     pub fn number(&mut self, number: f64) -> Constant {
@@ -61,7 +76,7 @@ impl Constants {
     pub fn order(&self, constant: Constant) -> u64 {
         match constant {
             Constant::Number(id) => self.values[id as usize].to_bits(),
-            Constant::Text(id) => {
+            Constant::Text(id) | Constant::Normalized(id) => {
                 let start = if id == 0 { 0 } else { self.ends[id as usize - 1] as usize };
                 let value = number(&self.bytes[start..self.ends[id as usize] as usize]);
                 if value.is_nan() { u64::MAX - id as u64 } else { value.to_bits() }
@@ -72,7 +87,7 @@ impl Constants {
     /// The constant's number in the frozen segment.
     pub fn frozen(&self, constant: Constant) -> u32 {
         match constant {
-            Constant::Text(id) => id,
+            Constant::Text(id) | Constant::Normalized(id) => id,
             Constant::Number(id) => self.ends.len() as u32 + id,
         }
     }
@@ -202,6 +217,12 @@ impl View<'_> {
             }
         }
         NONE
+    }
+
+    /// The constant equal to `value` once its white space is normalised, or `NONE`.
+    #[cold]
+    pub fn normalized_constant(&self, value: &[u8]) -> u32 {
+        self.text_constant(&[&[NORMALIZED], &*normalize_space(value)].concat())
     }
 
     /// The number constant equal to `value`, or `NONE`.

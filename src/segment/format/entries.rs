@@ -30,9 +30,10 @@ impl SubjectId {
     }
 }
 
-/// Flags of entries: compared for equality with texts, with numbers.
+/// Flags of entries: compared for equality with texts, with numbers, with texts after their white space is normalised.
 pub const ENTRY_TEXT: u8 = 1;
 pub const ENTRY_NUMBER: u8 = 2;
+pub const ENTRY_NORMALIZED: u8 = 4;
 
 impl View<'_> {
     /// The entries of a node.

@@ -12,6 +12,7 @@
 //!       | SETS | operation<<8, value, value     | SEQUENCE | count<<8, value…
 //!       | EACH, value, value          | IF, value, value, value
 //!       | CASTABLE | type<<8 | may be empty<<16, value
+//!       | DATA | is collection<<8 | count<<16, name, access…
 //! step  = axis | test<<8 | COUNTS, label or target, count, predicate value…
 //! ```
 //!
@@ -20,7 +21,8 @@
 use super::{Twigs, operator_code};
 use crate::ids::LabelId;
 use crate::query::ast::{Literal, NameTest, Test, Variable};
-use crate::query::value::{Clause, NodeTest, Value, Walk, WalkAxis, WalkStep};
+use crate::query::join;
+use crate::query::value::{Clause, Function, NodeTest, Value, Walk, WalkAxis, WalkStep};
 use crate::query::variables::Uses;
 use crate::segment::format::NONE;
 
@@ -42,6 +44,7 @@ pub const VALUE_SEQUENCE: u32 = 14;
 pub const VALUE_EACH: u32 = 15;
 pub const VALUE_IF: u32 = 16;
 pub const VALUE_CASTABLE: u32 = 17;
+pub const VALUE_DATA: u32 = 18;
 
 /// Flag of a condition: it depends on variables, so nothing may be remembered of it.
 pub const VARYING: u32 = 1 << 8;
@@ -92,22 +95,10 @@ impl Twigs {
                 words
             }
             Value::Walk(walk) => {
-                let mut words = vec![0, self.value(&walk.start, label)];
-                let mut steps = walk.steps.iter().peekable();
-                while let Some(step) = steps.next() {
-                    // `descendant-or-self::node()/a` is `descendant::a`, unless positions are counted per parent.
-                    let joined = match steps.peek() {
-                        Some(next) if is_descend(step) && is_joinable(next) => steps.next(),
-                        _ => None,
-                    };
-                    let (step, axis) = match joined {
-                        Some(next) => (next, WalkAxis::Descendant),
-                        None => (step, step.axis),
-                    };
-                    words.push(self.walk_step(step, axis, label));
-                }
-                words[0] = VALUE_WALK | (words.len() as u32 - 2) << 8;
-                words
+                return self.walk(walk, None, label);
+            }
+            Value::Call(Function::Doc | Function::Collection, _) => {
+                return self.data(value, Vec::new(), label);
             }
             Value::Call(function, arguments) => {
                 let word = VALUE_CALL | (*function as u32) << 8 | (arguments.len() as u32) << 16;
@@ -120,7 +111,8 @@ impl Twigs {
             Value::Negative(operand) => vec![VALUE_NEGATIVE, self.value(operand, label)],
             Value::Compare(operator, left, right) => {
                 let word = VALUE_COMPARE | operator_code(*operator) << 8;
-                vec![word, self.value(left, label), self.value(right, label)]
+                let (left, right) = self.compared(*operator, left, right, label);
+                vec![word, left, right]
             }
             Value::Variable(Variable(level), _) => vec![VALUE_VARIABLE | level << 8],
             Value::Some(clauses) => {
@@ -150,6 +142,35 @@ impl Twigs {
                 vec![word, self.value(operand, label)]
             }
         };
+        self.intern(words)
+    }
+
+    /// Compiles a walk; with `compared`, a value that its nodes equal.
+    pub(super) fn walk(
+        &mut self,
+        walk: &Walk,
+        compared: Option<&Value>,
+        label: &mut impl FnMut(&NameTest) -> LabelId,
+    ) -> u32 {
+        let start = match join::is_of_data(walk) {
+            true => self.data_of_walk(walk, compared, label),
+            false => self.value(&walk.start, label),
+        };
+        let mut words = vec![0, start];
+        let mut steps = walk.steps.iter().peekable();
+        while let Some(step) = steps.next() {
+            // `descendant-or-self::node()/a` is `descendant::a`, unless positions are counted per parent.
+            let joined = match steps.peek() {
+                Some(next) if is_descend(step) && is_joinable(next) => steps.next(),
+                _ => None,
+            };
+            let (step, axis) = match joined {
+                Some(next) => (next, WalkAxis::Descendant),
+                None => (step, step.axis),
+            };
+            words.push(self.walk_step(step, axis, label));
+        }
+        words[0] = VALUE_WALK | (words.len() as u32 - 2) << 8;
         self.intern(words)
     }
 
@@ -197,7 +218,7 @@ fn is_joinable(step: &WalkStep) -> bool {
     step.axis == WalkAxis::Child && !step.predicates.iter().any(Value::selects_by_position)
 }
 
-fn text_words(text: &str) -> Vec<u32> {
+pub(super) fn text_words(text: &str) -> Vec<u32> {
     let mut words = vec![VALUE_TEXT | (text.len() as u32) << 8];
     super::push_bytes(text.as_bytes(), &mut words);
     words

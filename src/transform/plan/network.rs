@@ -374,7 +374,7 @@ impl Network {
                     }
                 })
             }
-            Test::Contains(_) | Test::StartsWith(_) => None,
+            Test::Normalized(_) | Test::Contains(_) | Test::StartsWith(_) => None,
         }
     }
 

@@ -11,11 +11,13 @@ from pydantic import Field, model_validator
 
 import tamis
 from tamis.catalog.rows import unknown_map
-from tamis.engine import ERROR_COLUMNS, Index, text_message
+from tamis.engine import ERROR_COLUMNS, Index
 from tamis.errors import CatalogError, QueryError, ReadError
 from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
+from tamis.model.messages import text_message
+from tamis.model.route import ROUTE_REVISION
 from tamis.service.api.security import Caller, Subscriber
 from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
 from tamis.service.errors import ErrorDetail, ServiceError, WarningDetail, detail_of
@@ -135,6 +137,21 @@ class QueryResult(ResponseModel):
 class MatchResponse(ResponseModel):
     """Which subscriptions match, and the result of the query."""
 
+    model_config = example(
+        generation=3,
+        subscriptions=[{"id": "qlt", "revision": 1, "subscriber": "ann", "delivery_target": "outbox"}],
+        more=False,
+        failed=[],
+        query={
+            "canonical": "//b",
+            "matches": True,
+            "reason": "it selects 1 node",
+            "nodes": [{"node": 2, "start": 3, "end": 11}],
+            "output": None,
+            "failure": None,
+        },
+    )
+
     generation: int | None
     """The generation that the message was matched against; null before the first batch of the job."""
     subscriptions: list[MatchingSubscription]
@@ -160,6 +177,13 @@ class CheckRequest(RequestModel):
 
 class CheckResponse(ResponseModel):
     """The query, or the error in it."""
+
+    model_config = example(
+        id="5f0c6a3d9b1e47c2a8d4e6f7091b2c3d",
+        canonical="//Q{urn:example}b[@n=2]",
+        error=None,
+        warnings=[],
+    )
 
     id: str | None = None
     """The id of the query: equal queries have equal ids."""
@@ -228,7 +252,8 @@ def _matching(
 
     def subscriptions(numbers: Any) -> list[dict[str, Any]]:
         rows = opened.subscriptions.look_up(numbers.flatten()).to_pylist()
-        return [row for row in rows if caller.subscriber in (None, row["subscriber"])]
+        own = [row for row in rows if row["revision"] != ROUTE_REVISION]
+        return [row for row in own if caller.subscriber in (None, row["subscriber"])]
 
     return subscriptions(opened.index.targets(matches)), subscriptions(opened.index.failed_targets(matches))
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from fastapi import APIRouter, Response
 
 from tamis.service.api.security import Admin, Anyone, Caller, Publisher
-from tamis.service.api.values import ResponseModel
+from tamis.service.api.values import ResponseModel, example
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService, Service
 from tamis.settings import ConsoleSink, DirectorySink, Sink, Source
@@ -56,6 +56,22 @@ class ProcessResponse(ResponseModel):
 class StatusResponse(ResponseModel):
     """The job and the queues."""
 
+    model_config = example(
+        job={
+            "version": "0.1.0",
+            "state": "running",
+            "started": "2026-03-01T12:00:00Z",
+            "now": "2026-03-01T12:05:00Z",
+            "generation": 3,
+            "subscriptions": 1200,
+            "failure": None,
+            "sources": [{"name": "inbox", "state": "running", "messages_rate": 98.5, "matches_rate": 310.2}],
+        },
+        process={"pid": 4711, "starts": 1, "last_exit": None},
+        waiting_messages={"inbox": 12},
+        waiting_deliveries=40,
+    )
+
     job: JobResponse | None
     """Null before a job has run."""
     process: ProcessResponse | None
@@ -68,6 +84,8 @@ class StatusResponse(ResponseModel):
 
 class SourceResponse(ResponseModel):
     """A source of messages."""
+
+    model_config = example(name="inbox", kind="directory", tenant="", state="running", waiting=12)
 
     name: str
     """Its name."""
@@ -83,6 +101,8 @@ class SourceResponse(ResponseModel):
 
 class SinkResponse(ResponseModel):
     """A sink of deliveries."""
+
+    model_config = example(kind="directory", targets=None, place="outbox")
 
     kind: str
     """`directory`, `kafka` or `console`."""
@@ -145,7 +165,14 @@ def sinks(service: CurrentService, caller: Admin) -> list[SinkResponse]:
     "/metrics",
     tags=["state"],
     response_class=Response,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    responses={
+        200: {
+            "description": "Metrics in the text format of Prometheus.",
+            "content": {
+                "text/plain": {"schema": {"type": "string"}, "example": "tamis_up 1.0\n"},
+            },
+        }
+    },
 )
 def metrics(service: CurrentService, caller: Admin) -> Response:
     """Metrics for Prometheus; only for an admin of the broker."""

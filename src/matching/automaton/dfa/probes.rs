@@ -20,7 +20,7 @@ use crate::matching::automaton::masks::MaskList;
 use crate::matching::values::value_cache::Value;
 use crate::segment::format::NONE;
 use crate::segment::format::constants::{EqualEntry, UnequalTest};
-use crate::segment::format::entries::{ENTRY_NUMBER, ENTRY_TEXT};
+use crate::segment::format::entries::{ENTRY_NORMALIZED, ENTRY_NUMBER, ENTRY_TEXT};
 
 /// A class of values that a probe cannot distinguish; `NONE` for each part that does not apply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,12 +28,14 @@ pub(super) struct Class {
     /// The text constant and the number constant that they equal.
     text: u32,
     number: u32,
+    /// The constant that they equal once their white space is normalised.
+    normalized: u32,
     /// Their place among the breakpoints.
     place: u32,
 }
 
 impl Class {
-    const NOTHING: Class = Class { text: NONE, number: NONE, place: NONE };
+    const NOTHING: Class = Class { text: NONE, number: NONE, normalized: NONE, place: NONE };
 }
 
 /// The subject of a probe: the label of an attribute, or another one. It is plain if it only has answers by class.
@@ -61,8 +63,8 @@ pub(super) struct Probe {
 }
 
 impl Search<'_> {
-    /// The class of a value.
-    pub(super) fn class(&self, probe: usize, value: Value) -> Class {
+    /// The class of a value, whose bytes are looked at only where white space is normalised.
+    pub(super) fn class(&self, probe: usize, value: Value, bytes: &[u8]) -> Class {
         let Probe { flags, breakpoints, .. } = self.cache.probes[probe];
         let mut class = Class::NOTHING;
         if flags & ENTRY_TEXT != 0 {
@@ -70,6 +72,9 @@ impl Search<'_> {
         }
         if flags & ENTRY_NUMBER != 0 {
             class.number = value.constant;
+        }
+        if flags & ENTRY_NORMALIZED != 0 {
+            class.normalized = self.dfa.view.normalized_constant(bytes);
         }
         if breakpoints.len > 0 && !value.number.is_nan() {
             class.place = place_of(value.number, breakpoints.of(&self.cache.breakpoints));
@@ -80,7 +85,7 @@ impl Search<'_> {
     /// Prefetches the tests that a class of values can pass: they lie all over the segment.
     pub(super) fn prefetch_tests(&self, probe: usize, class: Class) {
         let subject = self.cache.subjects[probe].of;
-        for constant in [class.text, class.number] {
+        for constant in [class.text, class.number, class.normalized] {
             if constant != NONE {
                 for &(label, _) in self.cache.probes[probe].labelled.of(&self.cache.labelled) {
                     self.dfa.view.prefetch_equal(label, subject, constant);
@@ -107,7 +112,7 @@ impl Search<'_> {
         let (view, cache, conditions) = (self.dfa.view, &*self.cache, &mut self.scratch.conditions);
         let Probe { labelled, unequal_or_bounds, breakpoints, .. } = cache.probes[probe];
         let subject = cache.subjects[probe].of;
-        for constant in [class.text, class.number] {
+        for constant in [class.text, class.number, class.normalized] {
             if constant != NONE {
                 for &(label, entries) in labelled.of(&cache.labelled) {
                     let tests = view.equal(label, subject, constant);

@@ -101,11 +101,12 @@ impl Search<'_> {
             self.scratch.present.push((element, exists));
         }
         let is_numeric = flags & ENTRY_NUMBER != 0 || slots.len > 0 || breakpoints.len > 0;
-        let value = self.cache.value_cache.value(self.dfa.view, value, is_numeric);
+        let bytes = value;
+        let value = self.cache.value_cache.value(self.dfa.view, bytes, is_numeric);
         for &slot in slots.of(&self.cache.pool) {
             self.findings.add_number(slot, value.number);
         }
-        let class = self.class(probe, value);
+        let class = self.class(probe, value, bytes);
         let answer = self.answer(probe, class)?;
         if !answer.is_empty() {
             self.scratch.tested.push((element, answer));
@@ -147,7 +148,9 @@ impl Search<'_> {
             *answer = self.cache.probe_cache.get_overflowed(pending.probe, pending.value);
             if *answer == MaskList::UNKNOWN {
                 let value = self.cache.value_cache.short_value(self.dfa.view, pending.value);
-                let class = self.class(pending.probe as usize, value);
+                let (bytes, length) = pending.value.bytes();
+                let class =
+                    self.class(pending.probe as usize, value, bytes.get(..length).unwrap_or_default());
                 self.prefetch_tests(pending.probe as usize, class);
                 misses.push((*pending, class));
             }

@@ -19,6 +19,7 @@
 //! | `sink` | what a walk looks for, what it visited |
 //! | `select` | nodes and bindings |
 //! | `substring_cache` | substring search in string-values |
+//! | `tree` | the message, and records of local data |
 //! | `value/` | computed values |
 
 mod below;
@@ -28,15 +29,18 @@ mod memo;
 mod select;
 mod sink;
 pub mod substring_cache;
+mod tree;
 mod tried;
 mod value;
 mod valued;
 
+use crate::data::{Node, TreeId};
 use crate::document::{Document, NodeRef, Vocabulary};
 use crate::ids::{ElementId, LabelId, NameId};
 use crate::matching::automaton::names::Names;
 use crate::matching::budget::{Budget, Decided, all, any};
 use crate::matching::twigs::by_name::ElementsByName;
+use crate::query::functions::normalize_space;
 use crate::query::number::number;
 use crate::segment::twig::*;
 use crate::tuning::{MEMO, MEMO_PER_ELEMENT};
@@ -44,12 +48,17 @@ use crate::tuning::{MEMO, MEMO_PER_ELEMENT};
 use below::{children, leaf_count, leaves};
 pub use memo::Memo;
 use sink::{End, Sink, Visits};
+pub use tree::Trees;
 pub use value::{Evaluated, Item};
 use value::{Focus, Variables};
 
 /// Walks twigs of one segment over one document.
 pub struct Verifier<'a> {
     words: &'a [u32],
+    /// The message and the records.
+    trees: Trees<'a>,
+    /// The one of them where the context node is, with its names.
+    tree: TreeId,
     document: &'a Document,
     vocabulary: &'a Vocabulary,
     names: &'a Names,
@@ -99,6 +108,8 @@ impl<'a> Verifier<'a> {
     ) -> Verifier<'a> {
         Verifier {
             words,
+            trees: Trees::new(document, vocabulary, names),
+            tree: TreeId::MESSAGE,
             document,
             vocabulary,
             names,
@@ -144,7 +155,12 @@ impl<'a> Verifier<'a> {
         match self.words[offset as usize] >> 8 & 0xFF {
             FROM_CONTEXT => return self.path_from(offset, context),
             FROM_DOCUMENT if context == NodeRef::Document => return self.path_from(offset, context),
+            FROM_DOCUMENT if self.in_record() => return self.path_from(offset, NodeRef::Document),
             FROM_DOCUMENT => {}
+            FROM_MESSAGE => {
+                return self
+                    .within(TreeId::MESSAGE, |verifier| verifier.path_from(offset, NodeRef::Document));
+            }
             from => return self.path_from_variable(offset, from - FROM_VARIABLE),
         }
         if let Some(&known) = self.memo.absolute.get(&offset) {
@@ -158,16 +174,24 @@ impl<'a> Verifier<'a> {
     fn path_from_variable(&mut self, offset: u32, level: u32) -> Decided {
         let Path { test, .. } = self.decode(offset);
         match self.variables.nodes(level) {
-            [node] => self.path_from(offset, *node),
+            &[Node { tree, node }] => self.within(tree, |verifier| verifier.path_from(offset, node)),
             nodes if self.looks_at_first(test) => {
                 let (nodes, mut first) = (nodes.to_vec(), None);
-                for node in nodes {
-                    let next = self.first(offset, node)?;
-                    first = [first, next].into_iter().flatten().min_by_key(|&node| self.document.order(node));
+                for Node { tree, node } in nodes {
+                    let next = self.within(tree, |verifier| verifier.first(offset, node))?;
+                    let next = next.map(|node| Node { tree, node });
+                    first = [first, next].into_iter().flatten().min_by_key(|&node| self.trees.order(node));
                 }
-                self.first_passes(test, first)
+                match first {
+                    Some(Node { tree, node }) => {
+                        self.within(tree, |verifier| verifier.first_passes(test, Some(node)))
+                    }
+                    None => self.first_passes(test, None),
+                }
             }
-            nodes => any(nodes.to_vec(), |node| self.path_from(offset, node)),
+            nodes => any(nodes.to_vec(), |Node { tree, node }| {
+                self.within(tree, |verifier| verifier.path_from(offset, node))
+            }),
         }
     }
 
@@ -196,11 +220,11 @@ impl<'a> Verifier<'a> {
     fn contains(&mut self, test: u32, node: NodeRef, literal: &[u8]) -> Decided {
         let document = self.document;
         match document.text_span(node) {
-            Some(span) => {
+            Some(span) if !self.in_record() => {
                 let substrings = self.memo.substrings.entry(test).or_default();
                 substrings.is_in(&document.text, span, literal, self.budget)
             }
-            None => {
+            _ => {
                 let value = document.value_of(node);
                 self.budget.spend_bytes(value.len())?;
                 Ok(memchr::memmem::find(value, literal).is_some())
@@ -233,6 +257,11 @@ impl<'a> Verifier<'a> {
             TEST_TEXT => {
                 let equal = self.document.value_of(node) == self.literal(test);
                 Ok(equal == (operator == 0))
+            }
+            TEST_NORMALIZED => {
+                let value = self.document.value_of(node);
+                self.budget.spend_bytes(value.len())?;
+                Ok(*normalize_space(value) == *self.literal(test))
             }
             TEST_NUMBER => {
                 let value = self.document.value_of(node);
@@ -359,7 +388,7 @@ impl<'a> Verifier<'a> {
         let NodeRef::Element(element) = node else {
             return self.expr(predicate, node);
         };
-        if !step.memo {
+        if !step.memo || self.in_record() {
             return self.expr(predicate, node);
         }
         self.remembered(predicate, element)
@@ -367,6 +396,9 @@ impl<'a> Verifier<'a> {
 
     /// Whether a condition holds of an element, evaluated once per message.
     fn remembered(&mut self, predicate: u32, element: ElementId) -> Decided {
+        if self.in_record() {
+            return self.expr(predicate, NodeRef::Element(element));
+        }
         if let Some(known) = self.memo.predicates.get(predicate, element) {
             return Ok(known);
         }

@@ -12,11 +12,13 @@
 //! | `compare.rs` | comparisons, conversions |
 //! | `items.rs` | sequences, and functions of them |
 //! | `patterns.rs` | regular expressions, compiled once |
+//! | `local_data.rs` | the records that a walk can meet |
 
 mod axes;
 mod calls;
 mod compare;
 mod items;
+mod local_data;
 mod patterns;
 mod variables;
 
@@ -30,6 +32,7 @@ pub(super) use variables::Variables;
 use rustc_hash::FxHashSet;
 
 use super::Verifier;
+use crate::data::Node;
 use crate::document::{NodeRef, OtherKind};
 use crate::ids::LabelId;
 use crate::matching::budget::{Decided, WorkLimit};
@@ -37,13 +40,13 @@ use crate::query::atomic::Atomic;
 use crate::query::value::{Arithmetic, SetOperation, WalkAxis};
 use crate::segment::format::NONE;
 use crate::segment::twig::values::*;
-use crate::segment::twig::{FROM_CONTEXT, FROM_DOCUMENT, FROM_VARIABLE, operator_of};
+use crate::segment::twig::{FROM_CONTEXT, FROM_DOCUMENT, FROM_MESSAGE, FROM_VARIABLE, operator_of};
 
 /// The value of an expression at a context node.
 #[derive(Clone)]
 pub enum Evaluated<'a> {
     /// In document order, each once.
-    Nodes(Vec<NodeRef>),
+    Nodes(Vec<Node>),
     Number(f64),
     Text(Cow<'a, [u8]>),
     Boolean(bool),
@@ -75,9 +78,9 @@ struct WalkStep {
 }
 
 impl<'a> Verifier<'a> {
-    /// The value of a compiled expression at the document node.
-    pub fn value_of_document(&mut self, value: u32) -> Result<Evaluated<'a>, WorkLimit> {
-        self.value(value, NodeRef::Document)
+    /// The value of a compiled expression at a node of the message.
+    pub fn value_at(&mut self, value: u32, node: NodeRef) -> Result<Evaluated<'a>, WorkLimit> {
+        self.value(value, node)
     }
 
     /// Counts steps.
@@ -91,7 +94,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// The nodes of a value in document order; none if it is no node set.
-    pub(super) fn nodes_of_value(&mut self, value: u32, context: NodeRef) -> Result<Vec<NodeRef>, WorkLimit> {
+    pub(super) fn nodes_of_value(&mut self, value: u32, context: NodeRef) -> Result<Vec<Node>, WorkLimit> {
         Ok(match self.value(value, context)? {
             Evaluated::Nodes(nodes) => nodes,
             _ => Vec::new(),
@@ -119,7 +122,7 @@ impl<'a> Verifier<'a> {
                 for place in 1..=word >> 8 {
                     nodes.append(&mut self.nodes_of_value(self.words[(at + place) as usize], context)?);
                 }
-                Evaluated::Nodes(self.in_order(nodes))
+                Evaluated::Nodes(self.nodes_in_order(nodes))
             }
             VALUE_FILTER => match self.value(operand(1), context)? {
                 Evaluated::Items(items) => {
@@ -153,7 +156,7 @@ impl<'a> Verifier<'a> {
             VALUE_SETS => {
                 let (operation, left, right) = (word >> 8, operand(1), operand(2));
                 let mut nodes = self.nodes_of_value(left, context)?;
-                let others: FxHashSet<NodeRef> = self.nodes_of_value(right, context)?.into_iter().collect();
+                let others: FxHashSet<Node> = self.nodes_of_value(right, context)?.into_iter().collect();
                 self.budget.spend(nodes.len() + others.len())?;
                 let keeps_common = operation == SetOperation::Intersect as u32;
                 nodes.retain(|node| others.contains(node) == keeps_common);
@@ -179,13 +182,14 @@ impl<'a> Verifier<'a> {
                     [Item::Number(number)] => target.takes_number(*number),
                     [Item::Boolean(_)] => target.takes_boolean(),
                     [item] => {
-                        let text = item.text(self.document);
+                        let text = item.text(self.trees);
                         self.budget.spend_bytes(text.len())?;
                         target.takes_text(&text)
                     }
                     _ => false,
                 })
             }
+            VALUE_DATA => Evaluated::Nodes(self.data(at, context)?),
             _ => {
                 let (left, right) = (operand(1), operand(2));
                 let left = self.value(left, context)?;
@@ -195,7 +199,7 @@ impl<'a> Verifier<'a> {
                 if matches!(left, Evaluated::Items(_)) || matches!(right, Evaluated::Items(_)) {
                     self.budget.spend(left.count().saturating_mul(right.count()))?;
                 }
-                Evaluated::Boolean(compare::holds(self.document, operator_of(word >> 8), left, right))
+                Evaluated::Boolean(compare::holds(self.trees, operator_of(word >> 8), left, right))
             }
         })
     }
@@ -204,11 +208,11 @@ impl<'a> Verifier<'a> {
     fn spend_values(&mut self, value: &Evaluated<'_>) -> Result<(), WorkLimit> {
         match value {
             Evaluated::Nodes(nodes) => {
-                nodes.iter().try_for_each(|&node| self.budget.spend_bytes(self.document.value_of(node).len()))
+                nodes.iter().try_for_each(|&node| self.budget.spend_bytes(self.trees.value_of(node).len()))
             }
             Evaluated::Text(text) => self.budget.spend_bytes(text.len()),
             Evaluated::Items(items) => {
-                items.iter().try_for_each(|item| self.budget.spend_bytes(item.text_length(self.document)))
+                items.iter().try_for_each(|item| self.budget.spend_bytes(item.text_length(self.trees)))
             }
             Evaluated::Number(_) | Evaluated::Boolean(_) => Ok(()),
         }
@@ -217,17 +221,17 @@ impl<'a> Verifier<'a> {
     fn number_of(&mut self, value: u32, context: NodeRef) -> Result<f64, WorkLimit> {
         let value = self.value(value, context)?;
         let bytes = match &value {
-            Evaluated::Nodes(nodes) => compare::first_text(self.document, nodes).len(),
+            Evaluated::Nodes(nodes) => compare::first_text(self.trees, nodes).len(),
             Evaluated::Text(text) => text.len(),
-            Evaluated::Items(items) => items.first().map_or(0, |item| item.text_length(self.document)),
+            Evaluated::Items(items) => items.first().map_or(0, |item| item.text_length(self.trees)),
             Evaluated::Number(_) | Evaluated::Boolean(_) => 0,
         };
         self.budget.spend_bytes(bytes)?;
-        Ok(value.number(self.document))
+        Ok(value.number(self.trees))
     }
 
     fn text_of(&mut self, value: u32, context: NodeRef) -> Result<Cow<'a, [u8]>, WorkLimit> {
-        let text = self.value(value, context)?.text(self.document);
+        let text = self.value(value, context)?.text(self.trees);
         self.budget.spend_bytes(text.len())?;
         Ok(text)
     }
@@ -239,25 +243,31 @@ impl<'a> Verifier<'a> {
         &bytes[..(words[at as usize] >> 8) as usize]
     }
 
-    fn path_nodes(&mut self, path: u32, context: NodeRef) -> Result<Vec<NodeRef>, WorkLimit> {
-        let mut nodes = Vec::new();
+    fn path_nodes(&mut self, path: u32, context: NodeRef) -> Result<Vec<Node>, WorkLimit> {
         match self.words[path as usize] >> 8 & 0xFF {
-            FROM_CONTEXT => self.select(path, context, &mut nodes)?,
-            FROM_DOCUMENT => self.select(path, NodeRef::Document, &mut nodes)?,
+            FROM_CONTEXT => self.path_nodes_from(path, self.here(context)),
+            FROM_DOCUMENT => self.path_nodes_from(path, self.here(NodeRef::Document)),
+            FROM_MESSAGE => self.path_nodes_from(path, Node::of_message(NodeRef::Document)),
             from => {
                 let starts = self.variables.nodes(from - FROM_VARIABLE);
                 if let [start] = *starts {
-                    self.select(path, start, &mut nodes)?;
-                } else {
-                    let starts = starts.to_vec();
-                    for start in starts {
-                        self.select(path, start, &mut nodes)?;
-                    }
-                    nodes = self.in_order(nodes);
+                    return self.path_nodes_from(path, start);
                 }
+                let (starts, mut nodes) = (starts.to_vec(), Vec::new());
+                for start in starts {
+                    nodes.append(&mut self.path_nodes_from(path, start)?);
+                }
+                Ok(self.nodes_in_order(nodes))
             }
         }
-        Ok(nodes)
+    }
+
+    fn path_nodes_from(&mut self, path: u32, start: Node) -> Result<Vec<Node>, WorkLimit> {
+        self.within(start.tree, |verifier| {
+            let mut nodes = Vec::new();
+            verifier.select(path, start.node, &mut nodes)?;
+            Ok(verifier.nodes_here(nodes))
+        })
     }
 
     fn walk_step(&self, at: u32) -> WalkStep {
@@ -272,12 +282,30 @@ impl<'a> Verifier<'a> {
     }
 
     /// The nodes that a step selects from others.
-    fn take_step(&mut self, step: WalkStep, nodes: Vec<NodeRef>) -> Result<Vec<NodeRef>, WorkLimit> {
+    fn take_step(&mut self, step: WalkStep, nodes: Vec<Node>) -> Result<Vec<Node>, WorkLimit> {
+        let mut found = Vec::new();
+        let mut rest = nodes.as_slice();
+        // In document order, so the nodes of one document stand side by side.
+        while let Some(&Node { tree, .. }) = rest.first() {
+            let (of_tree, others) = rest.split_at(rest.partition_point(|node| node.tree <= tree));
+            rest = others;
+            let nodes: Vec<NodeRef> = of_tree.iter().map(|node| node.node).collect();
+            let mut selected = self.within(tree, |verifier| {
+                let selected = verifier.take_step_here(step, nodes)?;
+                Ok(verifier.nodes_here(selected))
+            })?;
+            found.append(&mut selected);
+        }
+        Ok(found)
+    }
+
+    /// The same in one document.
+    fn take_step_here(&mut self, step: WalkStep, nodes: Vec<NodeRef>) -> Result<Vec<NodeRef>, WorkLimit> {
         if !step.counts {
             let mut found = Vec::new();
             self.axis_nodes(step, &nodes, &mut found)?;
             let found = self.in_order(found);
-            return self.filter(found, step.predicates, false);
+            return self.filter_here(found, step.predicates, false);
         }
         let mut all = Vec::new();
         for node in nodes {
@@ -287,9 +315,22 @@ impl<'a> Verifier<'a> {
             if step.axis.is_reverse() {
                 found.reverse();
             }
-            all.append(&mut self.filter(found, step.predicates, true)?);
+            all.append(&mut self.filter_here(found, step.predicates, true)?);
         }
         Ok(self.in_order(all))
+    }
+
+    fn filter_here(
+        &mut self,
+        nodes: Vec<NodeRef>,
+        predicates: (u32, u32),
+        counts: bool,
+    ) -> Result<Vec<NodeRef>, WorkLimit> {
+        if predicates.1 == 0 {
+            return Ok(nodes);
+        }
+        let nodes = self.nodes_here(nodes);
+        Ok(self.filter(nodes, predicates, counts)?.into_iter().map(|node| node.node).collect())
     }
 
     /// The nodes on an axis from others that pass the step's test, in any order.
@@ -301,14 +342,17 @@ impl<'a> Verifier<'a> {
     ) -> Result<(), WorkLimit> {
         let mut visited = 0;
         let document = self.document;
-        let mut table = self.memo.nodes.take().unwrap_or_else(|| NodeTable::new(document));
+        let known = if self.in_record() { None } else { self.memo.nodes.take() };
+        let mut table = known.unwrap_or_else(|| NodeTable::new(document));
         table.for_each(document, step.axis, nodes, |node| {
             visited += 1;
             if self.passes(step, node) {
                 found.push(node);
             }
         });
-        self.memo.nodes = Some(table);
+        if !self.in_record() {
+            self.memo.nodes = Some(table);
+        }
         // Afterwards: one axis visits a node of the document once.
         self.budget.spend(nodes.len() + visited)
     }
@@ -352,10 +396,10 @@ impl<'a> Verifier<'a> {
     /// The nodes that pass predicates, each of which counts what the ones before it left.
     fn filter(
         &mut self,
-        mut nodes: Vec<NodeRef>,
+        mut nodes: Vec<Node>,
         (at, count): (u32, u32),
         counts: bool,
-    ) -> Result<Vec<NodeRef>, WorkLimit> {
+    ) -> Result<Vec<Node>, WorkLimit> {
         let outer = self.focus;
         let kept = (at..at + count).try_for_each(|predicate| {
             let predicate = self.words[predicate as usize];
@@ -364,7 +408,9 @@ impl<'a> Verifier<'a> {
             for at in 0..size {
                 self.focus = Focus { position: at + 1, size };
                 nodes[kept] = nodes[at];
-                kept += usize::from(self.keeps(predicate, nodes[at], counts)?);
+                let Node { tree, node } = nodes[at];
+                let keeps = self.within(tree, |verifier| verifier.keeps(predicate, node, counts))?;
+                kept += usize::from(keeps);
             }
             nodes.truncate(kept);
             Ok(())
