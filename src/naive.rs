@@ -113,7 +113,7 @@ struct Evaluation<'a> {
     data: &'a DataSets,
     /// By the address of the condition, which stays where it is while the query is borrowed.
     known: FxHashMap<(*const Expr, Node), bool>,
-    /// What variables are bound to, innermost last.
+    /// The values of the variables, innermost last.
     bound: Vec<(Variable, Evaluated)>,
 }
 
@@ -235,7 +235,7 @@ impl<'a> Evaluation<'a> {
         tree.record().map_or(self.vocabulary, |(set, _)| self.data.at(set).vocabulary())
     }
 
-    /// What one step selects from one parent; positions count here.
+    /// The nodes that one step selects from one parent; positions count here.
     fn step(&mut self, step: &Step, parent: Node) -> Vec<Node> {
         let mut nodes = match &step.node {
             Selects::Element(test) => self.children(test, parent),

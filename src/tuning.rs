@@ -5,7 +5,7 @@
 //! read in hot loops or need no variation. Limits of the input are in `limits`; constants of a file format
 //! are beside the format.
 
-/// What a matcher is created with.
+/// The thresholds that a matcher is created with.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     /// Memory for the caches of one matcher; 0 runs the automaton without a cache.

@@ -1,5 +1,5 @@
 //! Damaged segments. At open, a hash finds all damage. Here segments are damaged and named by the hash of what came
-//! of it, as if a disk had damaged them under the mapping: whatever they answer, every call comes back.
+//! of it, as if a disk had damaged them under the mapping: the answer may be wrong, but every call returns.
 
 mod support;
 
@@ -127,7 +127,7 @@ fn use_it(generation: Generation) -> Vec<&'static str> {
 }
 
 #[test]
-fn whatever_is_damaged_under_the_mapping_every_call_comes_back() {
+fn with_any_damage_under_the_mapping_every_call_returns() {
     let cases = std::env::var("TAMIS_DAMAGES").map_or(150, |count| count.parse().expect("a number"));
     let original = folder("original");
     let segment = written(&original);

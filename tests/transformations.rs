@@ -1,4 +1,4 @@
-//! What transformations make of messages.
+//! The outputs of transformations.
 
 mod support;
 
@@ -16,7 +16,7 @@ use support::{message, namespaces};
 /// More than any case needs.
 const LIMIT: usize = 1 << 20;
 
-/// What a query makes of a document: an output, nothing, or a code.
+/// The output of a query on a document: bytes, nothing, or an error code.
 fn output(query: &query::Query, document: &Document, reader: &Reader) -> Result<Option<String>, String> {
     let made = naive::transform(query, document, reader.vocabulary(), LIMIT);
     made.map(|output| output.map(|bytes| String::from_utf8(bytes).unwrap()))

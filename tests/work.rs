@@ -1,4 +1,4 @@
-//! How much work a query is on a message: bounded, and counted.
+//! The work of a query on a message: counted, and bounded.
 
 use tamis::engine::index::{Index, Subscription};
 use tamis::engine::matcher::Matcher;

@@ -133,7 +133,7 @@ class Clocked:
 
 @dataclass(frozen=True)
 class Lxml:
-    """What a Spark user does today: compiled XPath, one by one."""
+    """The usual way in Spark without tamis: compiled XPath, one by one."""
 
     queries: Sequence[str]
 
@@ -150,7 +150,7 @@ class Lxml:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a worker's memory is like before it opens an index, and after it has matched."""
+    """The memory of a worker before it opens an index, and after it has matched."""
 
     place: Generation
 

@@ -327,7 +327,7 @@ class Index:
         `kind` (element, attribute, text or document), `attribute` (its place among the element's),
         `span_start` and `span_end` (bytes in the message's UTF-8 form).
         """
-        return self._found(self._current().match_elements(as_arrow(messages), tenant, limits, limit))
+        return self._selection(self._current().match_elements(as_arrow(messages), tenant, limits, limit))
 
     def match_bindings(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -337,7 +337,7 @@ class Index:
         Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
         rows for one message and query.
         """
-        return self._found(self._current().match_bindings(as_arrow(messages), tenant, limits, limit))
+        return self._selection(self._current().match_bindings(as_arrow(messages), tenant, limits, limit))
 
     def transform(
         self,
@@ -383,7 +383,7 @@ class Index:
         return Transformed(matches, made, outputs.column("output"))
 
     @staticmethod
-    def _found(tables: tuple[Any, Any]) -> Found:
+    def _selection(tables: tuple[Any, Any]) -> Found:
         return Found(*(_record_batch(table) for table in tables))
 
     def targets(self, matches: "pa.RecordBatch") -> "pa.Array[Any]":

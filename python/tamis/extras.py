@@ -18,7 +18,7 @@ _PACKAGES = {
     "bench": ("tamis bench", ("lxml",)),
     "kafka": ("a link by Kafka", ("confluent_kafka",)),
 }
-"""What needs the extra, and packages that it installs."""
+"""For each extra: the features that need it, and packages that it installs."""
 
 
 def require(extra: Literal["catalog", "spark", "client", "serve", "bench", "kafka"]) -> None:

@@ -12,7 +12,7 @@
 use super::id_table::{IdTable, Seed};
 use crate::ids::{NameId, TagPathId, UriId};
 
-/// How much a vocabulary may hold. Past it, the next message starts a new epoch.
+/// The capacity of a vocabulary. Past it, the next message starts a new epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
     /// The limit on names, and also on namespace URIs.
@@ -28,7 +28,7 @@ impl Default for Capacity {
     }
 }
 
-/// How much a vocabulary holds now.
+/// The current size of a vocabulary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VocabularyStats {
     pub epoch: u64,

@@ -1,8 +1,8 @@
-//! How much memory the caches of a matcher hold, and how often they were cleared.
+//! Statistics of the caches of a matcher: their memory, and how often they were cleared.
 
 use std::ops::AddAssign;
 
-/// What a matcher's caches hold.
+/// The statistics of a matcher's caches.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct CacheStats {
     /// Memory of each cache in bytes.

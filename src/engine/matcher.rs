@@ -48,7 +48,7 @@ pub struct Matcher {
     conformance: Conformance,
 }
 
-/// What a matcher keeps of one segment.
+/// The state of a matcher for one segment.
 struct SegmentState {
     segment: Arc<Segment>,
     names: Names,
@@ -123,7 +123,7 @@ impl Matches {
     }
 }
 
-/// What `select_batch` selects in one message.
+/// The nodes that `select_batch` selects in one message.
 pub struct SelectedNodes<'a, T> {
     pub document: &'a Document,
     pub vocabulary: &'a Vocabulary,
@@ -291,7 +291,7 @@ impl Matcher {
         Ok(Vec::new())
     }
 
-    /// What a segment's transformations need of the message that was matched last.
+    /// The message that was matched last, as a segment's transformations need it.
     fn matched(&mut self, active: &ActivePart<'_>) -> (&mut Transformer, MatchedMessage<'_>) {
         let SegmentState { segment, names, cache, scratch, memo, transformer, traced, .. } =
             &mut self.segments[active.at];

@@ -10,7 +10,7 @@ use crate::query::flwor::{Content, Flwor};
 use crate::query::value::{Clause, Value};
 use crate::transform::output::{ConstructError, NodeCopier, TreeWriter};
 
-/// What the variables of a tuple are bound to, outer ones too.
+/// A tuple: the values of its variables, outer ones too.
 type Tuple = Vec<(Variable, Evaluated)>;
 
 impl Evaluation<'_> {

@@ -310,7 +310,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// What one step selects from one node, in the order of its axis.
+    /// The nodes that one step selects from one node, in the order of its axis.
     fn walk_step(&mut self, step: &WalkStep, context: Node) -> Vec<Node> {
         let mut nodes: Vec<Node> = self.all_nodes(context);
         nodes.retain(|&node| self.is_on_axis(step.axis, context, node) && self.passes_test(step, node));

@@ -27,7 +27,7 @@ impl Matchers {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// What the caches of the idle matchers hold.
+    /// The statistics of the caches of the idle matchers.
     pub fn cache_stats(&self) -> CacheStats {
         let idle = self.idle.try_lock();
         let mut stats = CacheStats::default();

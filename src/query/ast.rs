@@ -23,7 +23,7 @@ pub enum NameTest {
     Local(String),
 }
 
-/// What a step selects.
+/// The node test of a step.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Node {
     Element(NameTest),

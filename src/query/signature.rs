@@ -64,7 +64,7 @@ pub struct Signature {
     pub first: FirstArgument,
 }
 
-/// What the first argument of a function must be.
+/// The required kind of the first argument of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FirstArgument {
     Any,

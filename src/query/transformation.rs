@@ -15,7 +15,7 @@ use super::value::Value;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Transformation {
-    /// What the operators that transformations share can run.
+    /// Blocks, which the operators that transformations share can run.
     Blocks(Blocks),
     Tuples(Content),
 }

@@ -46,7 +46,7 @@ impl VariableSet {
 pub struct Uses {
     /// The variables that are bound outside of it.
     pub free: VariableSet,
-    /// Those of them that are named in predicates.
+    /// The free variables that are named in predicates.
     pub nested: VariableSet,
     /// Whether a path outside of predicates starts at the context node.
     pub context: bool,

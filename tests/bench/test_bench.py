@@ -221,7 +221,7 @@ def test_a_suite_reports_wrong_counts_and_missing_data(
     assert "stale" not in text
     assert "| small |" in text
     assert text.count("| forms |") == 4
-    assert "| the service | messages a second that it holds | 2,000 |" in text
+    assert "| the service | sustained messages a second | 2,000 |" in text
     assert text.count("| the service |") == 2
 
 

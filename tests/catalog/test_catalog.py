@@ -90,7 +90,9 @@ def test_a_bad_query_is_refused_with_its_position(catalog: Catalog) -> None:
         (asked("x", namespaces="nowhere"), "unknown-prefix-map"),
     ],
 )
-def test_what_cannot_be_stored_is_refused(catalog: Catalog, wanted: NewSubscription, code: str) -> None:
+def test_values_that_cannot_be_stored_are_refused(
+    catalog: Catalog, wanted: NewSubscription, code: str
+) -> None:
     with pytest.raises(CatalogError) as caught:
         catalog.add(wanted)
     assert caught.value.code == code

@@ -32,7 +32,7 @@ class Wanted:
 
 @dataclass
 class Model:
-    """What a tenant's subscriptions should be, and random steps that change both."""
+    """The expected subscriptions of a tenant, and random steps that change both them and the catalog."""
 
     catalog: Catalog
     tenant: str

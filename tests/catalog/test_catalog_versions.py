@@ -41,7 +41,7 @@ def test_versions_of_a_restored_catalog_are_other_ones(catalog: Catalog) -> None
     assert catalog.version != lost[-1]
 
 
-def test_what_changes_nothing_makes_no_version(catalog: Catalog) -> None:
+def test_changes_without_effect_make_no_version(catalog: Catalog) -> None:
     catalog.add(NewSubscription("bob", "//a", "x"))
     version = catalog.version
     catalog.add(NewSubscription("bob", "//a", "x"))

@@ -78,7 +78,7 @@ def test_a_mailbox_has_each_delivery_once_and_in_order(catalog: Catalog) -> None
     assert mailbox.pending("t", "bob") == []
 
 
-def test_what_is_acknowledged_waits_no_more(catalog: Catalog) -> None:
+def test_acknowledged_deliveries_are_not_pending(catalog: Catalog) -> None:
     mailbox = catalog.mailbox
     mailbox.store("a-0.json", [delivery(n) for n in range(5)] + [delivery(9, "eve")])
     first, second, *_ = mailbox.pending("", "bob")

@@ -32,7 +32,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 
 def printed_by(capsys: Captured, *arguments: str, code: int = 0) -> str:
-    """What a command prints."""
+    """Run a command; returns its output."""
     assert cli.main(list(arguments)) == code
     return capsys.readouterr().out
 
@@ -122,7 +122,7 @@ def test_status(served: Served, capsys: Captured) -> None:
     assert "inbox" in printed_by(capsys, "status")
 
 
-def test_what_is_missing_is_said(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_url_and_token_are_reported(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TAMIS_URL", raising=False)
     monkeypatch.delenv("TAMIS_TOKEN", raising=False)
     assert cli.main(["receive"]) == 1

@@ -154,7 +154,7 @@ def test_a_letter_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def entered() -> dict[str, bytes]:
-    """What the inbox gives, as a job would read it."""
+    """The messages of the inbox, as a job would read them."""
     source = DirectorySource("inbox", "", Path("inbox").absolute(), after="keep")
     inbox = Inbox(source, 1)
     start = inbox.first_offset()
@@ -182,7 +182,7 @@ def test_a_replayed_message_enters_its_inbox_with_its_id(capsys: pytest.CaptureF
     assert set(marks.values()) == {None}
 
 
-def test_what_a_transformation_failed_on_names_the_subscription_and_can_be_replayed(
+def test_a_failed_transformation_names_the_subscription_and_can_be_replayed(
     letters: DeadLetters, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nowhere = dict.fromkeys(("position", "line", "column"))
@@ -211,7 +211,7 @@ def test_replaying_twice_needs_a_flag(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.usefixtures("letters")
-def test_all_that_can_be_replayed_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_replayable_letters_are_replayed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("replay") == 2
     assert not any(Path("inbox").iterdir())
     capsys.readouterr()

@@ -31,7 +31,7 @@ topic = "{topic}-out"
 
 
 class Feed(Books):
-    """What is published by way of Kafka."""
+    """Publishes messages to Kafka, and records them."""
 
     def __init__(
         self, folder: Folder, catalog: Catalog, seed: int, spark: SparkSession, servers: str

@@ -175,8 +175,8 @@ def test_the_catalog_may_go_and_come_back(database: Postgres, tmp_path: Path) ->
         folder.publish("m1.xml", b"<a/>")
         until_failing(job, "catalog-unreachable")
         until(lambda: folder.read() == 2, "the message without the database")
-        told = urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
-        assert 'tamis_errors_total{code="catalog-unreachable",source=""} ' in told
+        metrics = urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+        assert 'tamis_errors_total{code="catalog-unreachable",source=""} ' in metrics
         database.start()
         folder.publish("m2.xml", b"<a/>")
         until(lambda: folder.read() == 3, "the message after it")

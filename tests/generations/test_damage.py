@@ -176,7 +176,7 @@ class Worker:
         self._open: OpenGeneration | None = None
 
     def delivered(self, number: int) -> Answers:
-        """What it makes of the messages: the numbers of subscriptions, and payloads."""
+        """The results for the messages: numbers of subscriptions, and payloads."""
         generation = Generation(self._store.url, number, stored=True, cache=self._cache)
         self._open = opened = open_generation(generation, self._open)
         found = answers(opened.index)

@@ -154,7 +154,7 @@ def test_another_catalog_starts_from_nothing_under_new_numbers(catalog: Catalog,
     with Publisher(catalog, store, tmp_path / "work") as publisher:
         first = publisher.refresh()
     with Catalog(f"{tmp_path}/other.db") as other:
-        # The same queries under the same numbers, but somebody else's.
+        # The same queries under the same numbers, but of other subscriptions.
         put(other, "x", "y", subscriber="al")
         with Publisher(other, store, tmp_path / "work") as publisher:
             second = publisher.refresh()
@@ -178,7 +178,7 @@ def test_a_compacted_catalog_starts_from_nothing(catalog: Catalog, tmp_path: Pat
         assert shown(store, second, tmp_path / "cache") == active(catalog)
 
 
-def test_only_so_much_of_the_log_is_kept(
+def test_old_entries_of_the_log_are_deleted(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publisher_module, "KEPT_VERSIONS", 3)

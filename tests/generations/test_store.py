@@ -149,7 +149,7 @@ def test_a_sweep_leaves_what_is_needed(store: Store, tmp_path: Path) -> None:
         store.fetch(made[-1].number, cache)
     mapped = tamis.Index.open(cache, made[0].number)
     for place in (store, Store(cache)):
-        # Of no generation yet: somebody may be about to publish.
+        # Of no generation yet: a publisher may be about to use it.
         place._place.put("", "0.segment", b"")
         removed = place.sweep([made[2].number])
         assert Manifest.name(made[0].number) in removed

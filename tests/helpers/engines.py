@@ -125,7 +125,7 @@ def naive_transform(
 def outputs(
     index: tamis.Index, count: int, messages: Sequence[bytes], schema: tamis.Schema | None
 ) -> Outputs:
-    """What an index makes of messages, by the places of its transformations."""
+    """The outputs of an index for messages, by the positions of its transformations."""
     rows: Outputs = []
     for message in messages:
         row: list[tuple[bytes | None, str | None]] = [(None, None)] * count

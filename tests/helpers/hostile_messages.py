@@ -28,7 +28,7 @@ class Attack:
 
     code: str
     limits: Limits
-    """What a message may cost where it is refused so."""
+    """The limits for a message that is refused with this code."""
     make: Callable[[], bytes]
 
 

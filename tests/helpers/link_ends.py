@@ -55,7 +55,7 @@ def messages(root: str | None, *ids: str, tenant: str = "", hops: int = 0) -> pa
 
 
 class MemoryBroker:
-    """What it delivered, and how far it has processed its arrivals, survives: as a job's checkpoint does."""
+    """A broker. Its deliveries and its position in the arrivals survive a restart, like a checkpoint."""
 
     def __init__(self, topology: Topology, name: str, folder: Path, *, most_hops: int = MOST_HOPS) -> None:
         self.name = name

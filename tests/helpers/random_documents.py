@@ -12,7 +12,7 @@ from random import Random
 from xml.sax.saxutils import escape
 
 NAMESPACES = {"p": "urn:p", "q": "urn:q"}
-"""The prefixes of random queries; documents bind the same URIs to whatever prefix they like."""
+"""The prefixes of random queries; documents bind random prefixes to the same URIs."""
 
 XML = "http://www.w3.org/XML/1998/namespace"
 

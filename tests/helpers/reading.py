@@ -64,7 +64,7 @@ def add_text(events: list[Event], text: str | None) -> None:
 
 
 def by_expat(message: bytes) -> list[Event]:
-    """What expat finds with no handler for external entities; parameter entities are read."""
+    """The content by expat, without a handler for external entities; parameter entities are read."""
     events: list[Event] = []
 
     def start_element(name: str, flat: list[str]) -> None:

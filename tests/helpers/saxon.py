@@ -54,7 +54,7 @@ class Saxon:
         return [found.item_at(place).boolean_value for place in range(found.size)]
 
     def outputs(self, query: str, namespaces: Mapping[str, str] | None) -> list["Result"]:
-        """For each message, what a transformation makes of it. `None` for one that is XQuery as it stands."""
+        """The output of a transformation for each message; `None`: it is XQuery without changes."""
         asked = as_written(query, self.variables) if namespaces is None else spelled(query, namespaces)
         self.queries.set_query_content(asked)
         return [Result.of(element) for element in etree.fromstring(self.queries.run_query_to_string())]

@@ -44,12 +44,12 @@ def for_each_message(made: str, namespaces: Mapping[str, str], variables: Iterab
 
 
 def declarations(variables: Iterable[str]) -> str:
-    """Variables that are given from outside."""
+    """Declarations of external variables."""
     return "".join(f"declare variable ${name} external;\n" for name in variables)
 
 
 def as_written(text: str, variables: Iterable[str] = ()) -> str:
-    """A query over all `$messages` for a transformation that means the same in XQuery as it stands."""
+    """A query over all `$messages` for a transformation that has the same meaning in XQuery."""
     return for_each_message(f"$doc/<oracle>{{ {text} }}</oracle>", {}, variables)
 
 

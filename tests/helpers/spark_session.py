@@ -17,7 +17,7 @@ MASTER = "local[2,4]"
 
 
 def environment() -> dict[str, str]:
-    """What Spark's processes need: loopback, and workers of this Python."""
+    """The environment of Spark's processes: loopback, and workers of this Python."""
     return {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
 

@@ -115,7 +115,7 @@ def test_no_java(spark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ClassArchive.of(spark) is None
 
 
-def test_what_nobody_uses_is_removed(spark: Path) -> None:
+def test_unused_archives_are_removed(spark: Path) -> None:
     file = made(spark)
     os.utime(file, (0, 0))
     (spark / "jars" / "b.jar").write_text("b")

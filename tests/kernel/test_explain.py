@@ -62,12 +62,12 @@ def test_a_query_without_a_necessary_test_is_always_a_candidate() -> None:
 
 def test_the_text_says_what_fails_and_the_plan_how_it_is_indexed() -> None:
     explanation = explained("/story[topic/@code = 'sport']/company")
-    told, plan = explanation.render(MESSAGE), explanation.render_plan(MESSAGE)
+    summary, plan = explanation.render(MESSAGE), explanation.render_plan(MESSAGE)
     for part in ("does not match", "/story/topic/@code='sport'", "fails at line 2"):
-        assert part in told
+        assert part in summary
         assert part in plan
     assert "access test" in plan
-    assert "access test" not in told
+    assert "access test" not in summary
 
 
 def test_explanations_and_matches_agree() -> None:

@@ -79,7 +79,7 @@ def test_external_identifiers_are_never_fetched() -> None:
     assert [row for row in batch.nodes.to_pylist() if row["kind"] == "text"] == []
 
 
-def test_what_only_looks_like_an_attack_is_read() -> None:
+def test_harmless_messages_that_resemble_attacks_are_read() -> None:
     assert tamis.read_batch(HARMLESS, SUBSET).errors.num_rows == 0
 
 
@@ -170,7 +170,7 @@ def nested(inside: bytes) -> bytes:
     return b"<a>" * 250 + inside + b"</a>" * 250
 
 
-# Walks that must not begin anew from every context. No condition of theirs can be told without a walk.
+# Walks that must not be repeated from every context. None of their conditions can be decided without a walk.
 WALKS = {
     "the first of many nodes": ("//a[contains(.//*//*, 'zzz')]", nested(b"<b/>" * 100_000)),
     "the first of no nodes": ("//a[contains(.//*/b//c, 'zzz')]", nested(b"<b/>" * 50_000 + b"<c/>")),

@@ -185,7 +185,7 @@ def test_errors_survive_pickling() -> None:
 
 
 class Model:
-    """What an index should answer: a dict, and the slow evaluator."""
+    """A model of an index: a dict, and the naive evaluator."""
 
     def __init__(self, messages: list[bytes]) -> None:
         self.messages = messages

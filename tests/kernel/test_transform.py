@@ -1,4 +1,4 @@
-"""What transformations make of messages, as data: through every engine, and asked of Saxon."""
+"""The outputs of transformations, as data: by every engine, and by Saxon."""
 
 import tomllib
 from typing import Any

@@ -121,7 +121,7 @@ def test_every_engine_makes_what_saxon_makes(capsys: pytest.CaptureFixture[str])
         assert made[rare] >= 100, rare
 
 
-def test_what_a_dtd_adds_is_there() -> None:
+def test_entities_and_attributes_of_a_dtd_are_in_outputs() -> None:
     random = Random(SEED)
     pairs = outputs = 0
     while pairs < PAIRS // 8:

@@ -34,7 +34,7 @@ class Case:
 
     @property
     def verdict(self) -> str | None:
-        """What the catalogue wants; `None` where either will do."""
+        """The verdict of the catalogue; `None` where both are allowed."""
         return {"valid": "accepted", "invalid": "accepted", "not-wf": "refused"}.get(self.entry["TYPE"])
 
 
@@ -122,7 +122,7 @@ def test_accepted_documents_have_the_content_that_expat_finds(
 
 
 def by_another_parser(message: bytes) -> list[Event]:
-    """What expat finds; of encodings with several bytes a character, which pyexpat does not know, libxml2."""
+    """The content by expat, or by libxml2 for multi-byte encodings, which pyexpat does not support."""
     if b"iso-2022" in message[:80].lower():
         return by_lxml(message)
     try:

@@ -94,7 +94,7 @@ def test_a_subscription_with_an_error_that_is_mended(place: Place, visit: Visit)
     expect(form.locator(".editor .wrong")).to_have_text("A")
     expect(form.get_by_label("Query")).to_have_attribute("aria-invalid", "true")
     visit.check()
-    # Who insists is refused by the service, in the same words.
+    # The service refuses the query with the same reason.
     form.get_by_label("Subscriber").fill("ann")
     form.get_by_role("button", name="Subscribe").click()
     expect(form.get_by_text("in lower case")).to_be_visible()
@@ -231,7 +231,7 @@ def test_from_publishing_to_the_delivery(place: Place, visit: Visit) -> None:
         page.get_by_label("Message id").fill("p1")
         page.get_by_role("button", name="Publish").click()
         expect(page.get_by_text("already known")).to_be_visible()
-        # What is being read does not move away.
+        # A delivery that is being read does not move.
         publish("p2")
         second = theirs.locator(".delivery", has_text="p2")
         expect(theirs.get_by_role("button", name="Show 1 new one")).to_be_visible()
@@ -244,7 +244,7 @@ def test_from_publishing_to_the_delivery(place: Place, visit: Visit) -> None:
         expect(first).to_have_count(0)
         theirs.get_by_role("button", name="Acknowledge all").click()
         expect(theirs.get_by_text("No deliveries")).to_be_visible()
-        # What the job did is seen.
+        # The batches of the job are shown.
         theirs.get_by_role("link", name="Now").click()
         expect(theirs.locator(".tile").first).not_to_contain_text("0 in total")
         expect(theirs.get_by_role("row").filter(has_text="inbox")).to_be_visible()
@@ -303,7 +303,7 @@ def test_a_dead_letter_is_replayed_and_mended(place: Place, visit: Visit) -> Non
     page.get_by_role("button", name="Publish").click()
     page.get_by_role("link", name="Dead letters").click()
     letters = page.locator(".letter", has_text="broken")
-    # It is listed when it is there, and so is the one that comes of the replay.
+    # The letter is listed, and later the one that the replay causes.
     expect(letters).to_have_count(1)
     letters.locator("> summary").click()
     expect(letters.locator(".code").first).to_contain_text("<story>é<company></story>")

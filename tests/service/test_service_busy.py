@@ -110,7 +110,7 @@ def test_a_locked_catalog_is_reported_soon(tmp_path: Path) -> None:
             until(lambda: blocked.waiting, "the writer")
             with pytest.raises(CatalogError, match="catalog-locked"):
                 catalog.accepted.accept([("inbox", "m1")], ["f1"], [])
-            # Who reads does not wait.
+            # Readers do not wait.
             assert catalog.tokens.find("none") is None
         finally:
             blocked.released.set()

@@ -24,7 +24,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def refresh(served: Served) -> int:
-    """What the job does before each batch."""
+    """Publish a generation of the current catalog, as the job does before each batch."""
     store = Store(served.settings.generations)
     with Publisher(served.catalog, store, served.settings.generations) as publisher:
         return publisher.refresh()
@@ -86,7 +86,7 @@ def test_whether_a_text_is_a_query(served: Served) -> None:
     assert (fine["canonical"], fine["error"]) == ("//b[@n=2]", None)
     (warning,) = client.post("/v1/check", json={"query": "//b[@n > 'x']"}).json()["warnings"]
     assert (warning["code"], warning["column"]) == ("compares-numbers", 8)
-    # That it is none is an answer, in the form of errors.
+    # A refused query is an answer, in the form of errors.
     wrong = client.post("/v1/check", json={"query": "//é["})
     assert wrong.status_code == 200
     assert wrong.json()["canonical"] is None
@@ -110,7 +110,7 @@ def test_whether_a_text_is_a_query(served: Served) -> None:
         ({}, "bad-request", None),
     ],
 )
-def test_what_cannot_be_tried(
+def test_invalid_match_requests_are_refused(
     served: Served, asked: dict[str, str], code: str | None, position: tuple[int, int, int] | None
 ) -> None:
     answer = served.client().post("/v1/match", json=asked)

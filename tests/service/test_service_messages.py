@@ -35,7 +35,7 @@ def served(tmp_path: Path, catalog_url: str) -> Iterator[Served]:
 
 
 def stored(folder: Path, inbox: str = "inbox") -> dict[str, RawMessage]:
-    """The messages of an inbox, as the job reads them; none is there twice."""
+    """The messages of an inbox, as the job reads them; fails on duplicates."""
     messages = []
     for path in sorted((folder / inbox).iterdir()):
         if not path.name.startswith("."):
@@ -157,7 +157,7 @@ def test_each_tenant_has_its_own_sources(served: Served, tmp_path: Path) -> None
         (b"<a>" + b"x" * 70_000 + b"</a>", XML, "message-limit"),
     ],
 )
-def test_what_is_refused_leaves_nothing(
+def test_refused_requests_store_nothing(
     tmp_path: Path, content: bytes, headers: dict[str, str], code: str
 ) -> None:
     limited = SOURCES.replace('path = "inbox"', 'path = "inbox"\nlimits = { document = 65536 }')
@@ -231,7 +231,7 @@ publishing.publish(publishing.source(""), [NewMessage("m1", "<a/>")])
 def test_a_crash_loses_and_doubles_nothing(
     tmp_path: Path, catalog_url: str, step: str, survives: bool
 ) -> None:
-    """The process dies before the catalog knows, or before the file is let in."""
+    """The process dies before the catalog records the message, or before the file is renamed."""
     settings = settings_in(tmp_path)
     command = [sys.executable, "-c", DYING, str(tmp_path / "tamis.toml"), catalog_url, step]
     assert subprocess.run(command, check=False).returncode == 9
@@ -247,7 +247,7 @@ def test_a_crash_loses_and_doubles_nothing(
     assert len(list((tmp_path / "inbox").iterdir())) == 1
 
 
-def test_what_the_catalog_cannot_note_is_not_accepted(tmp_path: Path) -> None:
+def test_messages_that_the_catalog_cannot_record_are_not_accepted(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     with Catalog(settings.catalog) as catalog:
         first = publishing(settings, catalog)
@@ -261,13 +261,13 @@ def test_what_the_catalog_cannot_note_is_not_accepted(tmp_path: Path) -> None:
             with pytest.raises(CatalogError, match="away"):
                 first.publish(source, [NewMessage("m1", "<a/>")])
         assert list((tmp_path / "inbox").iterdir()) == []
-        # What nobody thought of is no acceptance either: here, half a character.
+        # Nor is a message accepted after an unexpected error: here, by a lone surrogate.
         with pytest.raises(UnicodeEncodeError):
             first.publish(source, [NewMessage("m1", "<a>\ud800</a>")])
         assert list((tmp_path / "inbox").iterdir()) == []
         assert first.publish(source, [NewMessage("m1", "<a/>")]) == {"m1"}
         assert first.publish(source, [NewMessage("m2", "<a/>")]) == {"m2"}
-        # What has entered is not remembered for ever.
+        # Files in the inbox are forgotten.
         assert len(catalog.accepted.entering()) == 1
         limited = replace(source, limits=Limits(document=1))
         with pytest.raises(ServiceError, match="message-limit"):

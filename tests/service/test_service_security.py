@@ -31,7 +31,7 @@ def error(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, parsed["code"]
 
 
-def test_only_what_tells_nothing_is_open(served: Served) -> None:
+def test_only_paths_without_data_need_no_token(served: Served) -> None:
     plain = served.plain()
     for path in security.PUBLIC_PATHS:
         assert plain.get(path).status_code == 200, path

@@ -1,4 +1,4 @@
-"""Status, sources, sinks, metrics, readiness: who sees what."""
+"""Status, sources, sinks, metrics, readiness, and what each role may see."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def report(served: Served) -> None:
-    """What a job says of itself."""
+    """A status as a job writes it."""
     board = StatusBoard(served.settings.state, ["inbox", "others"])
     board.state("running")
     board.generation(3, 7)
@@ -52,9 +52,7 @@ def test_the_status_shows_what_is_the_callers(served: Served) -> None:
     assert served.client(Role.SUBSCRIBER).get("/v1/status").json()["waiting_deliveries"] == 0
 
 
-def test_what_was_read_does_not_wait_though_it_is_still_there(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_messages_are_not_counted_as_waiting(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     admin = served.client()
 
     def waiting() -> int:

@@ -155,7 +155,7 @@ def test_the_owner_sees_what_is_marked(served: Served) -> None:
 
 @pytest.mark.parametrize("tenant", ["", "one"])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_what_is_anothers_is_not_there(served: Served, tenant: str, method: str, path: str) -> None:
+def test_resources_of_another_tenant_are_unknown(served: Served, tenant: str, method: str, path: str) -> None:
     asked = OPERATIONS[method, path]
     before = belongings(served)
     client = served.client(Role.ADMIN, tenant)

@@ -46,7 +46,7 @@ def test_a_webhook_is_made_changed_and_removed(served: Served) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown-webhook")
 
 
-def test_who_asks_with_a_secret_may_ask_twice(served: Served) -> None:
+def test_requests_with_a_secret_are_idempotent(served: Served) -> None:
     admin = served.client()
     first, second = new_secret(), new_secret()
     asked = {"name": "hook", "url": URL, "secret": first}

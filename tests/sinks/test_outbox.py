@@ -37,7 +37,7 @@ def rows_of(outbox: Outbox, publication: Publication, **filters: str) -> list[di
 
 
 def files(folder: Path) -> set[str]:
-    """What lies in the outbox beside manifests."""
+    """The files in the outbox except manifests."""
     return {str(path.relative_to(folder)) for path in (folder / "data").rglob("*") if path.is_file()}
 
 
@@ -157,7 +157,7 @@ def test_a_published_batch_stays_as_it_is(tmp_path: Path) -> None:
     assert [*outbox.published()] == [first]
 
 
-def test_what_is_not_published_does_not_count_and_goes(tmp_path: Path) -> None:
+def test_unpublished_files_do_not_count_and_are_swept(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     outbox.write(BATCH, 0, batches(deliveries(range(8))))
     outbox.write(BATCH, 5, batches(deliveries(range(8, 12))))
@@ -301,14 +301,14 @@ def test_a_damaged_manifest_is_reported(tmp_path: Path) -> None:
         list(outbox.published())
 
 
-def test_what_a_message_is_embedded_as() -> None:
+def test_messages_as_content_of_xml() -> None:
     assert as_xml_content([b"<?xml version='1.0'?><a/>", b"<a"]) == [b"<a/>", None]
     assert as_xml_content([b"<a/>text<b/>", b""]) == [b"<a/>text<b/>", b""]
 
 
 @pytest.mark.parametrize("kind", ["outbox", "replay"])
 def test_killed_anywhere_it_is_there_once_or_not(kind: str) -> None:
-    """A process of its own, which forks: this one may have threads."""
+    """In a child process, because it forks, and this process may have threads."""
     command = [sys.executable, "-m", "tests.helpers.publish_killed", kind]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -97,7 +97,7 @@ def test_a_reset_checkpoint_overwrites_nothing_and_old_generations_go(tmp_path: 
             forget_checkpoints(folder)
     rows = folder.deliveries()
     assert {row["message"] for row in rows} == {"m00.xml", "m01.xml", "m10.xml", "m11.xml"}
-    # What the old checkpoint had not yet marked as done comes again, and has the same id.
+    # Deliveries that the old checkpoint had not marked as done come again, with the same id.
     assert len({row["id"] for row in rows}) == 4
     assert [record.batch for record in folder.records()].count(0) == 2
     store = Store(folder.state / "generations")
@@ -184,7 +184,7 @@ def test_a_checkpoint_that_is_restored_from_a_copy_loses_nothing(tmp_path: Path)
     assert {row["message"] for row in folder.deliveries()} >= {f"m{number}.xml" for number in range(5)}
 
 
-def test_one_job_a_state_directory_and_what_settings_cannot_be(tmp_path: Path) -> None:
+def test_one_job_per_state_directory(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     with running(folder) as job:
         until_running(job)

@@ -148,7 +148,9 @@ def test_a_broker_from_the_command_line(tmp_path: Path) -> None:
         assert process.wait(60) == 0
 
 
-def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_names_the_package_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert shutil.which("mvn") is None
@@ -156,7 +158,7 @@ def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         jars.connector_jars()
 
 
-def test_what_a_producer_may_send_does_not_stop_the_source(spark: SparkSession) -> None:
+def test_invalid_records_do_not_stop_the_source(spark: SparkSession) -> None:
     """Headers and times that cannot be stored, without a broker."""
     ids = [b"good", b"a\x00b", b"a\nb", b"x" * 1001, b"\xff", b""]
     columns = "topic string, partition int, offset bigint, value binary, micros bigint"

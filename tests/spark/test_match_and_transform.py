@@ -156,7 +156,7 @@ def test_an_id_twice_in_a_batch(spark: SparkSession, generation: Generation) -> 
 
 
 def test_spark_compiles_no_classes_for_another_batch(spark: SparkSession, generation: Generation) -> None:
-    """What changes from batch to batch is data, and no part of the program."""
+    """Values that change from batch to batch are data, not part of the generated code."""
     assert spark._jvm is not None
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     counts = []
@@ -170,7 +170,7 @@ def test_spark_compiles_no_classes_for_another_batch(spark: SparkSession, genera
     assert counts[1] == counts[2]
 
 
-def test_what_is_refused_becomes_a_dead_letter_with_its_reason(
+def test_refused_messages_become_dead_letters_with_the_reason(
     spark: SparkSession, generation: Generation
 ) -> None:
     letters = (

@@ -128,7 +128,7 @@ class Broker:
             end.exchange()
 
     def crash_after_publishing(self) -> None:
-        """What is left if the last batch of arrivals was killed after its parcels were published."""
+        """Set the state after the last batch of arrivals was killed when its parcels were published."""
         (self.settings.checkpoint("network") / "commits" / "0").unlink()
         (self.settings.checkpoint("network") / "commits" / ".0.crc").unlink(missing_ok=True)
         (log,) = (self.settings.state / "batches" / "network").glob("*.jsonl")

@@ -83,7 +83,7 @@ def test_a_number_that_is_taken_is_given_to_another_batch(spark: SparkSession, t
     assert {publication.batch for publication in outbox.published()} == {one, two.renamed()}
 
 
-def test_what_another_attempt_left_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_of_another_attempt_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
     outbox = Outbox(tmp_path / "outbox")
     for partition in range(7):
         outbox.write(BATCH, partition, pa.Table.from_pylist(ROWS[partition::7], schema=DELIVERY).to_batches())

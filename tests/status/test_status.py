@@ -187,7 +187,7 @@ def test_a_beat_renews_the_file_once_a_second(board: StatusBoard, clock: Clock, 
     assert read_status(tmp_path).now == clock()
 
 
-def test_what_happens_often_is_written_now_and_then(board: StatusBoard, clock: Clock, tmp_path: Path) -> None:
+def test_frequent_events_are_written_at_intervals(board: StatusBoard, clock: Clock, tmp_path: Path) -> None:
     board.state("running")
     for number in range(3):
         run_batch(board, clock, number=number, seconds=0.05)

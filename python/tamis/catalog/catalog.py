@@ -164,7 +164,7 @@ class Catalog:
         state: State | None,
         present: Mapping[rows.Key, rows.Row],
     ) -> tuple[str, tuple[QueryWarning, ...]]:
-        """What was done, and the warnings of the query."""
+        """Add or change a subscription; returns the outcome and the warnings of the query."""
         shared = [] if row["prefix_map"] is None else [(row["tenant"], row["prefix_map"])]
         query = rows.check(row, mutations.find_prefix_maps(transaction.connection, shared))
         plan = UpsertPlan(transaction, present)
@@ -274,7 +274,7 @@ class Catalog:
 
     @contextmanager
     def changes(self, since: Version | None) -> Iterator[Changes]:
-        """What changed since a version; read it inside the context.
+        """The changes since a version; read them inside the context.
 
         `Changes.since` is None, and all active subscriptions are additions, if `since` is None, if the
         change log no longer reaches back to it, or if this catalog never had it (a restored backup).

@@ -1,4 +1,4 @@
-"""What changed in a catalog since a version: the input of the next generation."""
+"""The changes of a catalog since a version: the input of the next generation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

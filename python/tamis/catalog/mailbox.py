@@ -169,7 +169,7 @@ def _insert_new(deliveries: Sequence[dict[str, Any]], connection: Connection) ->
     """Insert the deliveries that are not stored yet, with the next numbers."""
     raised = update(mailbox_head).values(number=mailbox_head.c.number + len(deliveries))
     end = connection.execute(raised.returning(mailbox_head.c.number)).scalar_one()
-    known = _known(connection, [row["id"] for row in deliveries])
+    known = _stored_ids(connection, [row["id"] for row in deliveries])
     fresh = {row["id"]: row for row in deliveries if row["id"] not in known}
     new = [row | {"number": number} for number, row in enumerate(fresh.values(), end - len(deliveries) + 1)]
     if new:
@@ -177,7 +177,7 @@ def _insert_new(deliveries: Sequence[dict[str, Any]], connection: Connection) ->
     return len(new)
 
 
-def _known(connection: Connection, ids: Sequence[str]) -> set[str]:
+def _stored_ids(connection: Connection, ids: Sequence[str]) -> set[str]:
     found: set[str] = set()
     for chunk in rows.chunks(ids):
         found.update(connection.execute(select(mailbox.c.id).where(mailbox.c.id.in_(chunk))).scalars())

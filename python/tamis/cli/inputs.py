@@ -1,4 +1,4 @@
-"""What `tamis match` and `tamis transform` share: queries of a file or of the command line, and documents."""
+"""The inputs of `tamis match` and `tamis transform`: queries of a file or the command line, and documents."""
 
 import argparse
 import os

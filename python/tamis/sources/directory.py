@@ -30,7 +30,7 @@ from tamis.storage.files import fsync
 log = logging.getLogger(__name__)
 
 OPEN_COST = 4 << 10
-"""What opening a file costs, in bytes: many empty files are work too."""
+"""The cost of opening a file, in bytes: many empty files are work too."""
 
 
 MAX_REPORTED = 1_000

@@ -194,7 +194,7 @@ class Status:
     subscriptions: int | None
     """Subscriptions in the newest generation; None if unknown."""
     failure: Failure | None
-    """What keeps the job from being up to date, such as an unreachable catalog; None once it is over."""
+    """The current failure of the job itself, such as an unreachable catalog; None if there is none."""
     failures: Mapping[str, int]
     """How often that happened, by code."""
     sources: tuple[SourceStatus, ...]

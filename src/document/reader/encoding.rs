@@ -11,7 +11,7 @@ use super::scan::find_control;
 use crate::document::charset::{Charset, Decoder, Detected, Legacy, Stop, detect};
 use crate::limits::Limits;
 
-/// What is known of a message's encoding before its XML declaration is read.
+/// The form of a message's encoding before its XML declaration is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
     /// Bytes that agree with ASCII: the declaration decides, and without one they are UTF-8.
@@ -30,7 +30,7 @@ pub(super) const MAX_BYTES: usize = 1 << 29;
 
 /// Puts the UTF-8 form of `message` into `source`, without a byte order mark.
 ///
-/// What `Form::Bytes` gives is not yet known to be UTF-8: the XML declaration may name another
+/// The bytes of `Form::Bytes` are not yet known to be UTF-8: the XML declaration may name another
 /// encoding. `agree` decides, and `transcode` follows.
 pub(super) fn decode(message: &[u8], limits: &Limits, source: &mut Vec<u8>) -> ReadResult<Form> {
     let limit = limits.document.min(MAX_BYTES);

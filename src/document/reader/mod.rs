@@ -169,7 +169,7 @@ impl Default for Reader {
     }
 }
 
-/// What a reader keeps between messages besides the vocabulary: written names and buffers.
+/// Scratch space that a reader keeps between messages besides the vocabulary: written names and buffers.
 struct Scratch {
     pub names: WrittenNames,
     pub namespaces: Namespaces,

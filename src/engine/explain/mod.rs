@@ -51,9 +51,9 @@ pub struct Explanation {
     /// The linear paths it is made of.
     pub lines: Vec<LineReport>,
     pub alternatives: Vec<AlternativeReport>,
-    /// What it computes on the message.
+    /// The values that it computes on the message.
     pub evaluated: Vec<EvaluatedPart>,
-    /// What a transformation runs, if it matches.
+    /// The operators that a transformation runs, if it matches.
     pub operators: Vec<OperatorReport>,
     /// The short answer.
     pub reason: String,
@@ -89,7 +89,7 @@ pub struct AlternativeReport {
     /// Numbers of its lines, and of those that must not hold.
     pub positive: Vec<u32>,
     pub negative: Vec<u32>,
-    /// What it is filed under: a line's number, or nothing, which makes it always a candidate.
+    /// The line that it is filed under; none, if it is always a candidate.
     /// Absent if the index does not have the query.
     pub filed: Option<Option<u32>>,
     pub candidate: bool,
@@ -197,7 +197,7 @@ pub fn explain(
     })
 }
 
-/// What a transformation runs: with the others of the index if it is there, else alone.
+/// The operators that a transformation runs: planned with the others of the index if it is there, else alone.
 fn operators(
     query: &Query,
     message: &[u8],

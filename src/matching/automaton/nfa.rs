@@ -11,11 +11,11 @@ use crate::segment::format::columns::View;
 use crate::segment::format::constants::UnequalTest;
 use crate::segment::format::entries::{ENTRY_NORMALIZED, ENTRY_NUMBER, ENTRY_TEXT};
 
-/// What the open elements bind: for each, a stretch of `nodes`.
+/// The trie nodes that the open elements bind: for each element a range of `nodes`.
 #[derive(Default)]
 pub struct Nfa {
     nodes: Vec<TrieNodeId>,
-    /// Those among them with children by `//`, each once: a recursive message binds a node at several
+    /// The bound nodes with children by `//`, each once: a recursive message binds a node at several
     /// depths, and its children count once.
     loops: Vec<TrieNodeId>,
     /// Per node, whether it is among them.

@@ -13,7 +13,7 @@ use crate::query::value::{Clause, Kind, Value};
 use crate::query::variables::{AsPredicate, Uses};
 use crate::util::xml_chars;
 
-/// What is in scope inside of a transformation.
+/// The scope inside of a transformation.
 #[derive(Default)]
 pub(super) struct Construction<'a> {
     /// The innermost variable: a path must start with a variable then.

@@ -1,4 +1,12 @@
 //! Builder → segment: numbers conditions, anchors and queries, and writes all columns.
+//!
+//! Things that a message reads together get adjacent numbers: conditions and anchors in the order of their reversed
+//! paths, queries in the order of their rows. A query that one condition decides exactly shares the condition's number,
+//! so that a set bit is a match.
+//!
+//! ```text
+//! queries  //a    //b[c]/d    //a[not(b)]      conditions  0: //a (query 0)    1: //a/b    2: //b/c    3: //b/d
+//! ```
 
 use rustc_hash::FxHashMap;
 

@@ -53,7 +53,7 @@ struct Entry {
 struct Condition {
     /// The trie node it is reached at.
     node: TrieNodeId,
-    /// What it looks at, `NONE` for the element itself, and the order of its constant.
+    /// The subject that it tests, `NONE` for the element itself, and the order of its constant.
     subject: SubjectId,
     constant: u64,
     /// The expected share of messages in which it holds, before anything is measured.

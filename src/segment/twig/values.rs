@@ -64,7 +64,7 @@ pub const TEST_INSTRUCTION: u32 = 6;
 /// A predicate of the step counts positions, so each context node is handled by itself.
 pub const COUNTS: u32 = 1 << 16;
 
-/// So many `//` steps are assumed above conditions inside values: they are asked of the same elements again.
+/// The number of `//` steps that is assumed above conditions in values: these are evaluated repeatedly on an element.
 const NESTED: u32 = 2;
 
 impl Twigs {

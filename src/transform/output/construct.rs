@@ -13,7 +13,7 @@ use crate::document::NodeRef;
 use crate::error::Exceeded;
 use crate::ids::{ElementId, NameId};
 
-/// What a transformation selects in a message: for each block the bound elements, for each of these and each return
+/// The selection of a transformation in a message: for each block the bound elements, for each of these and each return
 /// path a list of nodes. All are distinct and in document order.
 pub trait NodeLists {
     fn bindings(&self, block: usize) -> &[ElementId];

@@ -1,4 +1,4 @@
-//! What one transformation selects in a message: the elements that its blocks bind, and for each of them the nodes
+//! The selection of one transformation in a message: the elements that its blocks bind, and for each of them the nodes
 //! of each return path. It is the input of `output/`.
 
 use std::ops::Range;

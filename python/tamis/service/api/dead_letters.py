@@ -188,13 +188,13 @@ def replay(asked: ReplayRequest, service: CurrentService, caller: Admin) -> Repl
 def show(letter: LetterKey, service: CurrentService, caller: Admin) -> LetterWithContent:
     """One dead letter, by its key or by the id of its message or delivery."""
     letters = DeadLetters(service.settings.dead_letters)
-    found = _one(letters, letter, caller.tenant)
+    found = _find_letter(letters, letter, caller.tenant)
     shown = LetterResponse.of(found, Replays(letters).marks().get(found.key))
     raw = base64.b64encode(letters.raw(found)).decode()
     return LetterWithContent(**shown.model_dump(), base64=raw)
 
 
-def _one(letters: DeadLetters, key: str, tenant: str) -> Letter:
+def _find_letter(letters: DeadLetters, key: str, tenant: str) -> Letter:
     for found in letters.letters(LetterFilter(frozenset([key]), tenant)):
         return found
     raise SinkError("no-letter", f"there is no dead letter {key}")

@@ -194,7 +194,7 @@ def list_(service: CurrentService, caller: Subscriber) -> WebhookList:
 @router.get("/webhooks/{name}")
 def show(name: Named, service: CurrentService, caller: Subscriber) -> WebhookResponse:
     """One webhook."""
-    return _shown(service, _own(service, caller, name))
+    return _response(service, _own(service, caller, name))
 
 
 @router.patch("/webhooks/{name}")
@@ -205,7 +205,7 @@ def change(
     _own(service, caller, name)
     url = None if changed.url is None else validate_url(changed.url, service.sender.addresses)
     kept = service.catalog.webhooks.change(caller.tenant, name, url=url, state=changed.state)
-    return _shown(service, kept)
+    return _response(service, kept)
 
 
 @router.delete("/webhooks/{name}", status_code=204)
@@ -267,12 +267,12 @@ def no_webhook(name: str) -> ServiceError:
     )
 
 
-def _shown(service: Service, kept: Webhook) -> WebhookResponse:
+def _response(service: Service, kept: Webhook) -> WebhookResponse:
     return WebhookResponse.of(kept, service.catalog.outgoing.count(kept.tenant, kept.name))
 
 
 def _with_secret(service: Service, kept: Webhook) -> WebhookWithSecret:
-    return WebhookWithSecret(**_shown(service, kept).model_dump(), secret=kept.secret)
+    return WebhookWithSecret(**_response(service, kept).model_dump(), secret=kept.secret)
 
 
 def _own(service: Service, caller: Caller, name: str) -> Webhook:
