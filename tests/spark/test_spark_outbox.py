@@ -15,7 +15,7 @@ from tamis.sinks.dead_letters import LETTER, DeadLetters
 from tamis.sinks.outbox import DELIVERY, Outbox
 from tamis.spark.connectors.console import write_console
 from tamis.spark.connectors.dead_letters import write_dead_letters
-from tamis.spark.connectors.outbox import write_outbox
+from tamis.spark.connectors.outbox import stage_outbox, write_outbox
 from tests.helpers.delivery_rows import TIME, deliveries, delivery
 from tests.helpers.spark_session import frame
 
@@ -81,6 +81,26 @@ def test_a_number_that_is_taken_is_given_to_another_batch(spark: SparkSession, t
         write_outbox(rows.where("id >= 'd5'"), outbox, two)
         assert ids(outbox) == sorted(row["id"] for row in ROWS)
     assert {publication.batch for publication in outbox.published()} == {one, two.renamed()}
+
+
+def test_what_is_staged_counts_once_it_is_published(spark: SparkSession, tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "outbox")
+    rows = rows_frame(spark, tmp_path / "rows", ROWS)
+    discarded = stage_outbox(rows, outbox, BATCH)
+    assert discarded.written is not None
+    assert ids(outbox) == []
+    discarded.discard()
+    assert not [path for path in tmp_path.glob("outbox/data/**/*") if path.is_file()]
+    staged = stage_outbox(rows, outbox, BATCH)
+    assert ids(outbox) == []
+    assert staged.publish() == 100
+    assert len(ids(outbox)) == 100
+    # It is known now: nothing is written, and nothing that is published is removed.
+    again = stage_outbox(rows.limit(1), outbox, BATCH)
+    assert again.written is None
+    assert again.publish() == 100
+    again.discard()
+    assert len(ids(outbox)) == 100
 
 
 def test_files_of_another_attempt_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
