@@ -63,9 +63,9 @@ class MatchError(TamisError):
     ) -> None:
         """`targets` match, `failed` is not known; `cause` is code and reason, if not the work limit."""
         some = ", ".join(map(str, failed[:10])) + (", …" if len(failed) > 10 else "")
-        code, reason = cause or ("work-limit", f"the query takes more than {limit} steps")
-        super().__init__(code, f"queries of {len(failed)} targets failed: {some}: {reason}")
-        self.cause = reason
+        code, self.cause = cause or ("work-limit", f"the query takes more than {limit} steps")
+        steps = f"queries of {len(failed)} targets take more than {limit} steps: {some}"
+        super().__init__(code, f"{some}: {self.cause}" if cause else steps)
         self.targets = targets
         self.failed = failed
 

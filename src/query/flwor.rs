@@ -130,6 +130,28 @@ impl<V> Content<V> {
         }
     }
 
+    /// Calls `visit` with each `for`.
+    pub fn for_each_flwor_mut(&mut self, visit: &mut impl FnMut(&mut Flwor<V>)) {
+        match self {
+            Content::Text(_) | Content::Value(_) => {}
+            Content::Element(element) => {
+                let values = element.attributes.iter_mut().flat_map(|attribute| &mut attribute.value);
+                values.for_each(|part| part.for_each_flwor_mut(visit));
+                element.content.iter_mut().for_each(|part| part.for_each_flwor_mut(visit));
+            }
+            Content::Enclosed(content) => content.for_each_flwor_mut(visit),
+            Content::Sequence(parts) => parts.iter_mut().for_each(|part| part.for_each_flwor_mut(visit)),
+            Content::If(_, yes, no) => {
+                yes.for_each_flwor_mut(visit);
+                no.for_each_flwor_mut(visit);
+            }
+            Content::Flwor(flwor) => {
+                visit(flwor);
+                flwor.result.for_each_flwor_mut(visit);
+            }
+        }
+    }
+
     /// Calls `visit` with each expression.
     pub fn for_each_value(&self, visit: &mut impl FnMut(&V)) {
         self.map(&mut |value| visit(value));

@@ -148,12 +148,12 @@ fn joined<'v>(way: &[KeyStep<'v>], path: &'v Path) -> Option<Vec<KeyStep<'v>>> {
 }
 
 /// Whether an equality with a value can be looked up: a boolean is compared with whether there are nodes.
-fn is_key(value: &Value) -> bool {
+pub(super) fn is_key(value: &Value) -> bool {
     matches!(value.kind(), Kind::Nodes | Kind::Text | Kind::Number)
 }
 
 /// Whether a value in a predicate does not depend on the node that is tested, nor on its document.
-fn is_outside(value: &Value) -> bool {
+pub(super) fn is_outside(value: &Value) -> bool {
     match value {
         Value::Literal(_) | Value::Variable(..) => true,
         Value::Nodes(path) => matches!(path.start, Start::Variable(_) | Start::Message),

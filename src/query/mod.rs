@@ -10,6 +10,7 @@
 //! | `canonical.rs` | AST → canonical AST, so that equal queries become one |
 //! | `text.rs`, `template_text.rs`, `value_text.rs` | canonical AST → canonical text; the query's id is the hash of it |
 //! | `data_use.rs`, `join.rs` | the local data that a query names, and the equalities that find its records |
+//! | `hash_join.rs` | equalities by which the nodes of a message are looked up |
 //! | `decompose.rs` | query → linear paths with tests, and alternatives of necessary ones |
 //! | `inexact.rs` | why alternatives do not say all |
 //! | `postfix.rs` | query → its boolean tree in postfix order |
@@ -36,6 +37,7 @@ pub mod decompose;
 pub mod element_path;
 pub mod flwor;
 pub mod functions;
+pub mod hash_join;
 pub mod inexact;
 pub mod join;
 pub mod moment;

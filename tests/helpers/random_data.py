@@ -38,6 +38,7 @@ PRODUCTIONS = (
         "copies",
         "mixed",
     ),
+    *("message filter", "message tuples", "message where", "message data"),
 )
 
 
@@ -110,7 +111,7 @@ def _leaves(random: Random) -> str:
 def query(random: Random, production: str) -> Query:
     """A query that a production makes."""
     made = _Maker(random).make(production)
-    is_filter = production.startswith("filter")
+    is_filter = "filter" in production
     return Query(production, made.text, made.saxon, is_filter)
 
 
@@ -342,6 +343,47 @@ class _Maker:
 
     def copies(self) -> Both:
         return self.joined() + " return <x>{ $r/../node(), $s }</x>"
+
+    # Joins within the message.
+
+    def inner(self, equality: Both) -> Both:
+        """Items of the message by an equality, with other predicates and steps around it."""
+        path = self.random.choice(("//s", "/m/s", "/m//s", "$msg//s"))
+        before = self.random.choice(("", "", "[n]", "[@k]"))
+        after = self.random.choice(("", "", "", "[@g]", "[n = $s/n]", "[2]"))
+        step = self.random.choice(("", "", "", "/n", "/.."))
+        start = self.both(path.removeprefix("$msg"))
+        if path.startswith("$msg"):
+            start = Both("$msg", "$doc") + start
+        return start + before + "[" + equality + "]" + after + step
+
+    def message_equality(self) -> Both:
+        own, other = self.both(self.key()), self.both(f"$s/{self.key()}")
+        return equal(own, other) if self.random.random() < 0.7 else equal(other, own)
+
+    def message_filter(self) -> Both:
+        condition = equal(self.both(f"$r/{self.key()}"), self.both(f"$s/{self.key()}"))
+        return "some $s in //s[@k], $r in " + self.inner(self.message_equality()) + " satisfies " + condition
+
+    def message_tuples(self) -> Both:
+        return (
+            "for $s in //s, $r in "
+            + self.inner(self.message_equality())
+            + " return "
+            + self.result("$r/n", "$s/@k")
+        )
+
+    def message_where(self) -> Both:
+        condition = equal(self.both(f"$r/{self.key()}"), self.both(f"$s/{self.key()}"))
+        data = self.random.choice(("//s", "//s[n]", "/m/s", "//s/n/..", "//s/n"))
+        return f"for $s in //s, $r in {data} where " + condition + " return " + self.result("$r/@*", "$s/n")
+
+    def message_data(self) -> Both:
+        """Items that a record names."""
+        condition = equal(self.both(self.key()), self.both(f"$r/{self.key()}"))
+        return (
+            self.joined() + " for $q in //s[" + condition + "] return " + self.result("$q/n", "count($r/n)")
+        )
 
     def mixed(self) -> Both:
         """Nodes of the message and of records in one set: the message's are first."""

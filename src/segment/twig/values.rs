@@ -13,6 +13,7 @@
 //!       | EACH, value, value          | IF, value, value, value
 //!       | CASTABLE | type<<8 | may be empty<<16, value
 //!       | DATA | is collection<<8 | count<<16, name, access…
+//!       | JOIN | count<<8, value of the nodes, of their keys, of what the keys equal, predicate value…
 //! step  = axis | test<<8 | COUNTS, label or target, count, predicate value…
 //! ```
 //!
@@ -21,6 +22,7 @@
 use super::{Twigs, operator_code};
 use crate::ids::LabelId;
 use crate::query::ast::{Literal, NameTest, Test, Variable};
+use crate::query::hash_join::{HashJoin, hash_join, push_equalities};
 use crate::query::join;
 use crate::query::value::{Clause, Function, NodeTest, Value, Walk, WalkAxis, WalkStep};
 use crate::query::variables::Uses;
@@ -45,6 +47,7 @@ pub const VALUE_EACH: u32 = 15;
 pub const VALUE_IF: u32 = 16;
 pub const VALUE_CASTABLE: u32 = 17;
 pub const VALUE_DATA: u32 = 18;
+pub const VALUE_JOIN: u32 = 19;
 
 /// Flag of a condition: it depends on variables, so nothing may be remembered of it.
 pub const VARYING: u32 = 1 << 8;
@@ -117,7 +120,9 @@ impl Twigs {
             Value::Variable(Variable(level), _) => vec![VALUE_VARIABLE | level << 8],
             Value::Some(clauses) => {
                 let mut words = vec![VALUE_SOME | (clauses.len() as u32) << 8];
-                for clause in clauses {
+                let mut clauses = clauses.clone();
+                push_equalities(&mut clauses);
+                for clause in &clauses {
                     let kind = match clause {
                         Clause::For(..) => CLAUSE_FOR,
                         Clause::Let(..) => CLAUSE_LET,
@@ -152,12 +157,15 @@ impl Twigs {
         compared: Option<&Value>,
         label: &mut impl FnMut(&NameTest) -> LabelId,
     ) -> u32 {
-        let start = match join::is_of_data(walk) {
-            true => self.data_of_walk(walk, compared, label),
-            false => self.value(&walk.start, label),
+        let (start, steps) = match hash_join(walk) {
+            Some(join) => (self.hash_join(&join, label), join.rest),
+            None if join::is_of_data(walk) => {
+                (self.data_of_walk(walk, compared, label), walk.steps.as_slice())
+            }
+            None => (self.value(&walk.start, label), walk.steps.as_slice()),
         };
         let mut words = vec![0, start];
-        let mut steps = walk.steps.iter().peekable();
+        let mut steps = steps.iter().peekable();
         while let Some(step) = steps.next() {
             // `descendant-or-self::node()/a` is `descendant::a`, unless positions are counted per parent.
             let joined = match steps.peek() {
@@ -171,6 +179,14 @@ impl Twigs {
             words.push(self.walk_step(step, axis, label));
         }
         words[0] = VALUE_WALK | (words.len() as u32 - 2) << 8;
+        self.intern(words)
+    }
+
+    fn hash_join(&mut self, join: &HashJoin<'_>, label: &mut impl FnMut(&NameTest) -> LabelId) -> u32 {
+        let mut words = vec![VALUE_JOIN | (join.predicates.len() as u32) << 8];
+        words.push(self.walk(&join.nodes, None, label));
+        words.extend([join.key, join.value].map(|value| self.value(value, label)));
+        words.extend(join.predicates.iter().map(|predicate| self.value(predicate, label)));
         self.intern(words)
     }
 

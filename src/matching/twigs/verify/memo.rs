@@ -1,9 +1,11 @@
 //! What verification remembers of a message: each result is computed once, however many queries need it.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::tried::TriedRanges;
-use super::value::{NodeTable, Patterns};
+use super::value::{NodeTable, NodesByValue, Patterns};
 use crate::ids::ElementId;
 use crate::matching::twigs::verify::by_value::ElementsByValue;
 use crate::matching::twigs::verify::substring_cache::SubstringCache;
@@ -22,6 +24,8 @@ pub struct Memo {
     pub(super) substrings: FxHashMap<u32, SubstringCache>,
     /// All nodes of the message, once a value needs them.
     pub(super) nodes: Option<NodeTable>,
+    /// Tables of joins.
+    pub(super) joins: FxHashMap<u32, Arc<NodesByValue>>,
     /// Regular expressions, of all messages.
     pub(super) patterns: Patterns,
 }
@@ -36,6 +40,7 @@ impl Memo {
             absolute: FxHashMap::default(),
             substrings: FxHashMap::default(),
             nodes: None,
+            joins: FxHashMap::default(),
             patterns: Patterns::default(),
         }
     }
@@ -57,6 +62,7 @@ impl Memo {
             + self.failed.bytes()
             + self.absolute.capacity() * size_of::<(u32, bool)>()
             + self.substrings.capacity() * size_of::<(u32, SubstringCache)>()
+            + self.joins.values().map(|table| table.bytes()).sum::<usize>()
     }
 
     pub fn clear(&mut self) {
@@ -66,6 +72,7 @@ impl Memo {
         self.absolute.clear();
         self.substrings.clear();
         self.nodes = None;
+        self.joins.clear();
     }
 }
 

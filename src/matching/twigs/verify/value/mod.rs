@@ -12,11 +12,13 @@
 //! | `compare.rs` | comparisons, conversions |
 //! | `items.rs` | sequences, and functions of them |
 //! | `patterns.rs` | regular expressions, compiled once |
+//! | `hash_join.rs` | nodes that are looked up by their values |
 //! | `local_data.rs` | the records that a walk can meet |
 
 mod axes;
 mod calls;
 mod compare;
+mod hash_join;
 mod items;
 mod local_data;
 mod patterns;
@@ -25,6 +27,7 @@ mod variables;
 use std::borrow::Cow;
 
 pub(super) use axes::NodeTable;
+pub(super) use hash_join::NodesByValue;
 pub use items::Item;
 pub(super) use patterns::Patterns;
 pub(super) use variables::Variables;
@@ -190,6 +193,7 @@ impl<'a> Verifier<'a> {
                 })
             }
             VALUE_DATA => Evaluated::Nodes(self.data(at, context)?),
+            VALUE_JOIN => Evaluated::Nodes(self.joined_nodes(at, context)?),
             _ => {
                 let (left, right) = (operand(1), operand(2));
                 let left = self.value(left, context)?;
