@@ -20,7 +20,7 @@ from tamis.settings import BrokerSettings, Input, Settings
 from tamis.sources.arrivals import NAME, ArrivalsSource
 from tamis.spark.connectors.links import publish_parcels
 from tamis.spark.pipeline import Write
-from tamis.status import StatusBoard
+from tamis.status import LinkReport, StatusBoard
 
 PATIENCE = 10.0
 """Seconds for which a starting broker waits for its neighbours before it tells others to send everything."""
@@ -80,6 +80,30 @@ class BrokerLinks:
                 end.on_notice = partial(thread.receive, end.link.name)
         stack.callback(Exchange(self._ends, self._changed).close)
         return stack
+
+    def report(self) -> None:
+        """Show the links on the board as they are now."""
+        if self._ends:
+            self._board.links([self._report_of(end) for end in self._ends])
+
+    def _report_of(self, end: LinkEnd) -> LinkReport:
+        status, traffic = end.status, end.traffic
+        known = None if self._routing is None else self._routing.neighbours[status.link]
+        return LinkReport(
+            link=status.link,
+            neighbour=status.neighbour,
+            state=status.state,
+            code=status.code,
+            reason=status.reason or (known.problem if known else ""),
+            waiting=status.sent - status.acknowledged,
+            routed=self._routing is not None and self._routing.is_routed(status.link),
+            routes=known.routes if known else 0,
+            agreed=known.agrees if known else False,
+            offered=traffic.offered,
+            messages=traffic.messages,
+            bytes=traffic.bytes,
+            received=traffic.received,
+        )
 
     def _routed(self, generation: int) -> frozenset[str]:
         """The links that are sent only what matches their routes in a generation."""
