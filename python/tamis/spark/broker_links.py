@@ -10,6 +10,7 @@ from tamis.catalog import Catalog
 from tamis.errors import TamisError
 from tamis.generations.store import Store
 from tamis.network.exchange import Exchange
+from tamis.network.limits import check_limits
 from tamis.network.link_end import LinkEnd, LinkStatus, open_links
 from tamis.network.parcel import LinkError
 from tamis.network.routing import Routing
@@ -136,4 +137,6 @@ def _open(settings: Settings, broker: BrokerSettings) -> Sequence[LinkEnd]:
             f"{broker.network} has no [[broker]] called {broker.name!r}, as [broker] of the settings says"
         )
         raise LinkError("unknown-broker", reason)
+    sources = [(source.name, source.limits) for source in settings.sources]
+    check_limits(topology.limits, broker.limits, sources, str(broker.network))
     return open_links(topology, broker.name, settings.links, most_hops=broker.hops, client=broker.client)
