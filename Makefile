@@ -91,7 +91,10 @@ soak: build programs
 	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) TAMIS_SEED=$(or $(SEED),) $(BIN)/python -m pytest tests/generations/test_damage.py
 	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) cargo test --quiet --test damage
 	@TAMIS_SOAK=1 $(BIN)/python -m pytest -m soak
-	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/faults/test_faults.py tests/faults/test_faults_kafka.py
+	@TAMIS_NETWORKS=10000 TAMIS_REAL_NETWORKS=200 TAMIS_SEED=$(or $(SEED),) \
+		$(BIN)/python -m pytest $(PARALLEL) tests/network/test_routing.py tests/network/test_real_networks.py
+	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/faults/test_faults.py tests/faults/test_faults_kafka.py \
+		tests/faults/test_network_killed.py
 
 clean:
 	rm -rf $(VENV) target .cache dist

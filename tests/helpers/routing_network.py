@@ -9,10 +9,8 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-import tamis
 from tamis.errors import CatalogError
 from tamis.model.route import ROUTE_REVISION
 from tamis.model.version import Version
@@ -20,14 +18,7 @@ from tamis.network.routing import Routing
 from tamis.network.routing_ports import Shown
 from tamis.network.tables import EMPTY, EVERYTHING, TableVersion, TenantRow, changed_hash
 from tamis.network.topology import DirectoryCarrier, Link, Topology
-
-
-@cache
-def matches(query: str, message: str) -> bool:
-    """Whether a query matches; the text of each is known."""
-    index = tamis.Index(cache_bytes=0)
-    index.insert(1, query)
-    return bool(index.match(message.encode()))
+from tests.helpers.routing_oracle import Message, matches
 
 
 @dataclass
@@ -181,14 +172,6 @@ class Generation:
     rows: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Message:
-    id: int
-    tenant: str
-    text: str
-    root: str
-
-
 @dataclass
 class Batch:
     """Messages of one source, and the generation that they are matched against."""
@@ -203,7 +186,6 @@ class Wire:
     def __init__(self) -> None:
         self.parcels: deque[list[Message] | bytes] = deque()
         self.epoch = "1"
-        self.crossed: list[Message] = []
         self.history: list[list[Message] | bytes] = []
         """What was received."""
 
@@ -229,6 +211,16 @@ class SimBroker:
         ports = [(link, self._network.wires[self.name, link.other(self.name)]) for link in links]
         patience = self._network.is_patient
         self.routing = Routing(self.name, ports, self.catalog, self.publish, lambda: patience)
+
+    def subscribe(self, id: str, tenant: str, query: str) -> None:
+        self.catalog.subscribe(id, tenant, query)
+
+    def unsubscribe(self, id: str) -> None:
+        self.catalog.unsubscribe(id)
+
+    def is_established(self, id: str, root: str) -> bool:
+        content = self.catalog.content
+        return content.established.get(root, -1) >= int(content.subscriptions[id]["version"])
 
     def publish(self) -> Shown:
         """A generation of the catalog."""
@@ -269,7 +261,7 @@ class SimBroker:
                 if crossing:
                     wire = self._network.wires[self.name, link.other(self.name)]
                     wire.parcels.append(crossing)
-                    wire.crossed += crossing
+                    self._network.crossed.setdefault((self.name, link.other(self.name)), []).extend(crossing)
             for message, targets in found:
                 self._network.delivered.update((message.id, id) for revision, id in targets if revision)
 
@@ -291,6 +283,7 @@ class SimNetwork:
         self.topology = Topology(tuple(names), tuple(links))
         self.wires = {(pair[0], pair[1]): Wire() for one in ends for pair in (one, one[::-1])}
         self.delivered: Counter[tuple[int, str]] = Counter()
+        self.crossed: dict[tuple[str, str], list[Message]] = {}
         self.is_patient = False
         self.brokers = {name: SimBroker(self, name) for name in names}
 

@@ -7,34 +7,12 @@ import zlib
 
 import pytest
 
-from tamis.network.interest import rows_of
 from tamis.network.notices import Hello, InForce, Notice, TableChange, decode, encode
 from tamis.network.parcel import LinkError
 from tamis.network.tables import EMPTY, TableVersion, changed_hash
-from tests.helpers.routing_network import Message, SimNetwork, matches
+from tests.helpers.routing_network import SimBroker, SimNetwork
+from tests.helpers.routing_oracle import MESSAGES, QUERIES, Oracle, check_quiet
 
-QUERIES = [
-    "//a",
-    "//a[b = 1]",
-    "//a[b = 2 and c]",
-    "/r/a/b = 1",
-    "/r/c or //a[b = 2]",
-    "//c[@k = 'x']",
-    "//c[not(@k)]",
-    "not(//a)",
-    "/r/*[b > 1][c]",
-    "for $a in //a where $a/b = 2 return <m>{ $a/c }</m>",
-]
-MESSAGES = [
-    "<r/>",
-    "<r><a/></r>",
-    "<r><a><b>1</b></a></r>",
-    "<r><a><b>2</b></a></r>",
-    "<r><a><b>2</b><c/></a></r>",
-    "<r><c k='x'/></r>",
-    "<r><c/><a><b>1</b></a></r>",
-    "<q><b>1</b></q>",
-]
 STEPS = {
     "subscribe": 30,
     "unsubscribe": 20,
@@ -61,75 +39,6 @@ def random_tree(draw: random.Random) -> SimNetwork:
     network = SimNetwork(*ends, tenants=barred)
     network.is_patient = draw.random() < 0.5
     return network
-
-
-class Oracle:
-    """What one broker with all subscriptions would deliver, and what it must deliver at least."""
-
-    def __init__(self, network: SimNetwork) -> None:
-        self.network = network
-        self.queries: dict[str, tuple[str, str, str]] = {}
-        """By subscription, also removed ones: its broker, its tenant and its query."""
-        self.active: set[str] = set()
-        self.messages: list[Message] = []
-        self.due: set[tuple[int, str]] = set()
-
-    def subscribe(self, broker: str, tenant: str, query: str) -> None:
-        id = f"s{len(self.queries)}"
-        self.network.brokers[broker].catalog.subscribe(id, tenant, query)
-        self.queries[id] = (broker, tenant, query)
-        self.active.add(id)
-
-    def unsubscribe(self, id: str) -> None:
-        self.network.brokers[self.queries[id][0]].catalog.unsubscribe(id)
-        self.active.discard(id)
-        self.due = {(message, one) for message, one in self.due if one != id}
-
-    def restore(self, name: str) -> None:
-        """The catalog of a broker is restored from its copy: what is not in that is gone."""
-        catalog = self.network.brokers[name].catalog
-        before = dict(catalog.content.subscriptions)
-        catalog.restore()
-        kept = catalog.content.subscriptions
-        self.due = {(at, id) for at, id in self.due if id not in before or id in kept}
-        self.active = {id for id in self.queries if self.queries[id][0] != name and id in self.active}
-        self.active |= kept.keys()
-
-    def is_established(self, id: str, root: str) -> bool:
-        content = self.network.brokers[self.queries[id][0]].catalog.content
-        return content.established.get(root, -1) >= int(content.subscriptions[id]["version"])
-
-    def publish(self, root: str, tenant: str, text: str) -> Message:
-        message = Message(len(self.messages), tenant, text, root)
-        self.messages.append(message)
-        self.network.brokers[root].accepted.append(message)
-        for id in self.active:
-            if self.matches(id, message) and self.is_established(id, root):
-                self.due.add((message.id, id))
-        return message
-
-    def matches(self, id: str, message: Message) -> bool:
-        broker, tenant, query = self.queries[id]
-        return tenant == message.tenant and self.reaches(broker, message) and matches(query, message.text)
-
-    def reaches(self, broker: str, message: Message) -> bool:
-        """Whether the tenant may cross all links on the way."""
-        at, topology = message.root, self.network.topology
-        while at != broker:
-            onward = topology.toward(at, broker)
-            link = next(one for one in topology.links_of(at) if one.other(at) == onward)
-            if not link.carries(message.tenant):
-                return False
-            at = str(onward)
-        return True
-
-    def check(self) -> None:
-        """At least what is due, at most what matches, and nothing twice."""
-        delivered = self.network.delivered
-        assert self.due - delivered.keys() == set()
-        assert [one for one, count in delivered.items() if count > 1] == []
-        wrong = [(at, id) for at, id in delivered if not self.matches(id, self.messages[at])]
-        assert wrong == []
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -177,7 +86,7 @@ def run(draw: random.Random) -> None:
             case "copy":
                 broker.catalog.copy()
             case "restore":
-                oracle.restore(broker.name)
+                restore(oracle, broker)
     for broker in network.brokers.values():
         broker.catalog.away = False
     network.settle()
@@ -185,35 +94,11 @@ def run(draw: random.Random) -> None:
     check_quiet(network, oracle)
 
 
-def check_quiet(network: SimNetwork, oracle: Oracle) -> None:
-    """Everything is established, deliveries are a central broker's, and only what is wanted crosses."""
-    for id in oracle.active:
-        for root in network.brokers:
-            assert oracle.is_established(id, root), (id, root)
-    for wire in network.wires.values():
-        wire.crossed.clear()
-    network.delivered.clear()
-    news = [
-        oracle.publish(root, tenant, text) for root in network.brokers for tenant in "tu" for text in MESSAGES
-    ]
-    network.settle()
-    central = {(message.id, id) for message in news for id in oracle.active if oracle.matches(id, message)}
-    assert dict(network.delivered) == dict.fromkeys(central, 1)
-    for (sender, receiver), wire in network.wires.items():
-        behind = next(
-            network.topology.behind(sender, link)
-            for link in network.topology.links_of(sender)
-            if link.other(sender) == receiver
-        )
-        wanted = [oracle.queries[id][1:] for id in oracle.active if oracle.queries[id][0] in behind]
-        rows = [(tenant, " and ".join(sorted(line.text for line in row)) or "true()")
-                for tenant, query in wanted for row in rows_of(query)]  # fmt: skip
-        for message in wire.crossed:
-            assert any(tenant == message.tenant and matches(text, message.text) for tenant, text in rows), (
-                sender,
-                receiver,
-                message,
-            )
+def restore(oracle: Oracle, broker: SimBroker) -> None:
+    """The catalog of a broker is restored from its copy."""
+    before = dict(broker.catalog.content.subscriptions)
+    broker.catalog.restore()
+    oracle.restored(broker.catalog.content.subscriptions.keys(), before, broker.name)
 
 
 def pair() -> tuple[SimNetwork, Oracle]:
@@ -231,7 +116,7 @@ def test_only_what_is_wanted_crosses() -> None:
     oracle.publish("a", "t", "<r><a><b>2</b></a></r>")
     oracle.publish("a", "u", "<r><a><b>1</b></a></r>")
     network.settle()
-    assert [message.id for message in network.wires["a", "b"].crossed] == [0]
+    assert [message.id for message in network.crossed["a", "b"]] == [0]
     assert dict(network.delivered) == {(0, "s0"): 1}
 
 
@@ -241,11 +126,11 @@ def test_everything_crosses_until_a_table_is_confirmed() -> None:
     oracle.publish("a", "t", "<r/>")
     network.brokers["a"].begin(own=True)
     network.brokers["a"].finish()
-    assert len(network.wires["a", "b"].crossed) == 1
+    assert len(network.crossed["a", "b"]) == 1
     network.settle()
     oracle.publish("a", "t", "<r/>")
     network.settle()
-    assert len(network.wires["a", "b"].crossed) == 1
+    assert len(network.crossed["a", "b"]) == 1
 
 
 def test_a_table_that_is_superseded_is_not_used_again_by_a_restored_catalog() -> None:
@@ -255,7 +140,7 @@ def test_a_table_that_is_superseded_is_not_used_again_by_a_restored_catalog() ->
     a.catalog.copy()
     oracle.subscribe("b", "t", "//c")
     network.settle()
-    oracle.restore("a")
+    restore(oracle, network.brokers["a"])
     message = oracle.publish("a", "t", "<r><c/></r>")
     assert oracle.due == {(message.id, "s1")}
     a.begin(own=True)
@@ -290,7 +175,7 @@ def test_an_old_notice_is_no_answer() -> None:
     old = [one for one in wire.history if isinstance(one, bytes)]
     oracle.subscribe("b", "t", "//c")
     network.settle()
-    oracle.restore("a")
+    restore(oracle, network.brokers["a"])
     a.restart()
     for notice in old:
         a.routing.receive("a.b", notice)
@@ -324,7 +209,7 @@ def test_a_neighbour_that_does_not_answer_makes_others_send_everything() -> None
     assert not oracle.is_established("s0", "c")
     oracle.publish("a", "t", "<r/>")
     network.settle()
-    assert len(network.wires["a", "b"].crossed) == 1
+    assert len(network.crossed["a", "b"]) == 1
     check_quiet(network, oracle)
 
 
@@ -343,7 +228,7 @@ def test_a_row_that_is_no_query_is_refused_and_everything_crosses() -> None:
     assert "damaged-notice" in neighbour.problem
     oracle.publish("a", "t", "<r/>")
     network.settle()
-    assert len(network.wires["a", "b"].crossed) == 1
+    assert len(network.crossed["a", "b"]) == 1
 
 
 def test_a_delta_that_does_not_fit_leaves_the_old_table_and_the_whole_one_follows() -> None:

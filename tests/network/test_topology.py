@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from tamis.cli import main
+from tamis.model.matching import Limits
+from tamis.network.limits import check_limits
+from tamis.network.parcel import LinkError
 from tamis.network.topology import (
     RETENTION,
     DirectoryCarrier,
@@ -66,6 +69,19 @@ def test_a_link_as_it_is_written(tmp_path: Path) -> None:
     assert other.carries("other")
 
 
+def test_limits_of_the_network(tmp_path: Path) -> None:
+    text = "[limits]\ndocument = '20MiB'\ndepth = 9\ninternal_subset = true\n" + brokers("a")
+    limits = read(tmp_path, text).limits
+    assert limits == Limits(document=20 << 20, depth=9, internal_subset=True)
+    check_limits(limits, limits, [("x", Limits(depth=9)), ("y", limits)], "n.toml")
+    with pytest.raises(LinkError, match=r"limits-above-network: source x .*depth: 10 and not 9"):
+        check_limits(limits, limits, [("x", Limits(depth=10))], "n.toml")
+    with pytest.raises(LinkError, match=r"limits-above-network: .*text: 30000000 and not 20971520"):
+        check_limits(limits, limits, [("x", Limits(depth=9, text=30_000_000))], "n.toml")
+    with pytest.raises(LinkError, match=r"limits-below-network: .*document: .*internal_subset: 1 and not 0"):
+        check_limits(limits, Limits(), [], "n.toml")
+
+
 AB = brokers("a", "b")
 KAFKA = AB + "[[link]]\nends = ['a', 'b']\ncarrier = 'kafka'\n"
 
@@ -99,6 +115,10 @@ def test_a_link_by_kafka(tmp_path: Path) -> None:
         (AB + link("a", "b", "carrier = 'pigeon'"), ["[[link]] 1: carrier: bad-carrier"]),
         (AB + "[[link]]\nends = ['a', 'b']", ["[[link]] 1: path: missing-key"]),
         (AB + link("a", "b", "path = 1"), ["[[link]] 1: path: bad-value"]),
+        ("limits = 1\n" + brokers("a"), ["[limits]: bad-value"]),
+        ("[limits]\nx = 1\n" + brokers("a"), ["[limits]: unknown-key"]),
+        ("[limits]\ndepth = true\n" + brokers("a"), ["[limits]: depth: bad-value"]),
+        ("[limits]\ndocument = 'much'\n" + brokers("a"), ["[limits]: document: bad-value"]),
         (KAFKA, ["[[link]] 1: servers: missing-key"]),
         (KAFKA + "servers = 1", ["[[link]] 1: servers: bad-value"]),
         (KAFKA + "servers = 'k'\npath = 'x'", ["[[link]] 1: unknown-key"]),

@@ -12,6 +12,7 @@ from tamis.generations.store import Store
 from tamis.model.matching import Limits
 from tamis.model.subscription import NewSubscription, PrefixMap
 from tamis.model.token import Role
+from tamis.network.tables import EMPTY, TableVersion, changed_hash
 from tamis.service.api import matching
 from tests.helpers.hostile_messages import MESSAGES
 from tests.helpers.served import Served, serving, settings_in
@@ -59,6 +60,21 @@ def test_which_subscriptions_match(served: Served) -> None:
     assert tried(served, xml=message, explain=True)["subscriptions"][0]["explanation"] is None
     assert refresh(served) > generation
     assert [one["id"] for one in tried(served, xml=message)["subscriptions"]] == ["q2"]
+
+
+def test_why_a_message_crosses_a_link(served: Served) -> None:
+    catalog = served.catalog
+    catalog.add(NewSubscription("ann", "/a", id="q1"))
+    rows = {("", "//b"), ("", "//c"), ("", "/a/@x='1'"), ("other", "/a")}
+    version = TableVersion(1, "m", changed_hash(EMPTY, rows, ()))
+    assert catalog.routes.replace("here.there", version, rows)
+    refresh(served)
+    told = tried(served, xml="<a x='1'><b/></a>")
+    assert [one["id"] for one in told["subscriptions"]] == ["q1"]
+    link = "here.there"
+    assert told["routes"] == [{"link": link, "query": "//b"}, {"link": link, "query": "/a/@x='1'"}]
+    assert tried(served, Role.SUBSCRIBER, xml="<a x='1'/>")["routes"] == []
+    assert tried(served, tenant="other", xml="<a/>")["routes"] == [{"link": link, "query": "/a"}]
 
 
 def test_whether_a_query_matches_where_and_what_it_makes(served: Served) -> None:

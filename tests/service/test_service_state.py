@@ -8,8 +8,8 @@ import pytest
 
 from tamis.model.token import Role
 from tamis.service.background.supervisor import Supervisor
-from tamis.status import BatchReport, StatusBoard
-from tests.helpers.served import Served, serving, settings_in
+from tamis.status import BatchReport, LinkReport, StatusBoard
+from tests.helpers.served import SOURCES, Served, serving, settings_in
 from tests.helpers.waiting import until
 
 
@@ -127,3 +127,20 @@ def test_a_service_is_ready_when_its_job_runs(served: Served, monkeypatch: pytes
             assert answer.status_code == status, state
             if status == 503:
                 assert answer.json()["error"]["code"] == "not-ready"
+
+
+def test_the_network_is_shown_to_who_looks_after_the_broker(tmp_path: Path) -> None:
+    link = "[[link]]\nends = ['a', 'b']\npath = 'links'\n"
+    (tmp_path / "network.toml").write_text(f"[[broker]]\nname = 'a'\n[[broker]]\nname = 'b'\n{link}")
+    with serving(settings_in(tmp_path, "[broker]\nname = 'a'\n" + SOURCES)) as served:
+        assert served.client(tenant="other").get("/v1/network").status_code == 403
+        admin = served.client()
+        assert admin.get("/v1/network").json() == {"broker": "a", "brokers": ["a", "b"], "links": []}
+        board = StatusBoard(served.settings.state)
+        board.links([LinkReport("a.b", "b", "up", offered=10, messages=4)])
+        board.state("running")
+        (shown,) = admin.get("/v1/network").json()["links"]
+        assert (shown["link"], shown["offered"], shown["messages"]) == ("a.b", 10, 4)
+        text = admin.get("/metrics").text
+        assert 'tamis_link_messages_total{link="a.b"} 4.0' in text
+        assert 'tamis_link_up{link="a.b"} 1.0' in text

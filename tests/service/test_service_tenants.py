@@ -56,6 +56,7 @@ OPERATIONS: dict[tuple[str, str], Asked] = {
     ("GET", "/health"): Asked(),
     ("GET", "/ready"): Asked(),
     ("GET", "/metrics"): Asked(status=403),
+    ("GET", "/v1/network"): Asked(status=403),
     ("POST", "/v1/subscriptions"): Asked(
         json={"id": "s1", "query": "//mine", "subscriber": "ann"}, status=201
     ),
@@ -168,7 +169,7 @@ def test_resources_of_another_tenant_are_unknown(served: Served, tenant: str, me
         text = next(answer.iter_lines()) if path.endswith("events") else answer.read().decode()
     finally:
         answer.close()
-    operates = tenant == "" and path == "/metrics"
+    operates = tenant == "" and path in ("/metrics", "/v1/network")
     assert answer.status_code == (200 if operates else asked.status), text
     assert MARK not in text
     if path in ("/v1/status", "/v1/sources"):

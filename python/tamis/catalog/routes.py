@@ -26,6 +26,20 @@ class Routes:
         """The version of each table, by link."""
         return self._database.read(lambda connection: route_tables_of(connection)[0])
 
+    def of_numbers(self, numbers: Collection[int]) -> list[tuple[str, str]]:
+        """The link and the query of those routes with these numbers that there still are, ordered by both."""
+
+        def work(connection: Connection) -> list[tuple[str, str]]:
+            found: list[tuple[str, str]] = []
+            wanted = sorted(numbers)
+            for at in range(0, len(wanted), KEYS):
+                some = routes.c.number.in_(wanted[at : at + KEYS])
+                rows = connection.execute(select(routes.c.link, routes.c.query).where(some))
+                found += [(row.link, row.query) for row in rows]
+            return sorted(found)
+
+        return self._database.read(work)
+
     def replace(self, link: str, version: TableVersion, wanted: Collection[TenantRow]) -> bool:
         """Give a link exactly these rows; false, and no change, if they have not the hash of the version."""
         if version.hash not in (EVERYTHING, changed_hash(EMPTY, wanted, ())):

@@ -1,6 +1,7 @@
 """The network of brokers: who is linked to whom, and the logs of parcels between them. No Spark, no SQL.
 
 topology.py     brokers and links of `network.toml`: a tree
+limits.py       what one broker accepts, no other refuses
 parcel.py       what crosses a link at once, as a value and as bytes
 log.py          the log of parcels that one end of a link sends, in a directory
 messages.py     the messages of a parcel: which cross a link, and which are refused when they arrive

@@ -10,6 +10,7 @@ the link, and the status says why; it is tried again at each exchange: a repaire
 import itertools
 import json
 import logging
+import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,10 +18,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from tamis.model.link import LinkState
 from tamis.network.arrivals import Arrivals
 from tamis.network.carrier import Carrier, open_carrier
 from tamis.network.log import KEEP, UnknownPositionError
@@ -36,8 +37,21 @@ MOST_HOPS = 32
 ACKNOWLEDGE_AFTER = 64
 """So many acknowledgements are acknowledged at once: one for each would never end."""
 
-LinkState: TypeAlias = Literal["up", "stopped", "unreachable"]
-"""stopped: what arrives cannot be continued; unreachable: its carrier cannot be read or written."""
+WANTED = "wanted"
+"""A column of a batch: whether the neighbour wants the message; without it, it is sent everything."""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The messages of one end since the process started, but for those of repeated batches."""
+
+    offered: int = 0
+    """That would cross if the neighbour were sent everything."""
+    messages: int = 0
+    """That crossed."""
+    bytes: int = 0
+    """Of their parcels."""
+    received: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +102,8 @@ class LinkEnd:
         self.status = LinkStatus(link.name, link.other(broker))
         self.on_notice: Callable[[bytes], None] = _ignored
         """Called with each notice that arrives."""
+        self.traffic = Traffic()
+        self._counting = threading.Lock()
         self._process = uuid.uuid4().hex
         self._notices = itertools.count()
 
@@ -103,7 +119,18 @@ class LinkEnd:
     def publish(self, key: str, messages: pa.Table) -> Position | None:
         """Publish the messages of a batch that cross this link; their parcel, None if none crosses."""
         crosses = crossing(messages, self._topology, self._broker, self.link)
-        return self._carrier.log.publish("messages", key, pack(crosses)) if crosses.num_rows else None
+        offered = crosses.num_rows
+        if WANTED in crosses.schema.names:
+            crosses = crosses.filter(crosses[WANTED])
+        with self._counting:
+            last = self._carrier.log.last
+            body = pack(crosses) if crosses.num_rows else b""
+            position = self._carrier.log.publish("messages", key, body) if body else None
+            if position is None or position.number > last:
+                self.traffic.offered += offered
+                self.traffic.messages += crosses.num_rows
+                self.traffic.bytes += len(body)
+        return position
 
     def exchange(self) -> LinkStatus:
         """Send and receive all there is."""
@@ -148,6 +175,7 @@ class LinkEnd:
                 self._confirm(parcel)
         is_notice = parcel.kind == "interest" and not self._arrivals.has(name, parcel.hash)
         self._arrivals.store(name, parcel, messages)
+        self.traffic.received += 0 if messages is None else messages.num_rows
         if is_notice:
             # A notice that is lost in a crash is asked for again: each process begins with a question.
             self.on_notice(parcel.body)

@@ -44,6 +44,8 @@ OWN = ""
 class Neighbour:
     """What is known about the broker at the other end of a link."""
 
+    broker: str
+    """This one."""
     link: Link
     port: Port
     advert: Advert
@@ -66,6 +68,14 @@ class Neighbour:
     """The log that the last hello was sent in."""
     problem: str = ""
     """Why its table cannot be used; it is sent everything."""
+    routes: int = 0
+    """How many rows its table has."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it has acknowledged what it was told last."""
+        told = self.told
+        return told is not None and self.counts.get(self.link.other(self.broker), -1) >= told.count
 
     @property
     def name(self) -> str:
@@ -96,7 +106,9 @@ class Routing:
         self._publish = publish
         self._is_patient = is_patient
         self._mark = uuid.uuid4().hex
-        self._neighbours = {link.name: Neighbour(link, port, Advert(self._mark)) for link, port in ports}
+        self._neighbours = {
+            link.name: Neighbour(broker, link, port, Advert(self._mark)) for link, port in ports
+        }
         self._received: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
         self._waiting: list[tuple[Neighbour, Notice]] = []
         self._rows: dict[int, tuple[str, str, frozenset[Row]]] = {}
@@ -124,6 +136,11 @@ class Routing:
             for name, neighbour in self._neighbours.items()
             if name in tables and any(tables[name] == one.hash for one in neighbour.usable)
         )
+
+    def is_routed(self, link: str) -> bool:
+        """Whether batches from now on send over a link only what matches."""
+        table = self._tables.get(link)
+        return table is not None and table.hash != EVERYTHING and self._neighbours[link].can_use(table)
 
     def step(self) -> None:
         """Do all there is to do. `CatalogError` and others: it can be repeated, and nothing is lost."""
@@ -257,13 +274,21 @@ class Routing:
             log.warning("%s of tenant %r is left out: %s", row["id"], tenant, error)
             return
         self._rows[number] = origin, tenant, rows
+        self._count(origin, 1)
         for neighbour in self._others(origin, tenant):
             neighbour.advert.change(origin, tenant, added=rows)
 
     def _remove(self, number: int) -> None:
-        origin, tenant, rows = self._rows.pop(number, (OWN, "", frozenset()))
+        if number not in self._rows:
+            return
+        origin, tenant, rows = self._rows.pop(number)
+        self._count(origin, -1)
         for neighbour in self._others(origin, tenant):
             neighbour.advert.change(origin, tenant, removed=rows)
+
+    def _count(self, origin: str, change: int) -> None:
+        if origin in self._neighbours:
+            self._neighbours[origin].routes += change
 
     def _others(self, origin: str, tenant: str) -> Iterator[Neighbour]:
         """The neighbours that are told what an origin wants."""

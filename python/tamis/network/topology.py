@@ -11,6 +11,9 @@
     cost = 1
     tenants = ["acme"]               # default: all
 
+    [limits]                         # of messages, at least, at every broker
+    document = "20MiB"
+
 The links form a tree: between two brokers there is exactly one way. All errors of a file are found at once,
 each with a code and its place. Cost: linear in the size of the file.
 """
@@ -18,12 +21,14 @@ each with a code and its place. Cost: linear in the size of the file.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tamis.errors import TamisError
+from tamis.model.matching import Limits
+from tamis.model.sizes import size_of
 
 DEFAULT_FILE = "network.toml"
 
@@ -124,6 +129,8 @@ class Topology:
 
     brokers: tuple[str, ...]
     links: tuple[Link, ...]
+    limits: Limits = field(default_factory=Limits)
+    """A message within these is accepted by every broker."""
 
     def links_of(self, broker: str) -> list[Link]:
         """The links of a broker, in the order of the file."""
@@ -179,15 +186,16 @@ class _Parser:
         self.problems: list[Problem] = []
 
     def topology(self, content: Mapping[str, Any]) -> Topology:
-        self._known(content, ("broker", "link"), "the file")
+        self._known(content, ("broker", "link", "limits"), "the file")
         brokers = self._brokers(self._tables(content, "broker"))
         links = self._links(self._tables(content, "link"), brokers)
+        limits = self._limits(content.get("limits", {}))
         if not brokers and not self.problems:
             self._problem("no-broker", "the file", "a network has at least one [[broker]]")
         if not self.problems:
             self._check_tree(brokers, links)
             self._check_places(links)
-        return Topology(tuple(brokers), tuple(links.values()))
+        return Topology(tuple(brokers), tuple(links.values()), limits)
 
     def _problem(self, code: str, place: str, reason: str) -> None:
         self.problems.append(Problem(code, place, reason))
@@ -202,6 +210,27 @@ class _Parser:
             self._problem("bad-value", name, f"write [[{name}]], once for each")
             return []
         return [(f"[[{name}]] {number}", table) for number, table in enumerate(tables, 1)]
+
+    def _limits(self, table: Any) -> Limits:
+        """The limits, with sizes as numbers or as texts; the defaults if they are wrong."""
+        if not isinstance(table, dict):
+            self._problem("bad-value", "[limits]", "write [limits], a table")
+            return Limits()
+        known = {one.name: one.default for one in fields(Limits)}
+        self._known(table, tuple(known), "[limits]")
+        values: dict[str, Any] = {}
+        for name in known.keys() & table.keys():
+            try:
+                value = table[name]
+                values[name] = size_of(value) if isinstance(value, str) else value
+                is_switch = isinstance(known[name], bool)
+                if isinstance(values[name], bool) != is_switch or not isinstance(values[name], int):
+                    kind = "true or false" if is_switch else "a whole number, or a size such as '20MiB'"
+                    raise ValueError(f"{kind} is needed, not {value!r}")
+            except ValueError as error:
+                self._problem("bad-value", f"[limits]: {name}", str(error))
+                values.pop(name, None)
+        return Limits(**values)
 
     def _brokers(self, tables: list[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
         """The place of each broker by its name."""

@@ -10,6 +10,7 @@ from tamis.catalog import Catalog
 from tamis.errors import TamisError
 from tamis.generations.store import Store
 from tamis.network.exchange import Exchange
+from tamis.network.limits import check_limits
 from tamis.network.link_end import LinkEnd, LinkStatus, open_links
 from tamis.network.parcel import LinkError
 from tamis.network.routing import Routing
@@ -20,7 +21,7 @@ from tamis.settings import BrokerSettings, Input, Settings
 from tamis.sources.arrivals import NAME, ArrivalsSource
 from tamis.spark.connectors.links import publish_parcels
 from tamis.spark.pipeline import Write
-from tamis.status import StatusBoard
+from tamis.status import LinkReport, StatusBoard
 
 PATIENCE = 10.0
 """Seconds for which a starting broker waits for its neighbours before it tells others to send everything."""
@@ -81,6 +82,30 @@ class BrokerLinks:
         stack.callback(Exchange(self._ends, self._changed).close)
         return stack
 
+    def report(self) -> None:
+        """Show the links on the board as they are now."""
+        if self._ends:
+            self._board.links([self._report_of(end) for end in self._ends])
+
+    def _report_of(self, end: LinkEnd) -> LinkReport:
+        status, traffic = end.status, end.traffic
+        known = None if self._routing is None else self._routing.neighbours[status.link]
+        return LinkReport(
+            link=status.link,
+            neighbour=status.neighbour,
+            state=status.state,
+            code=status.code,
+            reason=status.reason or (known.problem if known else ""),
+            waiting=status.sent - status.acknowledged,
+            routed=self._routing is not None and self._routing.is_routed(status.link),
+            routes=known.routes if known else 0,
+            agreed=known.agrees if known else False,
+            offered=traffic.offered,
+            messages=traffic.messages,
+            bytes=traffic.bytes,
+            received=traffic.received,
+        )
+
     def _routed(self, generation: int) -> frozenset[str]:
         """The links that are sent only what matches their routes in a generation."""
         return frozenset() if self._routing is None else self._routing.routed_links(self._tables(generation))
@@ -112,4 +137,6 @@ def _open(settings: Settings, broker: BrokerSettings) -> Sequence[LinkEnd]:
             f"{broker.network} has no [[broker]] called {broker.name!r}, as [broker] of the settings says"
         )
         raise LinkError("unknown-broker", reason)
+    sources = [(source.name, source.limits) for source in settings.sources]
+    check_limits(topology.limits, broker.limits, sources, str(broker.network))
     return open_links(topology, broker.name, settings.links, most_hops=broker.hops, client=broker.client)

@@ -94,6 +94,8 @@ class Job:
         self._jvm = jvm
         self._is_ready = False
         self._warm_up: threading.Thread | None = None
+        self._first_generation = -1
+        """What the plan of a batch is run with, before the first message."""
         self._stack = ExitStack()
         self._sample: MessageSample | None = None
         self._sample_saved = time.monotonic()
@@ -112,6 +114,7 @@ class Job:
                 self._report_ready()
                 self._make_class_archive()
                 self._save_sample(SAMPLE_SECONDS)
+                self._links.report()
                 self._board.heartbeat()
                 time.sleep(TICK)
             self._stop()
@@ -146,7 +149,7 @@ class Job:
         self._store = Store(settings.generations)
         self._sample = open_sample(settings.state / "sample.arrow", settings.sample)
         writers, write_dead_letters = sinks(settings), dead_letter_writer(settings)
-        links = BrokerLinks(settings, self._board)
+        self._links = BrokerLinks(settings, self._board)
         self._streams = [
             _Stream(
                 source,
@@ -156,7 +159,7 @@ class Job:
                     self._newest,
                     writers,
                     write_dead_letters,
-                    links.publisher(source),
+                    self._links.publisher(source),
                     read_schema(source.schema),
                     self._sample,
                 ),
@@ -174,12 +177,12 @@ class Job:
         self._publisher = Publisher(catalog, self._store, self._working_directory(), last, sample)
         self._stack.callback(self._publisher.close)
         self._generation = -1
-        newest = self._newest()
+        newest = self._first_generation = self._newest()
         for batches in known:
             self._replace_lost_generations(batches, newest)
         self._spark: SparkSession = create_session(settings, self._jvm)
         self._stack.callback(self._spark.stop)
-        self._stack.callback(links.start(catalog, self._shown).close)
+        self._stack.callback(self._links.start(catalog, self._shown).close)
         self._warm_up = warm_up(self._spark, self._streams[0].pipeline, newest)
 
     def _report_ready(self) -> None:
@@ -256,6 +259,8 @@ class Job:
     def _sweep(self, number: int) -> None:
         """Remove generations that no unfinished batch needs."""
         needed = {number, number - 1}
+        if self._warm_up is None or self._warm_up.is_alive():
+            needed.add(self._first_generation)
         for stream in self._streams:
             if stream.batches is not None:
                 needed.update(record.generation for record in stream.batches.unfinished())

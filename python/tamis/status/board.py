@@ -5,7 +5,7 @@ import os
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from math import inf
@@ -20,6 +20,7 @@ from tamis.status.value import (
     BatchReport,
     Failure,
     JobState,
+    LinkReport,
     SourceState,
     SourceStatus,
     Status,
@@ -159,6 +160,13 @@ class StatusBoard:
                 self._source(source).status = replace(
                     self._source(source).status, last=replace(last, lag=lag)
                 )
+                self._event()
+
+    def links(self, links: Sequence[LinkReport]) -> None:
+        """The links of a broker, as they are now."""
+        with self._lock:
+            if self._job.links != tuple(links):
+                self._job = replace(self._job, links=tuple(links))
                 self._event()
 
     def recovered(self, source: str) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from tamis.model.link import LinkState
+
 JobState: TypeAlias = Literal["starting", "running", "stopping", "stopped", "died"]
 """died: the status file says that it runs, but its process is gone."""
 
@@ -176,6 +178,34 @@ class SourceStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkReport:
+    """One end of a link. Messages and bytes are those since the job started."""
+
+    link: str
+    neighbour: str
+    state: LinkState
+    code: str = ""
+    reason: str = ""
+    """Why it does not work, or why the neighbour's routes cannot be used."""
+    waiting: int = 0
+    """Parcels that the neighbour has not acknowledged."""
+    routed: bool = False
+    """Whether the neighbour is sent only what it wants; else everything."""
+    routes: int = 0
+    """Rows of what it wants."""
+    agreed: bool = False
+    """Whether it has acknowledged what it was told last."""
+    offered: int = 0
+    """Messages that would have crossed to it if it were sent everything."""
+    messages: int = 0
+    """Messages that did."""
+    bytes: int = 0
+    """Bytes of their parcels."""
+    received: int = 0
+    """Messages that crossed from it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The job."""
 
@@ -198,6 +228,8 @@ class Status:
     failures: Mapping[str, int]
     """How often that happened, by code."""
     sources: tuple[SourceStatus, ...]
+    links: tuple[LinkReport, ...] = ()
+    """The links of a broker."""
 
     @property
     def alive(self) -> bool:

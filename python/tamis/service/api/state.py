@@ -1,4 +1,4 @@
-"""`/v1/status`, `/v1/sources`, `/v1/sinks` and `/metrics`.
+"""`/v1/status`, `/v1/sources`, `/v1/sinks`, `/v1/network` and `/metrics`.
 
 An admin of the tenant without a name is an admin of the whole broker and sees everything; others see what
 belongs to their tenant.
@@ -16,7 +16,7 @@ from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService, Service
 from tamis.settings import ConsoleSink, DirectorySink, Sink, Source
 from tamis.sources.directory import DirectorySource
-from tamis.status import Failure, SourceStatus, StatusError, read_status
+from tamis.status import Failure, LinkReport, SourceStatus, StatusError, read_status
 
 router = APIRouter()
 
@@ -80,6 +80,17 @@ class StatusResponse(ResponseModel):
     """Accepted messages that are not yet read, by source."""
     waiting_deliveries: int
     """Deliveries that are not acknowledged, of the subscriber or the tenant."""
+
+
+class NetworkResponse(ResponseModel):
+    """The broker that the service is, and its links."""
+
+    broker: str | None
+    """Its name; null if the service is not part of a network."""
+    brokers: list[str]
+    """All brokers of the network."""
+    links: list[LinkReport]
+    """The links of this broker, as its job reported them last."""
 
 
 class SourceResponse(ResponseModel):
@@ -161,6 +172,19 @@ def sinks(service: CurrentService, caller: Admin) -> list[SinkResponse]:
     ]
 
 
+@router.get("/v1/network", tags=["state"])
+def network(service: CurrentService, caller: Admin) -> NetworkResponse:
+    """The network of brokers; only for an admin of the broker."""
+    _check_operates(caller)
+    broker = service.settings.broker
+    try:
+        links = read_status(service.settings.state).links
+    except StatusError:
+        links = ()
+    name = None if broker is None else broker.name
+    return NetworkResponse(broker=name, brokers=list(service.brokers), links=list(links))
+
+
 @router.get(
     "/metrics",
     tags=["state"],
@@ -176,9 +200,13 @@ def sinks(service: CurrentService, caller: Admin) -> list[SinkResponse]:
 )
 def metrics(service: CurrentService, caller: Admin) -> Response:
     """Metrics for Prometheus; only for an admin of the broker."""
+    _check_operates(caller)
+    return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _check_operates(caller: Caller) -> None:
     if not caller.operates:
         raise ServiceError("forbidden", "this is for an admin of the tenant without a name")
-    return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _job(service: Service, caller: Caller, names: set[str]) -> JobResponse | None:

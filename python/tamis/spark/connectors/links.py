@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.model.batch import Batch
 from tamis.model.envelope import VERSION
-from tamis.network.link_end import LinkEnd
+from tamis.network.link_end import WANTED, LinkEnd
 from tamis.network.messages import MESSAGES
 from tamis.spark.deliveries import is_refused
 
@@ -38,8 +38,7 @@ def publish_parcels(
     if not table.num_rows:
         return
     selective = routed(table["generation"][0].as_py())
+    messages = table.select(MESSAGES.names).cast(MESSAGES)
     for end, at in zip(ends, wanted, strict=True):
-        messages = table.filter(table[at]) if end.link.name in selective else table
-        end.publish(
-            f"{batch.checkpoint}:{batch.number}:{batch.plan}", messages.select(MESSAGES.names).cast(MESSAGES)
-        )
+        selected = messages.append_column(WANTED, table[at]) if end.link.name in selective else messages
+        end.publish(f"{batch.checkpoint}:{batch.number}:{batch.plan}", selected)
