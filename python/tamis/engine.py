@@ -460,39 +460,6 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def naive_batch(
-    queries: Sequence[str],
-    messages: Messages,
-    namespaces: Namespaces | None = None,
-    limits: Limits = _DEFAULT_LIMITS,
-    data: Mapping[str, Data] | None = None,
-) -> list[list[int]]:
-    """For each message, the indexes of matching queries, by the slow evaluator: the oracle of the tests."""
-    given = (list(queries), as_arrow(messages), _dict(namespaces), limits, _read_all(data, limits))
-    return _kernel.naive_batch(*given)
-
-
-def naive_transform(
-    queries: Sequence[str],
-    messages: Messages,
-    namespaces: Namespaces | None = None,
-    limits: Limits = _DEFAULT_LIMITS,
-    *,
-    data: Mapping[str, Data] | None = None,
-    output_limit: int = 64 << 20,
-) -> list[list[tuple[bytes | None, str | None]]]:
-    """For each message and each transformation, its output or the code of why there is none: slowly.
-
-    What tests compare everything else with.
-    """
-    given = (list(queries), as_arrow(messages), _dict(namespaces), limits, _read_all(data, limits))
-    return _kernel.naive_transform(*given, output_limit)
-
-
-def _read_all(data: Mapping[str, Data] | None, limits: Limits) -> list[tuple[str, _kernel.Data]]:
-    return [(name, _kernel.Data(as_arrow(one.records), limits)) for name, one in (data or {}).items()]
-
-
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:
     return None if namespaces is None else dict(namespaces)
 

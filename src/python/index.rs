@@ -23,11 +23,11 @@ use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
 use super::selection;
+use super::stats::{Stats, stats};
 use super::subscriptions::Subscriptions;
 use super::transform::{OutputRows, Schema};
-use crate::engine::cache_stats::CacheBytes;
 use crate::engine::explain::explain;
-use crate::engine::generation::{Generation, Part};
+use crate::engine::generation::Generation;
 use crate::engine::local_data::parse_and_check;
 use crate::engine::matcher::{Matcher, Matches, SelectedNodes};
 use crate::engine::snapshot;
@@ -41,9 +41,6 @@ use crate::tuning::Tuning;
 
 /// Generations that are kept for `targets`: query numbers are valid in one generation.
 const KEPT_GENERATIONS: usize = 8;
-
-/// In the order of `tamis.Stats`.
-type Stats = (u64, usize, usize, usize, usize, usize, usize, usize, u64, usize, [usize; 6]);
 
 #[pyclass(frozen, module = "tamis._kernel")]
 pub struct Index {
@@ -357,23 +354,8 @@ impl Index {
     fn stats(&self) -> Stats {
         let state = self.state();
         let generation = state.newest();
-        let parts = generation.parts();
-        let sum = |of: &dyn Fn(&Part) -> usize| parts.iter().map(of).sum::<usize>();
-        let cache = self.matchers.cache_stats();
-        let CacheBytes { automaton, probes, values, transformations, memo, twigs } = cache.bytes;
-        (
-            generation.number,
-            parts.len(),
-            generation.live(),
-            sum(&Part::live_queries),
-            sum(&|part| part.segment.bytes().len()),
-            sum(&|part| part.segment.text_bytes().len()),
-            cache.bytes.bounded(),
-            cache.states,
-            cache.clears,
-            state.index.as_ref().map_or(0, |index| index.sample.len()),
-            [automaton, probes, values, transformations, memo, twigs],
-        )
+        let sampled = state.index.as_ref().map_or(0, |index| index.sample.len());
+        stats(&generation, &self.matchers.cache_stats(), sampled)
     }
 
     /// For each list of query numbers of a generation, the targets of these queries, ascending.

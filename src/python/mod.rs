@@ -32,6 +32,7 @@ mod messages;
 mod naive;
 mod nodes;
 mod selection;
+mod stats;
 mod subscriptions;
 mod tables;
 mod transcoder;

@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 import tamis
-from tamis import engine
+from tamis import naive as kernel_naive
 
 Answer = list[set[int]]
 """For each message, the positions of the queries that match it."""
@@ -59,7 +59,7 @@ def loaded(
 
 def naive(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
     """The slow evaluator over the AST."""
-    rows = engine.naive_batch(queries, messages, namespaces)
+    rows = kernel_naive.naive_batch(queries, messages, namespaces)
     return [set(places) for places in rows]
 
 
@@ -119,7 +119,7 @@ def naive_transform(
     queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]
 ) -> Outputs:
     """The slow evaluator over the AST."""
-    return engine.naive_transform(queries, messages, namespaces)
+    return kernel_naive.naive_transform(queries, messages, namespaces)
 
 
 def outputs(

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import pytest
 
 import tamis
-from tamis import Limits, engine
+from tamis import Limits, naive
 from tests.helpers.hostile_messages import HARMLESS, MESSAGES, SUBSET, nested_entities
 
 GOOD = b"<good><a x='1'/></good>"
@@ -220,4 +220,4 @@ def test_the_way_to_a_first_node_counts_before_others() -> None:
 
 @pytest.mark.parametrize("query", EXPLOSIVE)
 def test_nor_for_the_slow_evaluator(query: str) -> None:
-    engine.naive_batch([query], [REPETITIVE["deep"]])
+    naive.naive_batch([query], [REPETITIVE["deep"]])

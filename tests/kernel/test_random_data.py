@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 import tamis
-from tamis import engine
+from tamis import naive as kernel_naive
 from tests.helpers import random_data
 from tests.helpers.engines import TINY_CACHE, Answer, Outputs, answer, outputs, table
 from tests.helpers.saxon import Result, Saxon
@@ -60,8 +60,8 @@ def answers(index: tamis.Index, queries: Sequence[str], messages: Sequence[bytes
 
 def naive(queries: Sequence[str], messages: Sequence[bytes], data: Data) -> Answers:
     sets = {name: tamis.Data(records) for name, records in data.items()}
-    matching = [set(places) for places in engine.naive_batch(queries, messages, data=sets)]
-    made: Outputs = engine.naive_transform(queries, messages, data=sets)
+    matching = [set(places) for places in kernel_naive.naive_batch(queries, messages, data=sets)]
+    made: Outputs = kernel_naive.naive_transform(queries, messages, data=sets)
     # The output of a filter is the message.
     for row, matched, message in zip(made, matching, messages, strict=True):
         for place in matched:

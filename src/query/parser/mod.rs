@@ -11,6 +11,7 @@
 //! | `lexer.rs` | text → tokens |
 //! | `path.rs` | paths, steps, predicates |
 //! | `nested_step.rs` | expressions as steps |
+//! | `node_test.rs` | node tests |
 //! | `simplify.rs` | comparisons of computed values that are simple conditions |
 //! | `flwor.rs` | `for … let … where … order by … return …`, and expressions in braces |
 //! | `constructor.rs`, `markup.rs` | constructed elements and the characters in them |
@@ -26,6 +27,7 @@ pub(super) mod hints;
 mod lexer;
 mod markup;
 mod nested_step;
+mod node_test;
 mod path;
 mod refusal;
 mod scope;
