@@ -51,10 +51,8 @@ class Advert:
         new = {(tenant, text_of(row)) for row in delta.added}
         old = {(tenant, text_of(row)) for row in delta.removed}
         self._hash = changed_hash(self._hash, new, old)
-        self._added, self._removed = (
-            self._added - old | new - self._removed,
-            self._removed - new | old - self._added,
-        )
+        _move(new, self._added, self._removed)
+        _move(old, self._removed, self._added)
 
     def commit(
         self, includes: Mapping[str, Token], *, everything: bool
@@ -81,3 +79,12 @@ class Advert:
     def forget(self) -> None:
         """Forget what versions include: those of the origins begin again."""
         self._includes.clear()
+
+
+def _move(rows: Iterable[TenantRow], entered: set[TenantRow], left: set[TenantRow]) -> None:
+    """Rows enter one set, unless they were in the other: then nothing has changed."""
+    for row in rows:
+        if row in left:
+            left.discard(row)
+        else:
+            entered.add(row)
