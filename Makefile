@@ -33,6 +33,10 @@ DEVELOP := PATH="$(abspath $(BIN)):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))" matu
 # Python's packages are installed while Rust compiles.
 SET_UP := +@$(MAKE) --silent --no-print-directory --jobs=3
 
+# The lowest PySpark that pyproject.toml allows; it hides the one of the environment.
+LOWEST_SPARK := $(shell sed -n 's/^spark = .*pyspark\[sql\]>=\([0-9.]*\),.*/\1/p' pyproject.toml)
+SPARK_FOLDER := $(VENV)/spark-$(LOWEST_SPARK)
+
 # Most of the time tests wait for servers to start: files side by side, in their order. What a file's
 # tests share is started once for each process.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
@@ -83,7 +87,7 @@ bench: build programs
 	@$(BIN)/python -m benches.path_sharing
 
 # Any number of pairs, any seed and any number of kills for each source by hand: make soak PAIRS=1000000 SEED=7 KILLS=5
-soak: build programs
+soak: build programs $(SPARK_FOLDER)
 	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(or $(SEED),) \
 		$(BIN)/python -m pytest tests/kernel/test_random.py tests/kernel/test_random_values.py
 	@TAMIS_PAIRS=$(or $(PAIRS),1000000) TAMIS_SEED=$(or $(SEED),) \
@@ -91,6 +95,7 @@ soak: build programs
 	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) TAMIS_SEED=$(or $(SEED),) $(BIN)/python -m pytest tests/generations/test_damage.py
 	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) cargo test --quiet --test damage
 	@TAMIS_SOAK=1 $(BIN)/python -m pytest -m soak
+	@PYTHONPATH=$(abspath $(SPARK_FOLDER)) $(BIN)/python -m pytest tests/spark
 	@TAMIS_NETWORKS=10000 TAMIS_REAL_NETWORKS=200 TAMIS_SEED=$(or $(SEED),) \
 		$(BIN)/python -m pytest $(PARALLEL) tests/network/test_routing.py tests/network/test_real_networks.py
 	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/faults/test_faults.py tests/faults/test_faults_kafka.py \
@@ -141,6 +146,12 @@ $(VENV)/.kernel: $(KERNEL) | $(VENV)/.created
 	@echo '── kernel, release build'
 	@$(DEVELOP) --skip-install
 	@touch $@
+
+$(SPARK_FOLDER): | $(VENV)/.created
+	@echo '── PySpark $(LOWEST_SPARK)'
+	@rm -rf $@.new
+	@$(UV) pip install --quiet --target $@.new "pyspark==$(LOWEST_SPARK)"
+	@mv $@.new $@
 
 # The kernel is compiled already.
 dist/.built: $(VENV)/.kernel $(shell find python -type f -not -name '*.py[co]' -not -name '*.so') README.md LICENSE
