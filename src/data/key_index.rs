@@ -124,12 +124,12 @@ impl KeyIndex {
         found.iter().all(is_indexed).then_some(found)
     }
 
-    /// Appends the records that have a value at the end of a path, and maybe others.
-    pub fn find(&self, path: LeafPath, key: Key<'_>, found: &mut Vec<u32>) {
-        let Some(wanted) = hash(path, key) else { return };
+    /// The records that have a value at the end of a path, and maybe others.
+    pub fn find(&self, path: LeafPath, key: Key<'_>) -> &[u32] {
+        let Some(wanted) = hash(path, key) else { return &[] };
         let first = self.hashes.partition_point(|&hash| hash < wanted);
-        let equal = self.hashes[first..].iter().take_while(|&&hash| hash == wanted).count();
-        found.extend_from_slice(&self.records[first..first + equal]);
+        let equal = self.hashes[first..].partition_point(|&hash| hash == wanted);
+        &self.records[first..first + equal]
     }
 
     /// Memory in bytes.
@@ -201,7 +201,7 @@ mod tests {
         let steps: Vec<_> = steps.iter().map(|written| step(set, written)).collect();
         let mut found = Vec::new();
         for path in set.index.paths(set.vocabulary(), &steps)? {
-            set.index.find(path, key, &mut found);
+            found.extend_from_slice(set.index.find(path, key));
         }
         Some(found)
     }

@@ -10,6 +10,22 @@ use crate::matching::twigs::verify::Verifier;
 use crate::segment::twig::local_data::*;
 use crate::segment::twig::{STEP_ANY, STEP_NAME, part};
 
+/// Lists of records that an access finds.
+#[derive(Default)]
+struct Found<'a> {
+    lists: Vec<&'a [u32]>,
+    count: usize,
+}
+
+impl<'a> Found<'a> {
+    fn add(&mut self, lists: impl IntoIterator<Item = &'a [u32]>) {
+        for list in lists {
+            self.count += list.len();
+            self.lists.push(list);
+        }
+    }
+}
+
 impl<'a> Verifier<'a> {
     /// The document nodes of local data, compiled at `at`: of the records that an equality finds, if there is one.
     pub(super) fn data(&mut self, at: u32, context: NodeRef) -> Result<Vec<Node>, WorkLimit> {
@@ -22,19 +38,20 @@ impl<'a> Verifier<'a> {
         if !is_collection && set.records.len() != 1 {
             return Err(WorkLimit);
         }
-        let mut fewest: Option<Vec<u32>> = None;
+        let mut fewest: Option<Found<'_>> = None;
         for access in 0..count {
             let access = part(self.words, at, 2 + access);
             if let Some(found) = self.records_by(access, set, names, context)?
-                && fewest.as_ref().is_none_or(|fewest| found.len() < fewest.len())
+                && fewest.as_ref().is_none_or(|fewest| found.count < fewest.count)
             {
                 fewest = Some(found);
             }
         }
         let node = |record| Node { tree: TreeId::of_record(place, record), node: NodeRef::Document };
         match fewest {
-            Some(mut found) => {
-                self.budget.spend(found.len())?;
+            Some(found) => {
+                self.budget.spend(found.count)?;
+                let mut found = found.lists.concat();
                 found.sort_unstable();
                 found.dedup();
                 Ok(found.into_iter().map(node).collect())
@@ -51,17 +68,17 @@ impl<'a> Verifier<'a> {
     fn records_by(
         &mut self,
         access: u32,
-        set: &DataSet,
+        set: &'a DataSet,
         names: &Names,
         context: NodeRef,
-    ) -> Result<Option<Vec<u32>>, WorkLimit> {
+    ) -> Result<Option<Found<'a>>, WorkLimit> {
         let word = self.words[access as usize];
         let count = word >> 8;
-        let mut all = Vec::new();
+        let mut all = Found::default();
         if word & 0xFF == ACCESS_ANY {
             for place in 1..=count {
                 match self.records_by(part(self.words, access, place), set, names, context)? {
-                    Some(mut found) => all.append(&mut found),
+                    Some(found) => all.add(found.lists),
                     None => return Ok(None),
                 }
             }
@@ -79,8 +96,8 @@ impl<'a> Verifier<'a> {
         if paths.is_empty() {
             return Ok(Some(all));
         }
-        let find = |key: Key<'_>, all: &mut Vec<u32>| {
-            paths.iter().for_each(|&path| set.index.find(path, key, all));
+        let find = |key: Key<'_>, all: &mut Found<'a>| {
+            all.add(paths.iter().map(|&path| set.index.find(path, key)));
         };
         let trees = self.trees;
         let evaluated = self.value(value, context)?;
@@ -94,7 +111,6 @@ impl<'a> Verifier<'a> {
             Evaluated::Number(number) => find(Key::Number(number), &mut all),
             Evaluated::Boolean(_) | Evaluated::Items(_) => return Ok(None),
         }
-        self.budget.spend(all.len())?;
         Ok(Some(all))
     }
 }

@@ -35,6 +35,7 @@ pub(super) use variables::Variables;
 use rustc_hash::FxHashSet;
 
 use super::Verifier;
+use super::below::{children, leaves};
 use crate::data::Node;
 use crate::document::{NodeRef, OtherKind};
 use crate::ids::LabelId;
@@ -43,7 +44,9 @@ use crate::query::atomic::Atomic;
 use crate::query::value::{Arithmetic, SetOperation, WalkAxis};
 use crate::segment::format::NONE;
 use crate::segment::twig::values::*;
-use crate::segment::twig::{FROM_CONTEXT, FROM_DOCUMENT, FROM_MESSAGE, FROM_VARIABLE, operator_of};
+use crate::segment::twig::{
+    FROM_CONTEXT, FROM_DOCUMENT, FROM_MESSAGE, FROM_VARIABLE, STEP_ATTRIBUTE_ANY, operator_of,
+};
 
 /// The value of an expression at a context node.
 #[derive(Clone)]
@@ -346,6 +349,10 @@ impl<'a> Verifier<'a> {
     ) -> Result<(), WorkLimit> {
         let mut visited = 0;
         let document = self.document;
+        let is_name = matches!(step.test, TEST_NAME | TEST_ANY_NAME | TEST_WILDCARD);
+        if self.in_record() && is_name && matches!(step.axis, WalkAxis::Child | WalkAxis::Attribute) {
+            return self.near_nodes(step, nodes, found);
+        }
         let known = if self.in_record() { None } else { self.memo.nodes.take() };
         let mut table = known.unwrap_or_else(|| NodeTable::new(document));
         table.for_each(document, step.axis, nodes, |node| {
@@ -359,6 +366,36 @@ impl<'a> Verifier<'a> {
         }
         // Afterwards: one axis visits a node of the document once.
         self.budget.spend(nodes.len() + visited)
+    }
+
+    /// The same for the elements and attributes below nodes of a record, without a table of all its nodes.
+    fn near_nodes(
+        &mut self,
+        step: WalkStep,
+        nodes: &[NodeRef],
+        found: &mut Vec<NodeRef>,
+    ) -> Result<(), WorkLimit> {
+        let document = self.document;
+        for &node in nodes {
+            match step.axis {
+                WalkAxis::Attribute => {
+                    let NodeRef::Element(element) = node else { continue };
+                    self.budget.spend(document.attributes_of(element).len())?;
+                    let leaves = leaves(document, STEP_ATTRIBUTE_ANY, element);
+                    found.extend(leaves.filter(|&leaf| self.passes(step, leaf)));
+                }
+                _ => {
+                    for child in children(document, node) {
+                        self.budget.spend(1)?;
+                        let child = NodeRef::Element(child);
+                        if self.passes(step, child) {
+                            found.push(child);
+                        }
+                    }
+                }
+            }
+        }
+        self.budget.spend(nodes.len())
     }
 
     fn passes(&self, step: WalkStep, node: NodeRef) -> bool {
