@@ -16,6 +16,7 @@ use crate::ids::{ElementId, NameId};
 use crate::query::ast::{
     Axis, Expr, Literal, Name, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test, Variable,
 };
+use crate::query::envelope::{is_root, is_root_name};
 use crate::query::number::number;
 use crate::query::transformation::{Block, Transformation};
 use crate::transform::output::{ConstructError, Constructor, NodeCopier, NodeLists, Program, TreeWriter};
@@ -183,7 +184,7 @@ impl<'a> Evaluation<'a> {
             let elements = match node {
                 NodeRef::Document => {
                     all.push(node);
-                    0..self.document.elements.len()
+                    0..self.document.message_end()
                 }
                 NodeRef::Element(id) => id.index()..self.document.element(id).end.index(),
                 NodeRef::Attribute(..) | NodeRef::Text(_) | NodeRef::Other(_) => continue,
@@ -258,6 +259,9 @@ impl<'a> Evaluation<'a> {
     fn has_name(&self, test: &NameTest, name: NameId) -> bool {
         let (uri, local) = self.vocabulary.name_parts(name);
         let uri = self.vocabulary.uri_text(uri);
+        if is_root_name(local) {
+            return is_root(test);
+        }
         match test {
             NameTest::Any => true,
             NameTest::AnyIn(wanted) => uri == wanted.as_bytes(),

@@ -22,6 +22,7 @@ from tamis.errors import (
     StoreError,
     TamisError,
 )
+from tamis.model.envelope_value import Envelope
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
     Batch,
@@ -39,12 +40,14 @@ from tamis.model.matching import (
     Values,
     Weakening,
 )
+from tamis.model.message_batch import with_envelopes
 
 __all__ = [
     "Batch",
     "CacheBytes",
     "CatalogError",
     "Decomposition",
+    "Envelope",
     "Explanation",
     "Found",
     "FrameError",
@@ -74,4 +77,5 @@ __all__ = [
     "read_dtd",
     "read_values",
     "weaken",
+    "with_envelopes",
 ]

@@ -8,6 +8,8 @@ from tamis.model.matching import Limits
 
 __version__: str
 
+EnvelopeFields = tuple[str | None, str | None, str | None, list[tuple[str, str]]]
+
 def check(
     text: str, namespaces: dict[str, str] | None
 ) -> tuple[str, str, list[tuple[str, str, int, int]]]: ...
@@ -52,7 +54,11 @@ class Index:
     def merge(self) -> None: ...
     @property
     def generation(self) -> int: ...
-    def match(self, message: bytes, tenant: str, limits: Limits) -> tuple[list[int], list[int]]: ...
+    @property
+    def asks_envelope(self) -> bool: ...
+    def match(
+        self, message: bytes, envelope: EnvelopeFields | None, tenant: str, limits: Limits
+    ) -> tuple[list[int], list[int]]: ...
     def match_batch(self, messages: Any, tenant: str, limits: Limits) -> Any: ...
     def match_elements(self, messages: Any, tenant: str, limits: Limits, limit: int) -> tuple[Any, Any]: ...
     def match_bindings(self, messages: Any, tenant: str, limits: Limits, limit: int) -> tuple[Any, Any]: ...
@@ -62,6 +68,7 @@ class Index:
     def explain(
         self,
         message: bytes,
+        envelope: EnvelopeFields | None,
         query: str,
         tenant: str,
         namespaces: dict[str, str] | None,

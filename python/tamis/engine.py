@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 from tamis import _kernel
 from tamis.errors import GenerationError, MatchError, ReadError
 from tamis.model.dtd import Dtd
+from tamis.model.envelope_value import Envelope
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
     CACHE_BYTES,
@@ -29,15 +30,13 @@ from tamis.model.matching import (
     Values,
     Weakening,
 )
+from tamis.model.message_batch import Messages, arrow_messages, envelope_fields, with_envelopes
 
 if TYPE_CHECKING:
     # Arrow takes 0.2 s to import: functions import it when they need it.
     import pyarrow as pa
 
 __version__: str = _kernel.__version__
-
-Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[bytes | str | None]"
-"""Messages of a batch: an Arrow array of bytes or strings, or a Python iterable of them."""
 
 Namespaces = Mapping[str, str]
 """Prefix → namespace URI."""
@@ -56,7 +55,7 @@ def check(text: str, namespaces: Namespaces | None = None) -> Query:
 
 def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
     """Parse messages into tables. A refused message is a row of `errors`; others are not affected."""
-    return Batch(*(_record_batch(table) for table in _kernel.read_batch(_arrow(messages), limits)))
+    return Batch(*(_record_batch(table) for table in _kernel.read_batch(arrow_messages(messages), limits)))
 
 
 def read_values(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Values:
@@ -66,13 +65,13 @@ def read_values(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Values:
     """
     import pyarrow as pa
 
-    batches, errors = _kernel.read_values(_arrow(messages), limits)
+    batches, errors = _kernel.read_values(arrow_messages(messages), limits)
     return Values(pa.Table.from_batches([_record_batch(rows) for rows in batches]), _record_batch(errors))
 
 
 def read_all(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> int:
     """Parse messages and return the number of elements: for measuring the reader alone."""
-    return _kernel.read_all(_arrow(messages), limits)
+    return _kernel.read_all(arrow_messages(messages), limits)
 
 
 def read_dtd(
@@ -272,12 +271,24 @@ class Index:
         with self._write_lock:
             self._kernel.merge()
 
-    def match(self, message: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS) -> list[int]:
+    @property
+    def asks_envelope(self) -> bool:
+        """Whether a query may ask for the envelope of a message; otherwise it need not be given."""
+        return self._current().asks_envelope
+
+    def match(
+        self,
+        message: bytes,
+        *,
+        envelope: Envelope | None = None,
+        tenant: str = "",
+        limits: Limits = _DEFAULT_LIMITS,
+    ) -> list[int]:
         """The targets whose queries match a message, ascending; `ReadError` if it is malformed.
 
         `MatchError` if queries exceed the work limit; it names them and the targets that match.
         """
-        targets, failed = self._current().match(message, tenant, limits)
+        targets, failed = self._current().match(message, envelope_fields(envelope), tenant, limits)
         if failed:
             raise MatchError(targets, failed, limits.work)
         return targets
@@ -288,7 +299,8 @@ class Index:
         """Match messages, one row each: `queries`, `failed`, the work, `skipped_entities` and the error.
 
         `queries` are query numbers of this generation, unordered; `targets` expands them. `failed` are
-        queries that exceeded the work limit: it is not known whether they match.
+        queries that exceeded the work limit: it is not known whether they match. `with_envelopes` gives
+        messages their envelopes, here and wherever a batch of messages is matched.
 
         The work by stage: `candidates` were tested; of these, `settled` were decided from what the automaton
         found at the elements, and `verified` by evaluating them on the message, which took `steps` (see
@@ -299,7 +311,7 @@ class Index:
         of the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
         message.
         """
-        return _record_batch(self._current().match_batch(_arrow(messages), tenant, limits))
+        return _record_batch(self._current().match_batch(arrow_messages(messages), tenant, limits))
 
     def match_elements(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -311,7 +323,7 @@ class Index:
         `kind` (element, attribute, text or document), `attribute` (its place among the element's),
         `span_start` and `span_end` (bytes in the message's UTF-8 form).
         """
-        return self._found(self._current().match_elements(_arrow(messages), tenant, limits, limit))
+        return self._found(self._current().match_elements(arrow_messages(messages), tenant, limits, limit))
 
     def match_bindings(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -321,12 +333,13 @@ class Index:
         Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
         rows for one message and query.
         """
-        return self._found(self._current().match_bindings(_arrow(messages), tenant, limits, limit))
+        return self._found(self._current().match_bindings(arrow_messages(messages), tenant, limits, limit))
 
     def transform(
         self,
         message: bytes,
         *,
+        envelope: Envelope | None = None,
         tenant: str = "",
         limits: Limits = _DEFAULT_LIMITS,
         schema: Schema | None = None,
@@ -335,7 +348,8 @@ class Index:
 
         `ReadError` if the message is malformed. A transformation that exceeds a limit fails alone.
         """
-        batch = self.transform_batch([message], tenant=tenant, limits=limits, schema=schema)
+        messages = with_envelopes([message], [envelope])
+        batch = self.transform_batch(messages, tenant=tenant, limits=limits, schema=schema)
         (matched,) = batch.matches.select(ERROR_COLUMNS).to_pylist()
         if matched["code"] is not None:
             raise ReadError(**matched)
@@ -362,7 +376,7 @@ class Index:
         reason.
         """
         kernel = None if schema is None else schema._kernel
-        tables = self._current().transform_batch(_arrow(messages), tenant, limits, kernel)
+        tables = self._current().transform_batch(arrow_messages(messages), tenant, limits, kernel)
         matches, made, outputs = (_record_batch(table) for table in tables)
         return Transformed(matches, made, outputs.column("output"))
 
@@ -396,6 +410,7 @@ class Index:
         message: bytes,
         query: str,
         *,
+        envelope: Envelope | None = None,
         tenant: str = "",
         namespaces: Namespaces | None = None,
         limits: Limits = _DEFAULT_LIMITS,
@@ -407,7 +422,8 @@ class Index:
         """
         kernel = self._current()
         graph = None if schema is None else schema._kernel
-        return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits, graph))
+        given = (message, envelope_fields(envelope), query, tenant, _dict(namespaces), limits, graph)
+        return Explanation.of(*kernel.explain(*given))
 
     @property
     def generation(self) -> int:
@@ -454,7 +470,7 @@ def naive_batch(
 
     The oracle of the tests.
     """
-    return _kernel.naive_batch(list(queries), _arrow(messages), _dict(namespaces), limits)
+    return _kernel.naive_batch(list(queries), arrow_messages(messages), _dict(namespaces), limits)
 
 
 def naive_transform(
@@ -469,28 +485,12 @@ def naive_transform(
 
     What tests compare everything else with.
     """
-    arguments = (list(queries), _arrow(messages), _dict(namespaces), limits, output_limit)
+    arguments = (list(queries), arrow_messages(messages), _dict(namespaces), limits, output_limit)
     return _kernel.naive_transform(*arguments)
 
 
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:
     return None if namespaces is None else dict(namespaces)
-
-
-def _arrow(messages: Messages) -> Any:
-    """What speaks Arrow goes as it is, anything else is copied into an Arrow array once."""
-    if hasattr(messages, "__arrow_c_array__") or hasattr(messages, "__arrow_c_stream__"):
-        return messages
-    import pyarrow as pa
-
-    # A string is UTF-8 whatever it declares: in an array of bytes, a byte order mark says so.
-    given = [text_message(one) if isinstance(one, str) else one for one in messages]
-    return pa.array(given, pa.large_binary())
-
-
-def text_message(text: str) -> bytes:
-    """The bytes of a message that came as a string, with a byte order mark, which positions do not count."""
-    return ("" if text.startswith("\ufeff") else "\ufeff").encode() + text.encode()
 
 
 def _record_batch(table: Any) -> "pa.RecordBatch":

@@ -5,6 +5,7 @@ use super::values::{Evaluated, Focus};
 use crate::document::{NodeRef, OtherKind};
 use crate::query::ast::Literal;
 use crate::query::atomic::Atomic;
+use crate::query::envelope::is_root_name;
 use crate::query::functions;
 use crate::query::moment;
 use crate::query::pattern::Pattern;
@@ -129,6 +130,9 @@ impl Evaluation<'_> {
             _ => return Default::default(),
         };
         let (uri, local) = self.vocabulary.name_parts(name);
+        if is_root_name(local) {
+            return Default::default();
+        }
         (self.vocabulary.uri_text(uri).to_vec(), local.to_vec())
     }
 

@@ -343,7 +343,10 @@ impl Evaluation<'_> {
             NodeRef::Text(place) => self.document.texts[place as usize].parent,
             NodeRef::Other(place) => self.document.others[place as usize].parent,
         };
-        Some(if element.is_some() { NodeRef::Element(element) } else { NodeRef::Document })
+        match element.is_some() {
+            true => Some(NodeRef::Element(element)),
+            false => (!self.document.is_of_envelope(node)).then_some(NodeRef::Document),
+        }
     }
 
     fn is_ancestor(&self, ancestor: NodeRef, node: NodeRef) -> bool {
@@ -358,6 +361,9 @@ impl Evaluation<'_> {
     }
 
     fn is_on_axis(&self, axis: WalkAxis, context: NodeRef, node: NodeRef) -> bool {
+        if self.document.is_of_envelope(context) != self.document.is_of_envelope(node) {
+            return false;
+        }
         let is_attribute = |node| matches!(node, NodeRef::Attribute(..));
         let before = |one, other| self.document.order(one) < self.document.order(other);
         let siblings = || {

@@ -12,6 +12,7 @@
 //! | `decompose.rs` | query → linear paths with tests, and alternatives of necessary ones |
 //! | `postfix.rs` | query → its boolean tree in postfix order |
 //! | `weaken.rs` | query → a weaker one that routes: alternatives of linear paths |
+//! | `envelope.rs` | `$envelope`, the path to the envelope of a message |
 //! | `element_path.rs` | path → its element steps, without predicates |
 //! | `value.rs` | what is evaluated on the document: any axis, arithmetic, functions, comparisons of any operands |
 //! | `variables.rs` | which variables an expression names |
@@ -31,6 +32,7 @@ mod canonical;
 mod constant;
 pub mod decompose;
 pub mod element_path;
+pub mod envelope;
 pub mod flwor;
 pub mod functions;
 pub mod moment;
@@ -65,6 +67,7 @@ use crate::limits::QUERY_DEPTH_LIMIT;
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     let mut query = parse_as_written(text, namespaces)?;
     canonical::canonicalise(&mut query);
+    envelope::widen(&mut query);
     Ok(query)
 }
 
@@ -75,6 +78,7 @@ pub fn parse_with_warnings(
 ) -> Result<(Query, Vec<QueryError>), QueryError> {
     let (mut query, mut warnings) = parser::parse(text, namespaces).map_err(|refused| *refused)?;
     canonical::canonicalise(&mut query);
+    envelope::widen(&mut query);
     let matches = query.expr == Expr::TRUE && query.transformation.is_none();
     if warnings.is_empty() && (matches || query.expr == Expr::FALSE) {
         warnings.push(QueryError {

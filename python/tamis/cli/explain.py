@@ -5,6 +5,7 @@ from pathlib import Path
 
 import tamis
 from tamis.cli.documents import DocumentError, read_document
+from tamis.cli.inputs import add_header, envelope_of
 from tamis.cli.limits import add_limits, limits_of
 from tamis.cli.namespaces import add_namespaces, binding_hint, namespaces_of
 from tamis.errors import marked
@@ -22,6 +23,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--dtd", type=Path, metavar="FILE", help="the DTD of the documents; speeds up transformations"
     )
+    add_header(command)
     add_namespaces(command)
     add_limits(command)
     command.set_defaults(run=explain)
@@ -36,7 +38,12 @@ def explain(options: argparse.Namespace) -> int:
         message = read_document(options.document, limits.document)
         index.insert(1, options.query, namespaces=namespaces)
         explanation = index.explain(
-            message, options.query, namespaces=namespaces, limits=limits, schema=read_schema(options.dtd)
+            message,
+            options.query,
+            envelope=envelope_of(options),
+            namespaces=namespaces,
+            limits=limits,
+            schema=read_schema(options.dtd),
         )
     except tamis.QueryError as error:
         print(f"{error.line}:{error.column}: {error.reason}")

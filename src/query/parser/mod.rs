@@ -10,6 +10,7 @@
 //! | `function.rs` | function calls |
 //! | `lexer.rs` | text → tokens |
 //! | `path.rs` | paths, steps, predicates |
+//! | `name_test.rs` | names and wildcards, with their namespaces |
 //! | `nested_step.rs` | expressions as steps |
 //! | `simplify.rs` | comparisons of computed values that are simple conditions |
 //! | `flwor.rs` | `for … let … where … order by … return …`, and expressions in braces |
@@ -25,6 +26,7 @@ mod function;
 pub(super) mod hints;
 mod lexer;
 mod markup;
+mod name_test;
 mod nested_step;
 mod path;
 mod refusal;
@@ -64,6 +66,7 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<(Query, Vec<QueryErr
         variables: Variables::default(),
         construction: Construction::default(),
         elements: 0,
+        in_envelope: false,
         warnings: Vec::new(),
     };
     parser.lexer.advance()?;
@@ -93,6 +96,8 @@ struct Parser<'a> {
     pub(super) construction: Construction<'a>,
     /// The number of constructed elements around.
     pub(super) elements: usize,
+    /// Whether the steps here lead through the envelope, whose names have no namespace.
+    pub(super) in_envelope: bool,
     warnings: Vec<QueryError>,
 }
 

@@ -9,10 +9,10 @@ use super::lexer::Token;
 use super::nested_step::{is_joinable, nodes_of};
 use super::refusal::Refused;
 use super::{Parser, is_node_type};
-use crate::query::ast::{Axis, Expr, Name, NameTest, Node, Path, Predicate, Step};
+use crate::query::ast::{Axis, Expr, Node, Path, Predicate, Start, Step};
+use crate::query::envelope::leads_to_envelope;
 use crate::query::own_name::narrow;
 use crate::query::value::{Kind, NodeTest, Value, Walk, WalkAxis, WalkStep};
-use crate::util::xml_chars;
 
 /// A path under construction.
 pub(super) enum Route {
@@ -153,7 +153,12 @@ impl<'a> Parser<'a> {
         let mut nodes = nodes;
         while self.lexer.token == Token::OpenBracket {
             let at = self.lexer.start;
+            let outer = self.in_envelope;
+            if let Operand::Path(path) = &nodes {
+                self.in_envelope = self.leads_to_envelope(path);
+            }
             let predicate = self.predicate()?;
+            self.in_envelope = outer;
             let is_position = match &predicate {
                 WrittenPredicate::Simple(predicate) => matches!(predicate, Predicate::Position(_)),
                 WrittenPredicate::Positional(value) => !value.uses_context(),
@@ -183,7 +188,26 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses steps; `descends` tells whether `//` stands before the first.
-    fn steps(&mut self, mut route: Route, mut descends: bool) -> Result<Operand<'a>, Refused> {
+    fn steps(&mut self, route: Route, descends: bool) -> Result<Operand<'a>, Refused> {
+        let outer = self.in_envelope;
+        if let Route::Simple(path) = &route {
+            self.in_envelope = self.leads_to_envelope(path);
+        }
+        let nodes = self.further_steps(route, descends);
+        self.in_envelope = outer;
+        nodes
+    }
+
+    /// Whether nodes that a path selects are of the envelope.
+    fn leads_to_envelope(&self, path: &Path) -> bool {
+        match path.start {
+            Start::Context => self.in_envelope,
+            Start::Document => path.steps.first().is_some_and(leads_to_envelope),
+            Start::Variable(_) => false,
+        }
+    }
+
+    fn further_steps(&mut self, mut route: Route, mut descends: bool) -> Result<Operand<'a>, Refused> {
         loop {
             self.count()?;
             if self.at_nested_step() {
@@ -335,45 +359,6 @@ impl<'a> Parser<'a> {
         Ok(NodeTest::Name(self.name_test(axis)?))
     }
 
-    fn name_test(&mut self, axis: WalkAxis) -> Result<NameTest, Refused> {
-        let test = match self.lexer.token {
-            Token::Star => NameTest::Any,
-            Token::Name if axis == WalkAxis::Attribute => in_namespace("", Some(self.lexer.word)),
-            Token::Name => self.element_name(self.lexer.word, self.lexer.start)?,
-            Token::Prefixed => {
-                let prefix = self.lexer.word;
-                let uri = self.uri(prefix, self.lexer.start)?;
-                let (test, repeated) = (in_namespace(uri, self.lexer.local), uri.len());
-                self.charge_expansion(repeated, self.lexer.start)?;
-                test
-            }
-            Token::Expanded => in_namespace(self.lexer.word, self.lexer.local),
-            Token::AnyPrefix => NameTest::Local(self.lexer.word.to_string()),
-            _ => return Err(self.no_step()),
-        };
-        self.lexer.advance()?;
-        Ok(test)
-    }
-
-    /// An element's name without a prefix, in the default element namespace.
-    fn element_name(&mut self, local: &str, at: usize) -> Result<NameTest, Refused> {
-        let uri = self.namespaces.uri("").unwrap_or_default();
-        let (test, repeated) = (in_namespace(uri, Some(local)), uri.len());
-        self.charge_expansion(repeated, at)?;
-        Ok(test)
-    }
-
-    /// The namespace of a prefix: bound by an enclosing constructed element, or by the subscription.
-    pub(super) fn uri(&self, prefix: &str, at: usize) -> Result<&str, Refused> {
-        let found = self.construction.prefixes.uri(prefix).or_else(|| self.namespaces.uri(prefix));
-        found.ok_or_else(|| {
-            let reason = format!(
-                "the prefix `{prefix}` is not bound to a namespace; bind it in the namespaces of the query"
-            );
-            self.refuse(at, "unbound-prefix", reason)
-        })
-    }
-
     /// Parses the parentheses of `text()`, `node()`, `comment()` or `processing-instruction('target')`.
     fn node_type(&mut self, name: &str, start: usize) -> Result<NodeTest, Refused> {
         let mut test = match name {
@@ -420,7 +405,7 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn no_step(&self) -> Refused {
+    pub(super) fn no_step(&self) -> Refused {
         let (code, reason) = hints::no_step(&self.lexer);
         self.refuse(self.lexer.start, code, reason)
     }
@@ -477,20 +462,6 @@ fn add_walk_predicate(step: &mut WalkStep, predicate: WrittenPredicate) {
 
 pub(super) fn ends_in_leaf(path: &Path) -> bool {
     path.steps.last().is_some_and(|last| !matches!(last.node, Node::Element(_)))
-}
-
-/// A name test with its URI, whose white space is normalised as XPath 3.1 says.
-fn in_namespace(uri: &str, local: Option<&str>) -> NameTest {
-    let uri = match uri.bytes().any(xml_chars::is_space) {
-        true => {
-            uri.split(['\t', '\n', '\r', ' ']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
-        }
-        false => uri.to_string(),
-    };
-    match local {
-        None => NameTest::AnyIn(uri),
-        Some(local) => NameTest::Name(Name { uri, local: local.to_string() }),
-    }
 }
 
 /// The position that a number means, if it is a positive integer.

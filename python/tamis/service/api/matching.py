@@ -11,11 +11,12 @@ from pydantic import Field, model_validator
 
 import tamis
 from tamis.catalog.rows import unknown_map
-from tamis.engine import ERROR_COLUMNS, Index, text_message
+from tamis.engine import ERROR_COLUMNS, Index
 from tamis.errors import CatalogError, QueryError, ReadError
 from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
+from tamis.model.message_batch import text_message
 from tamis.service.api.security import Caller, Subscriber
 from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
 from tamis.service.errors import ErrorDetail, ServiceError, WarningDetail, detail_of
@@ -36,6 +37,8 @@ class MatchRequest(RequestModel):
     """The message as text."""
     base64: str | None = None
     """The bytes of the message in base64."""
+    headers: dict[str, str] | None = None
+    """The headers of the message, for queries with `$envelope`."""
     query: Text | None = None
     """A query to try on the message."""
     namespaces: dict[Text, Text] | Name = Field(default_factory=dict)
@@ -58,6 +61,9 @@ class MatchRequest(RequestModel):
             return text_message(self.xml or "")
         except (binascii.Error, ValueError) as error:
             raise ServiceError("bad-request", f"the message: {error}") from error
+
+    def envelope(self) -> tamis.Envelope | None:
+        return None if self.headers is None else tamis.Envelope(headers=self.headers)
 
 
 class SelectedNode(ResponseModel):
@@ -194,19 +200,19 @@ async def match(asked: MatchRequest, service: CurrentService, caller: Subscriber
 
 
 def _match(asked: MatchRequest, service: Service, caller: Caller) -> MatchResponse:
-    message = asked.message()
+    message, envelope = asked.message(), asked.envelope()
     result = None
     if asked.query is not None:
         prefixes = _prefixes(service, caller, asked.namespaces)
-        result = _try_query(asked.query, prefixes, message, asked.explain)
+        result = _try_query(asked.query, prefixes, message, envelope, asked.explain)
     with service.newest.opened() as opened:
         if opened is None:
             return MatchResponse(generation=None, subscriptions=[], more=False, failed=[], query=result)
-        rows, failed = _matching(opened, message, caller)
+        rows, failed = _matching(opened, message, envelope, caller)
         found = [MatchingSubscription.model_validate(row) for row in rows[: asked.limit]]
         if asked.explain:
             for one in found:
-                one.explanation = _explanation(service, opened, one, message, caller)
+                one.explanation = _explanation(service, opened, one, message, envelope, caller)
         number = opened.generation.number
     return MatchResponse(
         generation=number,
@@ -218,10 +224,11 @@ def _match(asked: MatchRequest, service: Service, caller: Caller) -> MatchRespon
 
 
 def _matching(
-    opened: OpenGeneration, message: bytes, caller: Caller
+    opened: OpenGeneration, message: bytes, envelope: tamis.Envelope | None, caller: Caller
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The subscriptions that match, and those that exceeded the work limit."""
-    matches = opened.index.match_batch([message], tenant=caller.tenant, limits=LIMITS)
+    messages = tamis.with_envelopes([message], [envelope])
+    matches = opened.index.match_batch(messages, tenant=caller.tenant, limits=LIMITS)
     (error,) = matches.select(ERROR_COLUMNS).to_pylist()
     if error["code"] is not None:
         raise ReadError(**error)
@@ -234,7 +241,12 @@ def _matching(
 
 
 def _explanation(
-    service: Service, opened: OpenGeneration, one: MatchingSubscription, message: bytes, caller: Caller
+    service: Service,
+    opened: OpenGeneration,
+    one: MatchingSubscription,
+    message: bytes,
+    envelope: tamis.Envelope | None,
+    caller: Caller,
 ) -> ExplanationResponse | None:
     """Why a subscription matches; None if it was changed or removed since the generation."""
     try:
@@ -244,7 +256,7 @@ def _explanation(
             raise
         return None
     explanation = opened.index.explain(
-        message, query, tenant=caller.tenant, namespaces=prefixes, limits=LIMITS
+        message, query, envelope=envelope, tenant=caller.tenant, namespaces=prefixes, limits=LIMITS
     )
     return ExplanationResponse.of(explanation)
 
@@ -259,13 +271,19 @@ def _prefixes(service: Service, caller: Caller, given: Mapping[str, str] | str) 
     raise unknown_map(caller.tenant, given)
 
 
-def _try_query(query: str, prefixes: Mapping[str, str], message: bytes, explain: bool) -> QueryResult:
+def _try_query(
+    query: str,
+    prefixes: Mapping[str, str],
+    message: bytes,
+    envelope: tamis.Envelope | None,
+    explain: bool,
+) -> QueryResult:
     index = Index(cache_bytes=0)
     index.insert(1, query, namespaces=prefixes)
-    explanation = index.explain(message, query, namespaces=prefixes, limits=LIMITS)
+    explanation = index.explain(message, query, envelope=envelope, namespaces=prefixes, limits=LIMITS)
     shown = ExplanationResponse.of(explanation)
     output = failure = None
-    for made in index.transform(message, limits=LIMITS):
+    for made in index.transform(message, envelope=envelope, limits=LIMITS):
         if made.payload is None:
             failure = f"{made.code}: {made.reason}"
         elif made.payload is not message:

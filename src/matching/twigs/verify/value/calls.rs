@@ -231,6 +231,9 @@ impl<'a> Verifier<'a> {
             },
             NodeRef::Document | NodeRef::Text(_) => return None,
         };
+        if self.document.envelope_name() == Some(name) {
+            return None;
+        }
         let (uri, local) = self.vocabulary.name_parts(name);
         Some((self.vocabulary.uri_text(uri), local))
     }
