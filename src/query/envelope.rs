@@ -92,7 +92,7 @@ mod tests {
             "//a[$envelope/source='x']",
             "count($envelope/header)>2",
             "$envelope/header/preceding::source",
-            "for $v in $envelope/header return <r>{ $v/@name }</r>",
+            "for $v in $envelope/header return <r>{$v/@name}</r>",
         ] {
             let query = parse(text, &Namespaces::default()).unwrap();
             let written = query.canonical();
