@@ -18,6 +18,7 @@ use crate::query::ast::{
     Axis, Expr, Literal, Name, NameTest, Node as Selects, Operator, Path, Predicate, Query, Start, Step,
     Test, Variable,
 };
+use crate::query::envelope::{is_root, is_root_name};
 use crate::query::number::number;
 use crate::query::transformation::{Block, Transformation};
 use crate::transform::output::{ConstructError, Constructor, NodeCopier, NodeLists, Program, TreeWriter};
@@ -213,7 +214,7 @@ impl<'a> Evaluation<'a> {
             let elements = match node.node {
                 NodeRef::Document => {
                     all.push(node);
-                    0..document.elements.len()
+                    0..document.message_end()
                 }
                 NodeRef::Element(id) => id.index()..document.element(id).end.index(),
                 NodeRef::Attribute(..) | NodeRef::Text(_) | NodeRef::Other(_) => continue,
@@ -303,6 +304,9 @@ impl<'a> Evaluation<'a> {
         let vocabulary = self.vocabulary(tree);
         let (uri, local) = vocabulary.name_parts(name);
         let uri = vocabulary.uri_text(uri);
+        if is_root_name(local) {
+            return is_root(test);
+        }
         match test {
             NameTest::Any => true,
             NameTest::AnyIn(wanted) => uri == wanted.as_bytes(),

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from benches.second_process import SMAPS
 from tamis.engine import Index
 from tamis.model.matching import Generation, Limits
-from tamis.model.messages import Messages
+from tamis.model.message_batch import Messages
 from tamis.spark import with_matches
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.task import MatchTask

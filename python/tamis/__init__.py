@@ -24,6 +24,7 @@ from tamis.errors import (
     TamisError,
 )
 from tamis.model.data import Data
+from tamis.model.envelope_value import Envelope
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
     Batch,
@@ -41,6 +42,7 @@ from tamis.model.matching import (
     Values,
     Weakening,
 )
+from tamis.model.message_batch import with_envelopes
 
 __all__ = [
     "Batch",
@@ -49,6 +51,7 @@ __all__ = [
     "Data",
     "DataError",
     "Decomposition",
+    "Envelope",
     "Explanation",
     "Found",
     "FrameError",
@@ -78,4 +81,5 @@ __all__ = [
     "read_dtd",
     "read_values",
     "weaken",
+    "with_envelopes",
 ]

@@ -8,6 +8,8 @@ from tamis.model.matching import Limits
 
 __version__: str
 
+EnvelopeFields = tuple[str | None, str | None, str | None, list[tuple[str, str]]]
+
 def check(
     text: str, namespaces: dict[str, str] | None
 ) -> tuple[str, str, list[tuple[str, str, int, int]]]: ...
@@ -64,8 +66,10 @@ class Index:
     def merge(self) -> None: ...
     @property
     def generation(self) -> int: ...
+    @property
+    def asks_envelope(self) -> bool: ...
     def match(
-        self, message: bytes, tenant: str, limits: Limits
+        self, message: bytes, envelope: EnvelopeFields | None, tenant: str, limits: Limits
     ) -> tuple[list[int], list[int], tuple[str, str] | None]: ...
     def match_batch(self, messages: Any, tenant: str, limits: Limits) -> Any: ...
     def match_elements(self, messages: Any, tenant: str, limits: Limits, limit: int) -> tuple[Any, Any]: ...
@@ -76,6 +80,7 @@ class Index:
     def explain(
         self,
         message: bytes,
+        envelope: EnvelopeFields | None,
         query: str,
         tenant: str,
         namespaces: dict[str, str] | None,

@@ -12,6 +12,7 @@ from tamis import _kernel
 from tamis.errors import GenerationError, MatchError, ReadError
 from tamis.model.data import Data
 from tamis.model.dtd import Dtd
+from tamis.model.envelope_value import Envelope
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
     CACHE_BYTES,
@@ -30,7 +31,7 @@ from tamis.model.matching import (
     Values,
     Weakening,
 )
-from tamis.model.messages import Messages, as_arrow
+from tamis.model.message_batch import Messages, arrow_messages, envelope_fields, with_envelopes
 
 if TYPE_CHECKING:
     # Arrow takes 0.2 s to import: functions import it when they need it.
@@ -56,7 +57,7 @@ def check(text: str, namespaces: Namespaces | None = None) -> Query:
 
 def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
     """Parse messages into tables. A refused message is a row of `errors`; others are not affected."""
-    return Batch(*(_record_batch(table) for table in _kernel.read_batch(as_arrow(messages), limits)))
+    return Batch(*(_record_batch(table) for table in _kernel.read_batch(arrow_messages(messages), limits)))
 
 
 def read_values(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Values:
@@ -66,13 +67,13 @@ def read_values(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Values:
     """
     import pyarrow as pa
 
-    batches, errors = _kernel.read_values(as_arrow(messages), limits)
+    batches, errors = _kernel.read_values(arrow_messages(messages), limits)
     return Values(pa.Table.from_batches([_record_batch(rows) for rows in batches]), _record_batch(errors))
 
 
 def read_all(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> int:
     """Parse messages and return the number of elements: for measuring the reader alone."""
-    return _kernel.read_all(as_arrow(messages), limits)
+    return _kernel.read_all(arrow_messages(messages), limits)
 
 
 def read_dtd(
@@ -272,14 +273,14 @@ class Index:
 
     def set_sample(self, messages: Sequence[bytes], tenants: Sequence[str]) -> None:
         """Replace the sample of messages, by which later segments choose access tests; a tenant for each."""
-        self._kernel.set_sample(as_arrow(messages), list(tenants))
+        self._kernel.set_sample(arrow_messages(messages), list(tenants))
 
     def attach(self, name: str, data: Data, *, limits: Limits = _DEFAULT_LIMITS) -> None:
         """Attach local data under its name in queries, or replace it; `ReadError` if a record is refused.
 
         Snapshots do not hold it: attach it again to an index that is opened.
         """
-        read = _kernel.Data(as_arrow(data.records), limits)
+        read = _kernel.Data(arrow_messages(data.records), limits)
         with self._write_lock:
             self._kernel.attach(name, read)
 
@@ -288,12 +289,24 @@ class Index:
         with self._write_lock:
             self._kernel.merge()
 
-    def match(self, message: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS) -> list[int]:
+    @property
+    def asks_envelope(self) -> bool:
+        """Whether a query may ask for the envelope of a message; otherwise it need not be given."""
+        return self._current().asks_envelope
+
+    def match(
+        self,
+        message: bytes,
+        *,
+        envelope: Envelope | None = None,
+        tenant: str = "",
+        limits: Limits = _DEFAULT_LIMITS,
+    ) -> list[int]:
         """The targets whose queries match a message, ascending; `ReadError` if it is malformed.
 
         `MatchError` if queries exceed the work limit or miss their data; it names them and what matches.
         """
-        targets, failed, cause = self._current().match(message, tenant, limits)
+        targets, failed, cause = self._current().match(message, envelope_fields(envelope), tenant, limits)
         if failed:
             raise MatchError(targets, failed, limits.work, cause)
         return targets
@@ -304,7 +317,8 @@ class Index:
         """Match messages, one row each: `queries`, `failed`, the work, `skipped_entities` and the error.
 
         `queries` are query numbers of this generation, unordered; `targets` expands them. `failed` are
-        queries that exceeded the work limit: it is not known whether they match.
+        queries that exceeded the work limit: it is not known whether they match. `with_envelopes` gives
+        messages their envelopes, here and wherever a batch of messages is matched.
 
         The work by stage: `candidates` were tested; of these, `settled` were decided from what the automaton
         found at the elements, and `verified` by evaluating them on the message, which took `steps` (see
@@ -315,7 +329,7 @@ class Index:
         of the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
         message.
         """
-        return _record_batch(self._current().match_batch(as_arrow(messages), tenant, limits))
+        return _record_batch(self._current().match_batch(arrow_messages(messages), tenant, limits))
 
     def match_elements(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -327,7 +341,9 @@ class Index:
         `kind` (element, attribute, text or document), `attribute` (its place among the element's),
         `span_start` and `span_end` (bytes in the message's UTF-8 form).
         """
-        return self._selection(self._current().match_elements(as_arrow(messages), tenant, limits, limit))
+        return self._selection(
+            self._current().match_elements(arrow_messages(messages), tenant, limits, limit)
+        )
 
     def match_bindings(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -335,14 +351,18 @@ class Index:
         """Match messages, one row for each binding tuple that leads to such a node.
 
         Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
-        rows for one message and query.
+        found = self._current().match_bindings(arrow_messages(messages), tenant, limits, limit)
+        return self._selection(found)
         """
-        return self._selection(self._current().match_bindings(as_arrow(messages), tenant, limits, limit))
+        return self._selection(
+            self._current().match_bindings(arrow_messages(messages), tenant, limits, limit)
+        )
 
     def transform(
         self,
         message: bytes,
         *,
+        envelope: Envelope | None = None,
         tenant: str = "",
         limits: Limits = _DEFAULT_LIMITS,
         schema: Schema | None = None,
@@ -351,7 +371,8 @@ class Index:
 
         `ReadError` if the message is malformed. A transformation that exceeds a limit fails alone.
         """
-        batch = self.transform_batch([message], tenant=tenant, limits=limits, schema=schema)
+        messages = with_envelopes([message], [envelope])
+        batch = self.transform_batch(messages, tenant=tenant, limits=limits, schema=schema)
         (matched,) = batch.matches.select(ERROR_COLUMNS).to_pylist()
         if matched["code"] is not None:
             raise ReadError(**matched)
@@ -378,7 +399,7 @@ class Index:
         reason.
         """
         kernel = None if schema is None else schema._kernel
-        tables = self._current().transform_batch(as_arrow(messages), tenant, limits, kernel)
+        tables = self._current().transform_batch(arrow_messages(messages), tenant, limits, kernel)
         matches, made, outputs = (_record_batch(table) for table in tables)
         return Transformed(matches, made, outputs.column("output"))
 
@@ -412,6 +433,7 @@ class Index:
         message: bytes,
         query: str,
         *,
+        envelope: Envelope | None = None,
         tenant: str = "",
         namespaces: Namespaces | None = None,
         limits: Limits = _DEFAULT_LIMITS,
@@ -423,7 +445,8 @@ class Index:
         """
         kernel = self._current()
         graph = None if schema is None else schema._kernel
-        return Explanation.of(*kernel.explain(message, query, tenant, _dict(namespaces), limits, graph))
+        given = (message, envelope_fields(envelope), query, tenant, _dict(namespaces), limits, graph)
+        return Explanation.of(*kernel.explain(*given))
 
     @property
     def generation(self) -> int:

@@ -6,7 +6,7 @@ from tamis import _kernel
 from tamis.engine import Namespaces
 from tamis.model.data import Data
 from tamis.model.matching import Limits
-from tamis.model.messages import Messages, as_arrow
+from tamis.model.message_batch import Messages, arrow_messages
 
 _DEFAULT_LIMITS = Limits()
 
@@ -19,7 +19,7 @@ def naive_batch(
     data: Mapping[str, Data] | None = None,
 ) -> list[list[int]]:
     """For each message, the indexes of matching queries."""
-    given = (list(queries), as_arrow(messages), dict(namespaces or {}), limits, _read_all(data, limits))
+    given = (list(queries), arrow_messages(messages), dict(namespaces or {}), limits, _read_all(data, limits))
     return _kernel.naive_batch(*given)
 
 
@@ -33,9 +33,9 @@ def naive_transform(
     output_limit: int = 64 << 20,
 ) -> list[list[tuple[bytes | None, str | None]]]:
     """For each message and each transformation, its output, or the code of why there is none."""
-    given = (list(queries), as_arrow(messages), dict(namespaces or {}), limits, _read_all(data, limits))
+    given = (list(queries), arrow_messages(messages), dict(namespaces or {}), limits, _read_all(data, limits))
     return _kernel.naive_transform(*given, output_limit)
 
 
 def _read_all(data: Mapping[str, Data] | None, limits: Limits) -> list[tuple[str, _kernel.Data]]:
-    return [(name, _kernel.Data(as_arrow(one.records), limits)) for name, one in (data or {}).items()]
+    return [(name, _kernel.Data(arrow_messages(one.records), limits)) for name, one in (data or {}).items()]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `mod.rs` | `Document`: elements, attributes, texts and other nodes in flat arrays |
 //! | `node.rs` | `NodeRef`: one node of a document, its value and its place in document order |
+//! | `envelope.rs` | `Envelope`: the envelope of a message, as elements beside the message |
 //! | `charset.rs` | `Charset`: labels of encodings, bytes → UTF-8 |
 //! | `reader/` | `Reader`: bytes → `Document`, strictly well-formed or refused |
 //! | `vocabulary.rs` | `Vocabulary`: names and tag paths ↔ ids, bounded |
@@ -12,6 +13,7 @@
 
 pub mod charset;
 pub mod dtd;
+mod envelope;
 mod id_table;
 mod node;
 mod reader;
@@ -19,6 +21,7 @@ mod reader;
 mod tests;
 mod vocabulary;
 
+pub use envelope::{ENVELOPE_ROOT, Envelope, Message};
 pub use node::NodeRef;
 pub use reader::Reader;
 pub use vocabulary::{Capacity, Vocabulary, VocabularyStats};
@@ -129,11 +132,24 @@ pub struct Document {
     /// Attribute values, comments, processing instructions: a copy of the source, which contains most
     /// of them literally, followed by those that normalisation changed.
     pub values: Vec<u8>,
+    /// The root of the envelope, if there is one. Its nodes come after those of the message.
+    pub envelope: Option<ElementId>,
     /// References to entities that were not read, which are left out (`Limits::skip_unread_entities`).
     pub skipped_entities: u32,
 }
 
 impl Document {
+    /// One past the last element of the message.
+    #[inline(always)]
+    pub fn message_end(&self) -> usize {
+        self.envelope.map_or(self.elements.len(), ElementId::index)
+    }
+
+    /// The name of the envelope's root, if there is an envelope.
+    pub fn envelope_name(&self) -> Option<NameId> {
+        self.envelope.map(|root| self.element(root).name)
+    }
+
     #[inline(always)]
     pub fn element(&self, id: ElementId) -> &Element {
         &self.elements[id.index()]
@@ -185,6 +201,7 @@ impl Document {
         clear_buffer(&mut self.others);
         clear_buffer(&mut self.text);
         clear_buffer(&mut self.values);
+        self.envelope = None;
         self.skipped_entities = 0;
     }
 }

@@ -19,7 +19,7 @@ impl Document {
     /// A node's string-value.
     pub fn value_of(&self, node: NodeRef) -> &[u8] {
         match node {
-            NodeRef::Document => &self.text,
+            NodeRef::Document => self.document_text().of(&self.text),
             NodeRef::Element(element) => self.string_value(element),
             NodeRef::Attribute(_, place) => self.value(&self.attributes[place as usize]),
             NodeRef::Text(place) => self.texts[place as usize].content.of(&self.text),
@@ -30,11 +30,21 @@ impl Document {
     /// The range of a node's string-value in `Document::text`; `None` for nodes whose value is not part of it.
     pub fn text_span(&self, node: NodeRef) -> Option<Span> {
         match node {
-            NodeRef::Document => Some(Span { start: 0, end: self.text.len() as u32 }),
+            NodeRef::Document => Some(self.document_text()),
             NodeRef::Element(element) => Some(self.element(element).text),
             NodeRef::Attribute(..) | NodeRef::Other(_) => None,
             NodeRef::Text(place) => Some(self.texts[place as usize].content),
         }
+    }
+
+    /// The string-value of the document node: that of the root element.
+    fn document_text(&self) -> Span {
+        self.elements.first().map_or(Span::default(), |root| root.text)
+    }
+
+    /// Whether a node belongs to the envelope, and not to the message.
+    pub fn is_of_envelope(&self, node: NodeRef) -> bool {
+        self.envelope.is_some_and(|root| self.node_id(node) >= self.element(root).node)
     }
 
     /// A node's number in pre-order; an attribute has that of its element.
@@ -68,6 +78,7 @@ impl Document {
     /// and for an attribute that a DTD adds.
     pub fn qualified_name(&self, node: NodeRef) -> Option<&[u8]> {
         let element = match node {
+            NodeRef::Element(element) if self.envelope == Some(element) => return None,
             NodeRef::Element(element) | NodeRef::Attribute(element, _) => element,
             _ => return None,
         };

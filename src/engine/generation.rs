@@ -7,8 +7,10 @@ use rustc_hash::FxHashMap;
 use crate::data::DataSets;
 use crate::error::{Exceeded, GenerationError};
 use crate::ids::{GenerationQuery, SegmentQuery, TenantId};
+use crate::query::envelope;
 use crate::segment::format::columns::View;
 use crate::segment::format::file::Segment;
+use crate::segment::format::labels::has_label;
 use crate::util::bitset::set_bit;
 
 /// A segment as a generation sees it.
@@ -20,6 +22,8 @@ pub struct Part {
     removed_targets: Arc<Vec<u64>>,
     removed_queries: Arc<Vec<u64>>,
     removed: usize,
+    /// Whether a query of the segment asks for the envelope of a message.
+    asks_envelope: bool,
 }
 
 /// The tenants of a segment.
@@ -41,13 +45,19 @@ impl Part {
             start = end as usize;
         }
         let none = Arc::new(Vec::new());
+        let asks_envelope = has_label(view, &envelope::root());
         Part {
+            asks_envelope,
             segment,
             tenants: Arc::new(tenants),
             removed_targets: none.clone(),
             removed_queries: none,
             removed: 0,
         }
+    }
+
+    pub fn asks_envelope(&self) -> bool {
+        self.asks_envelope
     }
 
     pub fn tenant(&self, name: &str) -> Option<TenantId> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::document::{Document, Reader, Vocabulary};
+use crate::document::{Document, Message, Reader, Vocabulary};
 use crate::engine::cache_stats::{CacheBytes, CacheStats};
 use crate::engine::generation::{Generation, Part};
 use crate::engine::local_data;
@@ -155,7 +155,7 @@ impl Matcher {
         &mut self,
         generation: &Generation,
         tenant: &str,
-        messages: impl Iterator<Item = &'m [u8]>,
+        messages: impl Iterator<Item: Into<Message<'m>>>,
         limits: &Limits,
         mut sink: impl FnMut(Result<&Matches, ReadError>),
     ) {
@@ -164,7 +164,7 @@ impl Matcher {
         let mut matches = Matches::default();
         for message in messages {
             matches.clear();
-            match self.reader.read(message, limits, &mut self.document) {
+            match self.read(&message.into(), limits, &active) {
                 Ok(()) => {
                     matches.skipped_entities = self.document.skipped_entities;
                     self.match_document(&active, limits, &mut matches);
@@ -180,7 +180,7 @@ impl Matcher {
         &mut self,
         generation: &Generation,
         tenant: &str,
-        messages: impl Iterator<Item = &'m [u8]>,
+        messages: impl Iterator<Item: Into<Message<'m>>>,
         limits: &Limits,
         select: impl Fn(&mut Verifier<'_>, u32) -> Result<T, WorkLimit>,
         mut sink: impl FnMut(Result<SelectedNodes<'_, T>, ReadError>),
@@ -190,7 +190,7 @@ impl Matcher {
         let mut matches = Matches::default();
         for message in messages {
             matches.clear();
-            if let Err(error) = self.reader.read(message, limits, &mut self.document) {
+            if let Err(error) = self.read(&message.into(), limits, &active) {
                 sink(Err(error));
                 continue;
             }
@@ -229,7 +229,7 @@ impl Matcher {
         &mut self,
         generation: &Generation,
         tenant: &str,
-        messages: impl Iterator<Item = &'m [u8]>,
+        messages: impl Iterator<Item: Into<Message<'m>>>,
         limits: &Limits,
         schema: Option<&Arc<Schema>>,
         mut sink: impl FnMut(Result<(&Matches, &Outputs), ReadError>),
@@ -240,7 +240,7 @@ impl Matcher {
         for message in messages {
             matches.clear();
             outputs.clear();
-            if let Err(error) = self.reader.read(message, limits, &mut self.document) {
+            if let Err(error) = self.read(&message.into(), limits, &active) {
                 sink(Err(error));
                 continue;
             }
@@ -272,13 +272,13 @@ impl Matcher {
         generation: &Generation,
         tenant: &str,
         query: QueryId,
-        message: &[u8],
+        message: &Message<'_>,
         limits: &Limits,
         schema: Option<&Arc<Schema>>,
     ) -> Result<Vec<OperatorReport>, ReadError> {
         self.prepare(generation);
         let active = self.active(generation, tenant);
-        self.reader.read(message, limits, &mut self.document)?;
+        self.read(message, limits, &active)?;
         let vocabulary = self.reader.vocabulary();
         let schema = schema.filter(|schema| self.conformance.conforms(schema, &self.document, vocabulary));
         self.match_document(&active, limits, &mut Matches::default());
@@ -342,6 +342,22 @@ impl Matcher {
             names.attach(segment.view(), generation.data());
         }
         self.generation = Some(generation.number);
+    }
+
+    /// Reads a message, and its envelope if a query may ask for it.
+    fn read(
+        &mut self,
+        message: &Message<'_>,
+        limits: &Limits,
+        active: &[ActivePart<'_>],
+    ) -> Result<(), ReadError> {
+        self.reader.read(message.bytes, limits, &mut self.document)?;
+        if let Some(envelope) = &message.envelope
+            && active.iter().any(|active| active.part.asks_envelope())
+        {
+            self.reader.add_envelope(envelope, &mut self.document);
+        }
+        Ok(())
     }
 
     fn match_document(&mut self, active: &[ActivePart<'_>], limits: &Limits, matches: &mut Matches) {

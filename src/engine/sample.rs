@@ -1,6 +1,6 @@
 //! A reservoir sample of messages, from which the selectivity of conditions is measured.
 
-use crate::document::{Document, Reader};
+use crate::document::{Document, Envelope, Message, Reader};
 use crate::ids::TenantId;
 use crate::limits::Limits;
 use crate::matching::automaton::dfa::{Cache, Dfa, Scratch};
@@ -13,9 +13,45 @@ use crate::util::hash::GOLDEN;
 
 /// A reservoir: every message seen has the same chance to be in it (Vitter's algorithm R).
 pub struct Sample {
-    messages: Vec<(String, Vec<u8>)>,
+    messages: Vec<(String, KeptMessage)>,
     seen: u64,
     random: u64,
+}
+
+/// A message with its envelope.
+struct KeptMessage {
+    bytes: Vec<u8>,
+    envelope: Option<KeptEnvelope>,
+}
+
+struct KeptEnvelope {
+    /// Source, topic, time received.
+    fields: [Option<String>; 3],
+    headers: Vec<(String, String)>,
+}
+
+impl KeptMessage {
+    fn of(message: &Message<'_>) -> KeptMessage {
+        let envelope = message.envelope.as_ref().map(|envelope| KeptEnvelope {
+            fields: [envelope.source, envelope.topic, envelope.received]
+                .map(|field| field.map(str::to_string)),
+            headers: envelope
+                .headers
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect(),
+        });
+        KeptMessage { bytes: message.bytes.to_vec(), envelope }
+    }
+
+    fn message(&self) -> Message<'_> {
+        let envelope = self.envelope.as_ref().map(|KeptEnvelope { fields, headers }| {
+            let [source, topic, received] = fields.each_ref().map(Option::as_deref);
+            let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            Envelope { source, topic, received, headers }
+        });
+        Message { bytes: &self.bytes, envelope }
+    }
 }
 
 impl Sample {
@@ -24,24 +60,25 @@ impl Sample {
     }
 
     /// Offers a message.
-    pub fn offer(&mut self, tenant: &str, message: &[u8]) {
-        if message.len() > SAMPLE_MESSAGE_BYTES {
+    pub fn offer(&mut self, tenant: &str, message: &Message<'_>) {
+        if message.bytes.len() > SAMPLE_MESSAGE_BYTES {
             return;
         }
         self.seen += 1;
         if self.messages.len() < SAMPLE_MESSAGES {
-            self.messages.push((tenant.to_string(), message.to_vec()));
+            self.messages.push((tenant.to_string(), KeptMessage::of(message)));
             return;
         }
         let place = (self.next() % self.seen) as usize;
         if let Some(kept) = self.messages.get_mut(place) {
-            *kept = (tenant.to_string(), message.to_vec());
+            *kept = (tenant.to_string(), KeptMessage::of(message));
         }
     }
 
     /// Replaces the sample by messages and their tenants; the first ones count where only a few are used.
-    pub fn replace<'m>(&mut self, messages: impl Iterator<Item = (&'m str, &'m [u8])>) {
-        self.messages = messages.map(|(tenant, message)| (tenant.to_string(), message.to_vec())).collect();
+    pub fn replace<'m>(&mut self, messages: impl Iterator<Item = (&'m str, Message<'m>)>) {
+        self.messages =
+            messages.map(|(tenant, message)| (tenant.to_string(), KeptMessage::of(&message))).collect();
         self.seen = self.messages.len() as u64;
     }
 
@@ -76,9 +113,11 @@ impl Sample {
         let mut ranks = Ranks::default();
         let of_tenants = self.messages.iter().filter_map(|(name, message)| Some((tenant(name)?, message)));
         for (tenant, message) in of_tenants.take(view.queries() / SAMPLE_QUERIES_PER_MESSAGE) {
-            if reader.read(message, &Limits::default(), &mut document).is_err() {
+            let Message { bytes, envelope } = message.message();
+            if reader.read(bytes, &Limits::default(), &mut document).is_err() {
                 continue;
             }
+            envelope.iter().for_each(|envelope| reader.add_envelope(envelope, &mut document));
             if names.update(reader.vocabulary()) {
                 cache.clear();
             }

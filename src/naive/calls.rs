@@ -6,6 +6,7 @@ use crate::data::{Node, TreeId};
 use crate::document::{NodeRef, OtherKind};
 use crate::query::ast::Literal;
 use crate::query::atomic::Atomic;
+use crate::query::envelope::is_root_name;
 use crate::query::functions;
 use crate::query::moment;
 use crate::query::pattern::Pattern;
@@ -132,6 +133,9 @@ impl Evaluation<'_> {
             NodeRef::Document | NodeRef::Text(_) => return Default::default(),
         };
         let (uri, local) = vocabulary.name_parts(name);
+        if is_root_name(local) {
+            return Default::default();
+        }
         (vocabulary.uri_text(uri).to_vec(), local.to_vec())
     }
 

@@ -345,8 +345,10 @@ impl Evaluation<'_> {
             NodeRef::Text(place) => document.texts[place as usize].parent,
             NodeRef::Other(place) => document.others[place as usize].parent,
         };
-        let node = if element.is_some() { NodeRef::Element(element) } else { NodeRef::Document };
-        Some(Node { tree, node })
+        match element.is_some() {
+            true => Some(Node { tree, node: NodeRef::Element(element) }),
+            false => (!document.is_of_envelope(node)).then_some(Node { tree, node: NodeRef::Document }),
+        }
     }
 
     fn is_ancestor(&self, ancestor: Node, node: Node) -> bool {
@@ -361,6 +363,10 @@ impl Evaluation<'_> {
     }
 
     fn is_on_axis(&self, axis: WalkAxis, context: Node, node: Node) -> bool {
+        let is_of_envelope = |node: Node| self.document(node.tree).is_of_envelope(node.node);
+        if is_of_envelope(context) != is_of_envelope(node) {
+            return false;
+        }
         let is_attribute = |node: Node| matches!(node.node, NodeRef::Attribute(..));
         let before = |one, other| self.order(one) < self.order(other);
         let siblings = || {

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
 use super::error::raise_query;
+use crate::document::{Envelope, Message};
 use crate::error::{Position, QueryError};
 use crate::limits::Limits;
 use crate::query::Namespaces;
@@ -84,5 +85,27 @@ impl<'py> FromPyObject<'_, 'py> for LimitsArg {
             outputs: number("outputs")?,
             work: number("work")?,
         }))
+    }
+}
+
+/// The envelope of a message: source, topic, time received, and the headers.
+#[derive(FromPyObject)]
+pub struct EnvelopeArg(Option<String>, Option<String>, Option<String>, Vec<(String, String)>);
+
+impl EnvelopeArg {
+    /// A message in its envelope, if it is given.
+    pub fn message<'m>(bytes: &'m [u8], envelope: Option<&'m EnvelopeArg>) -> Message<'m> {
+        Message { bytes, envelope: envelope.map(EnvelopeArg::envelope) }
+    }
+
+    fn envelope(&self) -> Envelope<'_> {
+        let EnvelopeArg(source, topic, received, headers) = self;
+        let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        Envelope {
+            source: source.as_deref(),
+            topic: topic.as_deref(),
+            received: received.as_deref(),
+            headers,
+        }
     }
 }

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyTuple;
 
-use super::arguments::{LimitsArg, NamespacesArg, QueryText};
+use super::arguments::{EnvelopeArg, LimitsArg, NamespacesArg, QueryText};
 use super::arrow::{Exported, import_array};
 use super::error::{ErrorTable, raise_generation_error, raise_query, raise_read};
 use super::local_data::{Cause, Data, cause_of};
@@ -26,8 +26,9 @@ use super::selection;
 use super::stats::{Stats, stats};
 use super::subscriptions::Subscriptions;
 use super::transform::{OutputRows, Schema};
+use crate::document::Message;
 use crate::engine::explain::explain;
-use crate::engine::generation::Generation;
+use crate::engine::generation::{Generation, Part};
 use crate::engine::local_data::parse_and_check;
 use crate::engine::matcher::{Matcher, Matches, SelectedNodes};
 use crate::engine::snapshot;
@@ -156,21 +157,29 @@ impl Index {
         self.state().newest().number
     }
 
+    /// Whether a query of the newest generation asks for the envelope of a message.
+    #[getter]
+    fn asks_envelope(&self) -> bool {
+        self.state().newest().parts().iter().any(Part::asks_envelope)
+    }
+
     /// The targets of the queries that a message matches, ascending; those of queries that failed; and why, if it is not
     /// the work limit.
     fn r#match(
         &self,
         py: Python<'_>,
         message: PyBackedBytes,
+        envelope: Option<EnvelopeArg>,
         tenant: &str,
         limits: LimitsArg,
     ) -> PyResult<(Vec<u64>, Vec<u64>, Option<Cause>)> {
         let generation = self.state().newest();
+        let message = EnvelopeArg::message(&message, envelope.as_ref());
         let matched = py
             .detach(|| {
                 let mut targets = None;
                 let work = |matcher: &mut Matcher, targets: &mut Option<_>| {
-                    let messages = std::iter::once(&*message).take(targets.is_none() as usize);
+                    let messages = std::iter::once(message.clone()).take(targets.is_none() as usize);
                     matcher.match_batch(&generation, tenant, messages, &limits.0, |outcome| {
                         let of = |queries: &[GenerationQuery]| generation.targets_of(queries);
                         *targets = Some(outcome.map(|Matches { queries, failed, .. }| {
@@ -185,7 +194,7 @@ impl Index {
             })
             .map_err(|error| raise_generation_error(py, &error))?;
         let targets = matched.map_err(|error| raise_read(py, &error))?;
-        self.offer_to_sample(tenant, std::iter::once(&*message));
+        self.offer_to_sample(tenant, std::iter::once(message));
         Ok(targets)
     }
 
@@ -301,6 +310,7 @@ impl Index {
         &self,
         py: Python<'py>,
         message: PyBackedBytes,
+        envelope: Option<EnvelopeArg>,
         query: QueryText,
         tenant: &str,
         namespaces: NamespacesArg,
@@ -311,6 +321,7 @@ impl Index {
         let query = parse_and_check(&query.0, &namespaces.0, generation.data())
             .map_err(|error| raise_query(py, &error))?;
         let schema = schema.map(|schema| schema.get().0.clone());
+        let message = EnvelopeArg::message(&message, envelope.as_ref());
         let work = || explain(&query, &message, &limits.0, &generation, tenant, schema.as_ref());
         let explained = py
             .detach(|| self.matchers.guarded(&generation, work))
@@ -468,9 +479,9 @@ impl Index {
     }
 
     /// Offers messages to the sample, unless a thread is changing the index.
-    fn offer_to_sample<'m>(&self, tenant: &str, messages: impl Iterator<Item = &'m [u8]>) {
+    fn offer_to_sample<'m>(&self, tenant: &str, messages: impl Iterator<Item = Message<'m>>) {
         if let Some(index) = &mut self.state().index {
-            messages.for_each(|message| index.sample.offer(tenant, message));
+            messages.for_each(|message| index.sample.offer(tenant, &message));
         }
     }
 }

@@ -22,7 +22,7 @@ impl Data {
     #[new]
     fn new(py: Python<'_>, records: Messages, limits: LimitsArg) -> PyResult<Data> {
         let limits = records.limits(limits);
-        let read = py.detach(|| DataSet::read(records.or_empty(), &limits));
+        let read = py.detach(|| DataSet::read(records.or_empty().map(|record| record.bytes), &limits));
         match read {
             Ok(set) => Ok(Data(Arc::new(set))),
             Err((record, error)) => {

@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 use super::error::{raise_query, raise_read};
 use super::local_data::{Data, data_sets};
 use super::messages::Messages;
-use crate::document::{Document, Reader};
+use crate::document::{Document, Message, Reader};
+use crate::error::ReadError;
 use crate::limits::Limits;
 use crate::query::{self, Namespaces, Query};
 
@@ -23,7 +24,7 @@ pub fn match_batch(
         messages
             .iter()
             .map(|message| {
-                reader.read(message?, limits, &mut document)?;
+                read(&mut reader, &message?, limits, &mut document)?;
                 let holds =
                     |query| crate::naive::matches_with_data(query, &document, reader.vocabulary(), &data);
                 Ok((0..queries.len()).filter(|&place| holds(&queries[place])).collect())
@@ -51,7 +52,7 @@ pub fn transform_batch(
         messages
             .iter()
             .map(|message| {
-                reader.read(message?, limits, &mut document)?;
+                read(&mut reader, &message?, limits, &mut document)?;
                 let transform = |query| match crate::naive::transform_with_data(
                     query,
                     &document,
@@ -67,6 +68,17 @@ pub fn transform_batch(
             .collect::<Result<Vec<Vec<Transformed>>, _>>()
     });
     outputs.map_err(|error| raise_read(py, &error))
+}
+
+fn read(
+    reader: &mut Reader,
+    message: &Message<'_>,
+    limits: &Limits,
+    document: &mut Document,
+) -> Result<(), ReadError> {
+    reader.read(message.bytes, limits, document)?;
+    message.envelope.iter().for_each(|envelope| reader.add_envelope(envelope, document));
+    Ok(())
 }
 
 fn parse_all(py: Python<'_>, queries: &[String], namespaces: &Namespaces) -> PyResult<Vec<Query>> {

@@ -30,7 +30,7 @@ pub fn read_batch(messages: &Messages, limits: &Limits) -> Tables {
     let mut names = BatchNames::default();
     let mut errors = ErrorTable::new("message");
     for (number, message) in messages.iter().enumerate() {
-        match message.and_then(|message| reader.read(message, limits, &mut document)) {
+        match message.and_then(|message| reader.read(message.bytes, limits, &mut document)) {
             Ok(()) => {
                 names.set_epoch(reader.vocabulary());
                 nodes.push(number as u32, &document, reader.vocabulary(), &mut names);
@@ -52,7 +52,7 @@ pub fn read_all(messages: &Messages, limits: &Limits) -> u64 {
     let mut document = Document::default();
     let mut elements = 0;
     for message in messages.iter().flatten() {
-        if reader.read(message, limits, &mut document).is_ok() {
+        if reader.read(message.bytes, limits, &mut document).is_ok() {
             elements += document.elements.len() as u64;
         }
     }

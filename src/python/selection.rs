@@ -26,7 +26,8 @@ impl NodeRows {
     pub fn push(&mut self, message: usize, walked: &SelectedNodes<'_, Vec<NodeRef>>, limit: usize) {
         let document = walked.document;
         for (query, nodes) in &walked.found {
-            for &node in nodes.iter().take(limit) {
+            // Nodes of the envelope are not among the nodes that `read_batch` numbers.
+            for &node in nodes.iter().filter(|&&node| !document.is_of_envelope(node)).take(limit) {
                 self.message.append_value(message as u32);
                 self.query.append_value(query.0);
                 self.node.append_value(document.node_id(node).0);
@@ -81,7 +82,9 @@ impl BindingRows {
     pub fn push(&mut self, message: usize, walked: &SelectedNodes<'_, Vec<Vec<NodeRef>>>) {
         let number = |document: &Document, node: &NodeRef| Some(document.node_id(*node).0);
         for (query, tuples) in &walked.found {
-            for tuple in tuples {
+            let is_of_message =
+                |tuple: &&Vec<NodeRef>| !tuple.iter().any(|&node| walked.document.is_of_envelope(node));
+            for tuple in tuples.iter().filter(is_of_message) {
                 self.message.append_value(message as u32);
                 self.query.append_value(query.0);
                 self.nodes.append_value(tuple.iter().map(|node| number(walked.document, node)));

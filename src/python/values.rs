@@ -49,7 +49,7 @@ pub fn read_values(messages: &Messages, limits: &Limits) -> (Vec<RecordBatch>, R
     let mut errors = ErrorTable::new("message");
     for (at, message) in messages.iter().enumerate() {
         let read = message.and_then(|message| {
-            reader.read(message, limits, &mut document)?;
+            reader.read(message.bytes, limits, &mut document)?;
             paths.set_epoch(reader.vocabulary());
             cost(&document, reader.vocabulary(), &mut paths, limits.outputs)
         });

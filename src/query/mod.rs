@@ -15,6 +15,7 @@
 //! | `inexact.rs` | why alternatives do not say all |
 //! | `postfix.rs` | query → its boolean tree in postfix order |
 //! | `weaken.rs` | query → a weaker one that routes: alternatives of linear paths |
+//! | `envelope.rs` | `$envelope`, the path to the envelope of a message |
 //! | `element_path.rs` | path → its element steps, without predicates |
 //! | `value.rs` | what is evaluated on the document: any axis, arithmetic, functions, comparisons of any operands |
 //! | `variables.rs` | which variables an expression names |
@@ -35,6 +36,7 @@ mod constant;
 pub mod data_use;
 pub mod decompose;
 pub mod element_path;
+pub mod envelope;
 pub mod flwor;
 pub mod functions;
 pub mod hash_join;
@@ -74,6 +76,7 @@ use crate::limits::QUERY_DEPTH_LIMIT;
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     let mut query = parse_as_written(text, namespaces)?;
     canonical::canonicalise(&mut query);
+    envelope::widen(&mut query);
     Ok(query)
 }
 
@@ -90,6 +93,7 @@ pub fn parse_with_warnings(
     let parsed = parser::parse(text, namespaces).map_err(|refused| *refused)?;
     let (mut query, mut warnings) = (parsed.query, parsed.warnings);
     canonical::canonicalise(&mut query);
+    envelope::widen(&mut query);
     let matches = query.expr == Expr::TRUE && query.transformation.is_none();
     if warnings.is_empty() && (matches || query.expr == Expr::FALSE) {
         warnings.push(QueryError {

@@ -124,7 +124,7 @@ fn block(block: &Block, out: &mut String) {
     out.push_str("for ");
     out.push_str(VARIABLE);
     out.push_str(" in ");
-    text::steps(&block.binding.steps, out);
+    text::path(&block.binding, out);
     out.push_str(" return ");
     for part in &block.template {
         match part {

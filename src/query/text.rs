@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::ast::{
     Axis, Expr, Literal, Name, NameTest, Node, Path, Predicate, Query, Start, Step, Test, Variable,
 };
+use super::envelope::leads_to_envelope;
 use super::template_text;
 use super::value_text::{computed, computed_operand, predicate_text};
 
@@ -96,6 +97,10 @@ pub(super) fn path(path: &Path, out: &mut String) {
     match (path.start, path.steps.split_first()) {
         // In parentheses, so that a word after it is not read as a step.
         (Start::Document, None) => out.push_str("(/)"),
+        (Start::Document, Some((first, rest))) if leads_to_envelope(first) => {
+            step(first, out);
+            steps(rest, out);
+        }
         (Start::Document, Some(_)) => steps(&path.steps, out),
         (Start::Context, None) => out.push('.'),
         (Start::Context, Some((first, rest))) => {

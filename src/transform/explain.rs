@@ -7,6 +7,7 @@ use crate::query::ast::{Axis, Name, NameTest, Operator};
 use crate::query::clause_text;
 use crate::query::decompose::Reach;
 use crate::query::element_path::ElementStep;
+use crate::query::envelope::is_root;
 use crate::query::flwor::Content;
 use crate::query::value::Clause;
 use crate::segment::format::columns::View;
@@ -218,7 +219,11 @@ impl OperatorDescriber<'_> {
 
 fn path_text(steps: &[ElementStep]) -> String {
     let step = |step: &ElementStep| {
-        let axis = if step.axis == Axis::Child { "/" } else { "//" };
+        let axis = match step.axis {
+            _ if is_root(&step.test) => "",
+            Axis::Child => "/",
+            Axis::Descendant => "//",
+        };
         match &step.test {
             NameTest::Any => format!("{axis}*"),
             NameTest::AnyIn(uri) => format!("{axis}Q{{{uri}}}*"),

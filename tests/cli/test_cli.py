@@ -205,3 +205,24 @@ def test_the_demo_shows_whom_messages_reach() -> None:
         "all received",
     ):
         assert printed in done.stdout
+
+
+def test_documents_have_headers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "$envelope/header[@name = 'priority'] = 'high'"
+    document = str(folder / "headers.xml")
+    Path(document).write_text("<a/>")
+    for headers, matches in (
+        (["--header", "priority=high"], "1"),
+        (["--header", "priority=low"], ""),
+        ([], ""),
+    ):
+        assert run("match", "-q", query, *headers, document) == 0
+        assert capsys.readouterr().out == f"{document}\t{matches}\n"
+    assert run("explain", query, document, "--header", "priority=high") == 0
+    assert capsys.readouterr().out.endswith("\nmatches\n")
+    assert (
+        run("transform", "-q", f"for $a in /a[{query}] return $a", "--header", "priority=high", document) == 0
+    )
+    assert "<a/>" in capsys.readouterr().out
+    assert run("match", "-q", query, "--header", "no sign", document) == 1
+    assert "NAME=VALUE" in capsys.readouterr().err

@@ -80,7 +80,7 @@ def test_letters_are_listed_the_newest_last(capsys: pytest.CaptureFixture[str]) 
     one = next(row for row in rows if row["id"] == "m0")
     assert {**one, "letter": ""} == {
         "letter": "", "tenant": "", "source": "inbox", "id": "m0", "offset": "m0.xml",
-        "received": TIME.isoformat(), "encoding": None,
+        "received": TIME.isoformat(), "encoding": None, "headers": None,
         "code": "not-well-formed", "reason": "an element has no end", "subscription": None,
         "delivery": None, "position": 7, "line": 2, "column": 4, "replayed": None,
     }  # fmt: skip

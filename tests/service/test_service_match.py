@@ -164,3 +164,14 @@ def test_hostile_messages_are_refused_and_nothing_breaks(served: Served) -> None
             assert answer.json()["error"]["code"] == attack.code, name
         assert client.post("/v1/messages", json={"base64": message}).status_code in (202, 413), name
     assert client.get("/v1/status").status_code == 200
+
+
+def test_a_message_is_tried_with_its_headers(served: Served) -> None:
+    admin = served.client()
+    asked = {"xml": "<a/>", "query": "$envelope/header[@name = 'priority'] = 'high' and /a", "explain": True}
+    for headers, matches in (({"priority": "high"}, True), ({"priority": "low"}, False), (None, False)):
+        answer = admin.post("/v1/match", json=asked | {"headers": headers})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["query"]["matches"] == matches
+    refused = admin.post("/v1/match", json=asked | {"headers": {"a b": "x"}})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "bad-header")

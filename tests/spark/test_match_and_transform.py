@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.catalog import Catalog
 from tamis.engine import Schema, read_dtd
@@ -261,3 +262,40 @@ def test_match_subscriptions_on_any_dataframe(spark: SparkSession, generation: G
     taken = df.withColumnRenamed("id", "matched_subscriptions")
     with pytest.raises(FrameError, match="column-taken"):
         match_subscriptions(taken, stored)
+
+
+def test_queries_ask_for_the_envelope(spark: SparkSession, catalog: Catalog, tmp_path: Path) -> None:
+    """By the stored one, so that a replay gives the same. Headers reach deliveries and dead letters."""
+    queries = {
+        "high": "$envelope/header[@name = 'priority'] = 'high'",
+        "topic": "$envelope/topic = 'orders' and $envelope/source = 'inbox'",
+        "time": "$envelope/received = '2026-01-01T00:00:00.000000Z'",
+        "both": "/a[b]/b/@x = 1 and not($envelope/header)",
+        "output": "for $h in $envelope/header return <h>{ $h/text() }</h>",
+    }
+    for name, query in queries.items():
+        catalog.add(NewSubscription(name, query, id=name, tenant="t"))
+    with Publisher(catalog, Store(tmp_path / "asks"), tmp_path / "asks") as publisher:
+        generation = Generation(str(tmp_path / "asks"), publisher.refresh())
+    given = envelopes(spark).withColumn("topic", F.when(F.col("id") == "m1", "orders"))
+    headers = F.when(F.col("id").isin("m2", "m3"), '{"name":"<&>","priority":"high"}')
+    matched = match_and_transform(given.withColumn("headers", headers), generation, TIME, "t", Limits())
+    rows = deliveries(matched).collect()
+    found = {(row.message, row.subscription) for row in rows if not row.subscription.startswith("q")}
+    assert found == {
+        *((message, "time") for message in ("m1", "m2", "m5")),
+        *(("m1", name) for name in ("topic", "both")),
+        *(("m2", name) for name in ("high", "output")),
+    }
+    assert {(row.message, row.headers) for row in rows} == {
+        ("m1", None),
+        ("m2", '{"name":"<&>","priority":"high"}'),
+        ("m5", None),
+    }
+    (output,) = (row.payload for row in rows if row.subscription == "output")
+    assert bytes(output) == b"<h>&lt;&amp;&gt;</h><h>high</h>"
+    (letter,) = dead_letters(matched).where("id = 'm3'").collect()
+    assert letter.headers == '{"name":"<&>","priority":"high"}'
+    # Tenants apart, as of arrivals over links.
+    each = match_and_transform(given.withColumn("headers", headers), generation, TIME, None, Limits())
+    assert {(row.message, row.subscription) for row in deliveries(each).collect()} >= found

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tamis
 from tamis import FrameError, Limits
-from tamis.spark import match, with_matches
+from tamis.spark import match, transform, with_matches
 from tests.helpers import random_documents as documents
 from tests.helpers.hostile_messages import MESSAGES
 from tests.helpers.spark_session import configured, frame
@@ -286,3 +286,27 @@ def private_dirty(process: int, path: Path) -> int:
         elif within and line.startswith("Private_Dirty:"):
             total += int(line.split()[1])
     return total
+
+
+def test_queries_ask_for_envelopes_in_a_column(spark: SparkSession, tmp_path: Path) -> None:
+    index = tamis.Index()
+    index.insert(1, "$envelope/header[@name = 'priority'] = 'high'")
+    index.insert(2, "$envelope/source = 'feed' and $envelope/received = '2026-01-31T12:30:00.000000Z'")
+    index.insert(3, "/a[not($envelope)]")
+    index.snapshot(tmp_path / "index")
+    rows = spark.sql(
+        "SELECT 1 AS id, '<a/>' AS message, named_struct('headers', map('priority', 'high')) AS envelope "
+        "UNION ALL SELECT 2, '<a/>', named_struct('headers', map('priority', 'low')) "
+        "UNION ALL SELECT 3, '<a/>', null"
+    )
+    found = match(rows, index, keep=["id"], envelope="envelope").collect()
+    assert {(row.id, row.target) for row in found} == {(1, 1), (3, 3)}
+    rows = spark.sql(
+        "SELECT 1 AS id, '<a/>' AS message, "
+        "named_struct('source', 'feed', 'received', timestamp'2026-01-31 12:30:00Z') AS envelope"
+    )
+    assert [row.target for row in match(rows, index, keep=["id"], envelope="envelope").collect()] == [2]
+    outputs = transform(rows, index, envelope="envelope").collect()
+    assert [(row.target, bytes(row.payload)) for row in outputs] == [(2, b"<a/>")]
+    with pytest.raises(FrameError, match="a struct"):
+        match(rows, index, envelope="id")

@@ -6,6 +6,7 @@ from pathlib import Path
 import tamis
 from tamis.cli.data import add_data, attach_data
 from tamis.cli.documents import DocumentError, read_document
+from tamis.cli.inputs import add_header, envelope_of
 from tamis.cli.limits import add_limits, limits_of
 from tamis.cli.namespaces import add_namespaces, binding_hint, namespaces_of
 from tamis.errors import marked
@@ -24,6 +25,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--dtd", type=Path, metavar="FILE", help="the DTD of the documents; speeds up transformations"
     )
     add_data(command)
+    add_header(command)
     add_namespaces(command)
     add_limits(command)
     command.set_defaults(run=explain)
@@ -39,7 +41,12 @@ def explain(options: argparse.Namespace) -> int:
         message = read_document(options.document, limits.document)
         index.insert(1, options.query, namespaces=namespaces)
         explanation = index.explain(
-            message, options.query, namespaces=namespaces, limits=limits, schema=read_schema(options.dtd)
+            message,
+            options.query,
+            envelope=envelope_of(options),
+            namespaces=namespaces,
+            limits=limits,
+            schema=read_schema(options.dtd),
         )
     except tamis.QueryError as error:
         print(f"{error.line}:{error.column}: {error.reason}")

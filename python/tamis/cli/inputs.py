@@ -10,6 +10,7 @@ from tamis.cli.data import add_data, attach_data
 from tamis.cli.limits import add_limits
 from tamis.cli.namespaces import add_namespaces, namespaces_of
 from tamis.errors import QueryError, marked
+from tamis.model.headers import parse_headers
 from tamis.model.query_file import queries_of_file
 
 
@@ -32,8 +33,21 @@ def add_input_arguments(command: argparse.ArgumentParser) -> None:
         "documents", nargs="+", metavar="DOC", help="`-`: standard input; *.gz is decompressed"
     )
     add_data(command)
+    add_header(command)
     add_namespaces(command)
     add_limits(command)
+
+
+def add_header(command: argparse.ArgumentParser) -> None:
+    """The flag for headers of documents."""
+    command.add_argument(
+        "--header", action="append", metavar="NAME=VALUE", help="a header of the documents, for `$envelope`"
+    )
+
+
+def envelope_of(options: argparse.Namespace) -> tamis.Envelope | None:
+    """The envelope of the documents; None without headers."""
+    return None if options.header is None else tamis.Envelope(headers=parse_headers(options.header))
 
 
 class Queries:

@@ -7,7 +7,7 @@ from typing import Any
 
 import tamis
 from tamis.cli.documents import print_error, read_document
-from tamis.cli.inputs import Queries, add_input_arguments, exit_code
+from tamis.cli.inputs import Queries, add_input_arguments, envelope_of, exit_code
 from tamis.cli.limits import limits_of
 from tamis.cli.progress import bar
 from tamis.model.printable import printable
@@ -26,13 +26,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def match(options: argparse.Namespace) -> int:
     """`tamis match --queries FILE DOC…`."""
     queries = Queries(options)
-    limits = limits_of(options)
+    limits, envelope = limits_of(options), envelope_of(options)
     failed = False
     with bar("matching") as report:
         for done, name in enumerate(options.documents, start=1):
             try:
                 message = read_document(name, limits.document)
-                matches = _match(queries, name, message, limits)
+                matches = _match(queries, name, message, envelope, limits)
             except tamis.TamisError as error:
                 failed = True
                 print_error(name, error, as_json=options.json)
@@ -43,10 +43,12 @@ def match(options: argparse.Namespace) -> int:
     return exit_code(options, queries, failed)
 
 
-def _match(queries: Queries, document: str, message: bytes, limits: tamis.Limits) -> list[int]:
+def _match(
+    queries: Queries, document: str, message: bytes, envelope: tamis.Envelope | None, limits: tamis.Limits
+) -> list[int]:
     """The numbers of the queries that match; those that fail are reported."""
     try:
-        return queries.index.match(message, limits=limits)
+        return queries.index.match(message, envelope=envelope, limits=limits)
     except tamis.MatchError as error:
         for number in error.failed:
             reason = f"{error.code}: {error.cause} on {document}"

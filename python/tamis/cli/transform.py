@@ -8,7 +8,7 @@ from typing import Any
 
 import tamis
 from tamis.cli.documents import print_error, read_document
-from tamis.cli.inputs import Queries, add_input_arguments, exit_code
+from tamis.cli.inputs import Queries, add_input_arguments, envelope_of, exit_code
 from tamis.cli.limits import limits_of
 from tamis.cli.progress import bar
 from tamis.sources.dtd_file import read_schema
@@ -28,13 +28,13 @@ def transform(options: argparse.Namespace) -> int:
     """`tamis transform --queries FILE DOC…`."""
     queries = Queries(options)
     schema = read_schema(options.dtd)
-    limits = limits_of(options)
+    limits, envelope = limits_of(options), envelope_of(options)
     failed = False
     with bar("transforming") as report:
         for done, name in enumerate(options.documents, start=1):
             try:
                 message = read_document(name, limits.document)
-                outputs = queries.index.transform(message, limits=limits, schema=schema)
+                outputs = queries.index.transform(message, envelope=envelope, limits=limits, schema=schema)
             except tamis.TamisError as error:
                 failed = True
                 print_error(name, error, as_json=options.json)

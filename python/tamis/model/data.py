@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tamis.model.messages import Messages
+    from tamis.model.message_batch import Messages
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def select_messages(
 ) -> SentRows:
     """Check the column of messages, and select it with the columns to keep and those needed besides."""
     _require(df, [message, *more])
-    _require_type(df, message, (StringType, BinaryType, CharType, VarcharType))
+    _require_type(df, message, (StringType, CharType, VarcharType, BinaryType))
     kept = columns_to_keep(df, message, keep)
     sent = list(dict.fromkeys([*kept, message, *more]))
     # Temporary names: mapInArrow looks columns up by name and interprets a dot as field access.
@@ -134,14 +134,17 @@ def prepare(
     tenant: str,
     tenant_column: str | None,
     limits: Limits,
+    envelope: str | None = None,
     elements: int = 0,
     transforms: bool = False,
     schema: Schema | None = None,
 ) -> WorkerStep:
     """Check the options, which `with_matches` and `transform` describe, and select the columns to send."""
     sent = select_messages(
-        df, message=message, keep=keep, more=[] if tenant_column is None else [tenant_column]
+        df, message=message, keep=keep, more=[one for one in (tenant_column, envelope) if one is not None]
     )
+    if envelope is not None:
+        _require_type(df, envelope, (StructType,))
     if tenant_column is not None:
         if tenant:
             raise FrameError("two-tenants", "give a tenant or a column of tenants, not both")
@@ -152,6 +155,7 @@ def prepare(
         kept=len(sent.kept),
         tenant=tenant,
         tenant_column=None if tenant_column is None else sent.columns.index(tenant_column),
+        envelope=None if envelope is None else sent.columns.index(envelope),
         limits=limits,
         elements=elements,
         transforms=transforms,
@@ -180,7 +184,7 @@ def _require(df: DataFrame, names: Sequence[str]) -> None:
 def _require_type(df: DataFrame, name: str, types: tuple[type[DataType], ...]) -> None:
     found = df.schema[name].dataType
     if not isinstance(found, types):
-        expected = "string or binary" if BinaryType in types else "string"
+        expected = {BinaryType: "string or binary", StructType: "a struct"}.get(types[-1], "string")
         raise FrameError("column-type", f"column {name!r} must be {expected}, not {found.simpleString()}")
 
 

@@ -17,6 +17,7 @@ from tamis.model.sample import Sampling
 from tamis.spark.envelope import ENVELOPE_TYPE
 from tamis.spark.frames import MATCH_RESULT, OUTPUTS, RESULT
 from tamis.spark.subscriptions import RECIPIENT, with_recipients
+from tamis.spark.worker.envelopes import messages_with_envelopes
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.offsets import lists_of, offsets_of
 from tamis.spark.worker.routes import split_routes
@@ -100,7 +101,9 @@ class MatchAndTransform:
         )
         if self.sampling is not None:
             batches = map(Sampler(self.sampling).select, batches)
-        matched = matching.run_on(opened(self.generation).index, map(_with_message, batches))
+        index = opened(self.generation).index
+        attach = _with_envelope if index.asks_envelope else _with_message
+        matched = matching.run_on(index, map(attach, batches))
         return map(self._add_batch_columns, map(_merge_results, with_recipients(self.generation, matched)))
 
     def _add_batch_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -131,7 +134,15 @@ def _merge_results(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _with_message(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with one more column: the message, null if the source refused it."""
+    return batch.append_column("message", _message(batch))
+
+
+def _with_envelope(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same with the envelope of each message."""
+    column: Any = messages_with_envelopes(batch, _message(batch))
+    return batch.append_column("message", column)
+
+
+def _message(batch: pa.RecordBatch) -> Any:
     xml, code = batch.column("xml"), batch.column("code")
-    if code.null_count < len(code):
-        xml = pc.if_else(code.is_null(), xml, pa.scalar(None, xml.type))
-    return batch.append_column("message", xml)
+    return xml if code.null_count == len(code) else pc.if_else(code.is_null(), xml, pa.scalar(None, xml.type))

@@ -21,6 +21,7 @@ def match(
     tenant: str = "",
     tenant_column: str | None = None,
     limits: Limits = _DEFAULT_LIMITS,
+    envelope: str | None = None,
     elements: int = 0,
 ) -> DataFrame:
     """One row for each message and each target whose query matches it; one row for a malformed message.
@@ -38,6 +39,7 @@ def match(
         tenant=tenant,
         tenant_column=tenant_column,
         limits=limits,
+        envelope=envelope,
         elements=elements,
     )
     # Workers return arrays, and Spark explodes them: otherwise the kept columns would cross from Python once
@@ -58,6 +60,7 @@ def with_matches(
     tenant: str = "",
     tenant_column: str | None = None,
     limits: Limits = _DEFAULT_LIMITS,
+    envelope: str | None = None,
     elements: int = 0,
 ) -> DataFrame:
     """One row for each message, with the targets whose queries match it.
@@ -81,6 +84,8 @@ def with_matches(
         tenant: Whose queries to match.
         tenant_column: Instead, a column with the tenant of each message; a null is an error.
         limits: Limits for each message.
+        envelope: A column with the envelope of each message, for queries with `$envelope`: a struct with
+            any of the fields `source`, `topic`, `received` and `headers`, a map.
         elements: The most nodes per message and query; 0 for none.
     """
     added = [*MATCH_COLUMNS]
@@ -95,6 +100,7 @@ def with_matches(
         tenant=tenant,
         tenant_column=tenant_column,
         limits=limits,
+        envelope=envelope,
         elements=elements,
     )
     return sent.map_batches(sent.step.run, added)

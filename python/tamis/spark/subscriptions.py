@@ -40,6 +40,7 @@ def match_subscriptions(
     tenant: str = "",
     tenant_column: str | None = None,
     limits: Limits = _DEFAULT_LIMITS,
+    envelope: str | None = None,
 ) -> DataFrame:
     """One row for each message and each subscription that it matches; one row for a malformed message.
 
@@ -58,6 +59,7 @@ def match_subscriptions(
         tenant=tenant,
         tenant_column=tenant_column,
         limits=limits,
+        envelope=envelope,
     )
     found = sent.map_batches(_MatchSubscriptions(sent.step).run, [RECIPIENTS, *MATCH_RESULT])
     kept = quoted([field.name for field in sent.kept])

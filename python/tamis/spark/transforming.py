@@ -29,6 +29,7 @@ def transform(
     tenant: str = "",
     tenant_column: str | None = None,
     limits: Limits = _DEFAULT_LIMITS,
+    envelope: str | None = None,
     schema: Schema | None = None,
 ) -> DataFrame:
     """One row for each message and each target whose query matches it, with the payload for the target.
@@ -53,6 +54,7 @@ def transform(
         tenant=tenant,
         tenant_column=tenant_column,
         limits=limits,
+        envelope=envelope,
         transforms=True,
         schema=schema,
     )

@@ -47,6 +47,7 @@ use read_error::{BoxedReadError, ReadResult, exceeded, read_error};
 use scan::PADDING;
 use written_names::{WrittenNameId, WrittenNames};
 
+use super::envelope::{self, Envelope};
 use super::{Document, Span, Vocabulary};
 use crate::error::ReadError;
 use crate::ids::{ElementId, NodeId, TagPathId};
@@ -102,6 +103,11 @@ impl Reader {
             document.clear();
             *error
         })
+    }
+
+    /// Adds an envelope to the message that was just read into a document.
+    pub fn add_envelope(&mut self, envelope: &Envelope<'_>, document: &mut Document) {
+        envelope::add(envelope, &mut self.vocabulary, document);
     }
 
     fn read_source(

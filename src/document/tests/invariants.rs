@@ -4,8 +4,17 @@ use crate::document::{Document, OtherKind, Span, Vocabulary};
 use crate::ids::{ElementId, TagPathId};
 
 pub fn check(document: &Document, vocabulary: &Vocabulary) {
-    let Document { source, elements, attributes, texts, others, text, values, skipped_entities: _ } =
-        document;
+    let Document {
+        source,
+        elements,
+        attributes,
+        texts,
+        others,
+        text,
+        values,
+        skipped_entities: _,
+        envelope: _,
+    } = document;
     assert!(std::str::from_utf8(source).is_ok() && std::str::from_utf8(text).is_ok());
     let within = |span: Span, buffer: &[u8]| span.start <= span.end && span.end as usize <= buffer.len();
     let count = elements.len();

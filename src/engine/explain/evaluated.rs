@@ -114,7 +114,7 @@ pub fn evaluate(
         }
     }
     for node in nodes {
-        let place = at.is_some().then(|| place(document, node));
+        let place = at.and_then(|_| place(document, node));
         for part in parts {
             let value = verifier.value_at(part.value, node)?;
             let value = describe(verifier.trees(), value);

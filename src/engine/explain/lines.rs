@@ -11,6 +11,7 @@ use crate::matching::twigs::by_name::ElementsByName;
 use crate::matching::twigs::verify::Verifier;
 use crate::query::ast::{Axis, NameTest};
 use crate::query::decompose::{DOCUMENT, Decomposition, LinearPath, Subject, TwigStep};
+use crate::query::envelope::is_root;
 use crate::util::bitset::Bits;
 
 /// The number of nodes that a linear path binds.
@@ -94,8 +95,9 @@ impl Lines<'_> {
     /// The elements that a step leads to from those above, or from the document node.
     fn step(&self, step: &TwigStep<'_>, above: Option<&Bound>, by_name: &mut ElementsByName) -> Bits {
         let document = self.document;
-        let count = document.elements.len();
-        let mut elements = Bits::new(count);
+        let in_message = above.is_none() && !is_root(step.test);
+        let count = if in_message { document.message_end() } else { document.elements.len() };
+        let mut elements = Bits::new(document.elements.len());
         let is_below = |element: ElementId| {
             let parent = document.element(element).parent;
             match (step.axis, above) {

@@ -15,7 +15,7 @@ mod other_namespaces;
 
 use std::sync::Arc;
 
-use crate::document::{Document, NodeRef, Reader, Span};
+use crate::document::{Document, Message, NodeRef, Reader, Span};
 use crate::engine::explain::access_paths::Filings;
 use crate::engine::explain::evaluated::{EvaluatedPart, computed_parts, evaluate};
 use crate::engine::explain::lines::{Binding, End, Lines};
@@ -104,7 +104,7 @@ pub struct AlternativeReport {
 /// Explains a query on a message, and how a tenant's index files it.
 pub fn explain(
     query: &Query,
-    message: &[u8],
+    message: &Message<'_>,
     limits: &Limits,
     generation: &Generation,
     tenant: &str,
@@ -112,12 +112,13 @@ pub fn explain(
 ) -> Result<Explanation, ReadError> {
     let mut reader = Reader::new();
     let mut document = Document::default();
-    reader.read(message, limits, &mut document)?;
+    reader.read(message.bytes, limits, &mut document)?;
+    message.envelope.iter().for_each(|envelope| reader.add_envelope(envelope, &mut document));
     let parts = decompose(query);
 
     let over_limit = |WorkLimit| {
         let (reason, exceeded) = WorkLimit::describe(limits.work);
-        let (position, exceeded) = (Position::of(message, 0), Some(exceeded));
+        let (position, exceeded) = (Position::of(message.bytes, 0), Some(exceeded));
         ReadError { code: WorkLimit::CODE, reason, position, exceeded }
     };
     let mut probe = Probe::new(&document, limits.work);
@@ -132,7 +133,7 @@ pub fn explain(
     let names = probe.names(&reader, generation);
     let matches = probe.verifier(&reader, &names).matches(whole).map_err(over_limit)?;
     let nodes = probe.verifier(&reader, &names).nodes(whole).map_err(over_limit)?;
-    let nodes = nodes.into_iter().map(|node| place(&document, node)).collect();
+    let nodes = nodes.into_iter().filter_map(|node| place(&document, node)).collect();
     let mut evaluated = Vec::new();
     for part in &computed {
         let mut verifier = probe.verifier(&reader, &names);
@@ -200,7 +201,7 @@ pub fn explain(
 /// The operators that a transformation runs: planned with the others of the index if it is there, else alone.
 fn operators(
     query: &Query,
-    message: &[u8],
+    message: &Message<'_>,
     limits: &Limits,
     generation: &Generation,
     tenant: &str,
@@ -251,7 +252,7 @@ fn report(document: &Document, line: &Query, binding: &Binding) -> LineReport {
         Some((steps, node)) => {
             let before = beginning(line, steps).canonical();
             let part = text.strip_prefix(before.as_str()).unwrap_or(&text);
-            Failure { part: part.trim_start().to_string(), at: Some(place(document, node)) }
+            Failure { part: part.trim_start().to_string(), at: place(document, node) }
         }
         None => Failure { part: text.clone(), at: None },
     });
@@ -370,13 +371,16 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// Where a node is; an attribute is where its element is.
-pub fn place(document: &Document, node: NodeRef) -> Place {
+/// Where a node is; an attribute is where its element is. A node of the envelope is nowhere in the message.
+pub fn place(document: &Document, node: NodeRef) -> Option<Place> {
+    if document.is_of_envelope(node) {
+        return None;
+    }
     let span = match node {
         NodeRef::Document => Span { start: 0, end: document.source.len() as u32 },
         NodeRef::Element(element) | NodeRef::Attribute(element, _) => document.element(element).span,
         NodeRef::Text(text) => document.texts[text as usize].span,
         NodeRef::Other(other) => document.others[other as usize].span,
     };
-    Place { node: document.node_id(node), span }
+    Some(Place { node: document.node_id(node), span })
 }

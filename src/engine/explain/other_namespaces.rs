@@ -15,7 +15,7 @@ pub struct Elsewhere {
 /// The names of the query that the message does not have, but has in other namespaces.
 pub fn elsewhere(query: &Query, document: &Document, vocabulary: &Vocabulary) -> Vec<Elsewhere> {
     let mut uris: BTreeMap<&[u8], BTreeSet<&[u8]>> = BTreeMap::new();
-    let names = document.elements.iter().map(|element| element.name);
+    let names = document.elements[..document.message_end()].iter().map(|element| element.name);
     for name in names.chain(document.attributes.iter().map(|attribute| attribute.name)) {
         let (uri, local) = vocabulary.name_parts(name);
         uris.entry(local).or_default().insert(vocabulary.uri_text(uri));

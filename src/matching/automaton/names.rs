@@ -7,6 +7,7 @@ use crate::data::DataSets;
 use crate::document::Vocabulary;
 use crate::ids::{LabelId, NameId};
 use crate::query::ast::NameTest;
+use crate::query::envelope::is_root_name;
 use crate::segment::format::columns::View;
 use crate::segment::format::labels::{LABEL_LOCAL, LABEL_NAME, LABEL_NAMESPACE, LabelTable, push_key};
 use crate::segment::format::trie::NameLabels;
@@ -76,8 +77,11 @@ impl Names {
             if name.is_some() {
                 self.names[name.index()] = id;
             }
-            let namespace = self.label(LABEL_NAMESPACE, uri, b"");
-            let by_local = self.label(LABEL_LOCAL, b"", local);
+            // The root of an envelope passes no wildcard.
+            let (namespace, by_local) = match is_root_name(local) {
+                true => (LabelId::NONE, LabelId::NONE),
+                false => (self.label(LABEL_NAMESPACE, uri, b""), self.label(LABEL_LOCAL, b"", local)),
+            };
             let transition_key = match (name.is_some(), namespace.is_some(), by_local.is_some()) {
                 (true, ..) => name.0,
                 // Valid for this epoch of the vocabulary, as transitions are.

@@ -5,6 +5,7 @@ use crate::document::Document;
 use crate::ids::{ElementId, LabelId, SubjectId, TrieNodeId};
 use crate::matching::automaton::names::Names;
 use crate::matching::findings::{Findings, Ranks};
+use crate::query::ast::Axis;
 use crate::query::number::number;
 use crate::segment::format::NONE;
 use crate::segment::format::columns::View;
@@ -55,6 +56,12 @@ impl Nfa {
             }
             let labels = names.of(element.name);
             self.bound.clear();
+            if document.envelope == Some(id) {
+                // Nothing leads there but a step with its own name.
+                self.nodes.clear();
+                self.drop_loops(0);
+                self.bound.extend(view.child(root, Axis::Child, labels.name));
+            }
             let parent_start = self.open.last().map_or(0, |open| open.nodes);
             for &node in &self.nodes[parent_start..] {
                 view.push_children(node, labels, &mut self.bound);

@@ -8,6 +8,7 @@ use super::sequence::conditional;
 use super::{Parser, hints, is_node_type};
 use crate::query::ast::{Axis, Expr, Literal, NameTest, Node, Path, Start, Step, Test, Variable};
 use crate::query::constant::constant;
+use crate::query::envelope;
 use crate::query::number::number;
 use crate::query::value::{Arithmetic, Clause, Computed, Function, Kind, Value};
 
@@ -272,7 +273,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `$doc` and `$msg` are the document node.
+    /// `$doc` and `$msg` are the document node, and `$envelope` is the envelope unless it is bound.
     fn variable(&mut self, name: &str) -> Result<Operand<'a>, Refused> {
         if matches!(name, "doc" | "msg") {
             self.lexer.advance()?;
@@ -281,6 +282,10 @@ impl<'a> Parser<'a> {
             return Ok(Operand::Path(path));
         }
         let Some((variable, bound)) = self.variables.find(name) else {
+            if name == envelope::VARIABLE {
+                self.lexer.advance()?;
+                return Ok(Operand::Path(envelope::path()));
+            }
             let reason = hints::variable(name, self.variables.last().map(|last| last.name));
             return Err(self.refuse(self.lexer.start, "variable", reason));
         };

@@ -137,7 +137,9 @@ pub fn data_name(function: &str) -> String {
 pub fn variable(name: &str, bound: Option<&str>) -> String {
     match bound {
         Some(bound) => format!("the variable `${name}` is not bound; the bound variable is `${bound}`"),
-        None => format!("the variable `${name}` is not bound; only `$doc` and `$msg` are predefined"),
+        None => {
+            format!("the variable `${name}` is not bound; only `$doc`, `$msg` and `$envelope` are predefined")
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `function.rs` | function calls |
 //! | `lexer.rs` | text → tokens |
 //! | `path.rs` | paths, steps, predicates |
+//! | `name_test.rs` | names and wildcards, with their namespaces |
 //! | `nested_step.rs` | expressions as steps |
 //! | `node_test.rs` | node tests |
 //! | `simplify.rs` | comparisons of computed values that are simple conditions |
@@ -26,6 +27,7 @@ mod function;
 pub(super) mod hints;
 mod lexer;
 mod markup;
+mod name_test;
 mod nested_step;
 mod node_test;
 mod path;
@@ -81,6 +83,7 @@ fn parse_anew(text: &str, namespaces: &Namespaces, has_data: bool) -> Result<Par
         variables: Variables::default(),
         construction: Construction::default(),
         elements: 0,
+        in_envelope: false,
         warnings: Vec::new(),
         has_data,
         data: Vec::new(),
@@ -112,6 +115,8 @@ struct Parser<'a> {
     pub(super) construction: Construction<'a>,
     /// The number of constructed elements around.
     pub(super) elements: usize,
+    /// Whether the steps here lead through the envelope, whose names have no namespace.
+    pub(super) in_envelope: bool,
     warnings: Vec<QueryError>,
     /// Whether the query names local data: then `$msg` in a predicate may be another document than `/`.
     pub(super) has_data: bool,

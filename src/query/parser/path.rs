@@ -9,7 +9,8 @@ use super::lexer::Token;
 use super::nested_step::{is_joinable, nodes_of};
 use super::refusal::Refused;
 use super::{Parser, is_node_type};
-use crate::query::ast::{Axis, Expr, Node, Path, Predicate, Step};
+use crate::query::ast::{Axis, Expr, Node, Path, Predicate, Start, Step};
+use crate::query::envelope::leads_to_envelope;
 use crate::query::own_name::narrow;
 use crate::query::value::{Kind, NodeTest, Value, Walk, WalkAxis, WalkStep};
 
@@ -152,7 +153,12 @@ impl<'a> Parser<'a> {
         let mut nodes = nodes;
         while self.lexer.token == Token::OpenBracket {
             let at = self.lexer.start;
+            let outer = self.in_envelope;
+            if let Operand::Path(path) = &nodes {
+                self.in_envelope = self.leads_to_envelope(path);
+            }
             let predicate = self.predicate()?;
+            self.in_envelope = outer;
             let is_position = match &predicate {
                 WrittenPredicate::Simple(predicate) => matches!(predicate, Predicate::Position(_)),
                 WrittenPredicate::Positional(value) => !value.uses_context(),
@@ -182,7 +188,26 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses steps; `descends` tells whether `//` stands before the first.
-    fn steps(&mut self, mut route: Route, mut descends: bool) -> Result<Operand<'a>, Refused> {
+    fn steps(&mut self, route: Route, descends: bool) -> Result<Operand<'a>, Refused> {
+        let outer = self.in_envelope;
+        if let Route::Simple(path) = &route {
+            self.in_envelope = self.leads_to_envelope(path);
+        }
+        let nodes = self.further_steps(route, descends);
+        self.in_envelope = outer;
+        nodes
+    }
+
+    /// Whether nodes that a path selects are of the envelope.
+    fn leads_to_envelope(&self, path: &Path) -> bool {
+        match path.start {
+            Start::Context => self.in_envelope,
+            Start::Document | Start::Message => path.steps.first().is_some_and(leads_to_envelope),
+            Start::Variable(_) => false,
+        }
+    }
+
+    fn further_steps(&mut self, mut route: Route, mut descends: bool) -> Result<Operand<'a>, Refused> {
         loop {
             self.count()?;
             if self.at_nested_step() {
@@ -326,17 +351,6 @@ impl<'a> Parser<'a> {
                 WrittenPredicate::Positional(Value::of_predicate(Predicate::Condition(expr)))
             }
             operand => WrittenPredicate::Simple(Predicate::Condition(operand.into_condition())),
-        })
-    }
-
-    /// The namespace of a prefix: bound by an enclosing constructed element, or by the subscription.
-    pub(super) fn uri(&self, prefix: &str, at: usize) -> Result<&str, Refused> {
-        let found = self.construction.prefixes.uri(prefix).or_else(|| self.namespaces.uri(prefix));
-        found.ok_or_else(|| {
-            let reason = format!(
-                "the prefix `{prefix}` is not bound to a namespace; bind it in the namespaces of the query"
-            );
-            self.refuse(at, "unbound-prefix", reason)
         })
     }
 

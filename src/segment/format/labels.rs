@@ -83,6 +83,18 @@ impl LabelTable {
     }
 }
 
+/// Whether a segment has a label for a name test other than `*`.
+pub fn has_label(view: View<'_>, test: &NameTest) -> bool {
+    let mut key = Vec::new();
+    push_test_key(test, &mut key);
+    let mut start = 0;
+    view.label_ends.iter().skip(1).any(|&end| {
+        let label = &view.label_bytes[start..end as usize];
+        start = end as usize;
+        label == key
+    })
+}
+
 /// Appends the text of a name test's label; false for `*`, which has none.
 fn push_test_key(test: &NameTest, key: &mut Vec<u8>) -> bool {
     match test {

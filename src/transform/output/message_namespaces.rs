@@ -29,7 +29,10 @@ impl<'a> MessageNamespaces<'a> {
     pub fn of(document: &'a Document) -> MessageNamespaces<'a> {
         let mut found = MessageNamespaces { document, elements: Vec::new(), all: Vec::new() };
         let mut last = ElementId::NONE;
-        for place in memmem::find_iter(&document.source, b"xmlns") {
+        let end = document
+            .envelope
+            .map_or(document.source.len(), |root| document.element(root).span.start as usize);
+        for place in memmem::find_iter(&document.source[..end], b"xmlns") {
             let after = document.elements.partition_point(|element| (element.span.start as usize) < place);
             let Some(element) = after.checked_sub(1).map(ElementId::from) else { continue };
             if element != last {

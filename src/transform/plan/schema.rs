@@ -184,7 +184,7 @@ impl Conformance {
             *self =
                 Conformance { schema: Some(schema.clone()), epoch: vocabulary.epoch(), verdicts: Vec::new() };
         }
-        document.elements.iter().all(|element| {
+        document.elements[..document.message_end()].iter().all(|element| {
             let path = element.tag_path.index();
             if self.verdicts.len() <= path {
                 self.verdicts.resize(path + 1, Verdict::Unknown);

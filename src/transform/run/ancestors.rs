@@ -39,6 +39,15 @@ impl LabelledDocument<'_> {
         self.names.of(name).pass(label)
     }
 
+    /// The elements that a path from the document node can lead to: of the message, or of the envelope.
+    pub fn elements_from_document(self, steps: Steps<'_>) -> impl Iterator<Item = ElementId> + use<> {
+        let end = self.document.message_end();
+        let name = steps.first().map_or(NameId::NONE, |&(_, label)| self.names.name_of(label));
+        let is_envelope = self.document.envelope_name().is_some_and(|root| root == name);
+        let range = if is_envelope { end..self.document.elements.len() } else { 0..end };
+        range.map(ElementId::from)
+    }
+
     /// The ancestor `levels` levels up.
     #[inline]
     pub fn ancestor(self, mut element: ElementId, levels: usize) -> ElementId {

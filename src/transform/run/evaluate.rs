@@ -103,7 +103,7 @@ impl<'a> Evaluator<'a> {
         if let Some(by_accept_set) = self.by_accept_set {
             return by_accept_set.add_stream_to(id, set);
         }
-        for element in (0..message.document.elements.len()).map(ElementId::from) {
+        for element in message.elements_from_document(steps) {
             if steps.last().is_some_and(|&(_, label)| message.passes(label, element))
                 && ancestors::path_reaches_root(message, steps, element, |_, _| true)
             {

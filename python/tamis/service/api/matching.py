@@ -16,7 +16,7 @@ from tamis.errors import CatalogError, QueryError, ReadError
 from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
-from tamis.model.messages import text_message
+from tamis.model.message_batch import text_message
 from tamis.model.route import ROUTE_REVISION
 from tamis.model.token import Role
 from tamis.service.api.security import Caller, Subscriber
@@ -39,6 +39,8 @@ class MatchRequest(RequestModel):
     """The message as text."""
     base64: str | None = None
     """The bytes of the message in base64."""
+    headers: dict[str, str] | None = None
+    """The headers of the message, for queries with `$envelope`."""
     query: Text | None = None
     """A query to try on the message."""
     namespaces: dict[Text, Text] | Name = Field(default_factory=dict)
@@ -61,6 +63,9 @@ class MatchRequest(RequestModel):
             return text_message(self.xml or "")
         except (binascii.Error, ValueError) as error:
             raise ServiceError("bad-request", f"the message: {error}") from error
+
+    def envelope(self) -> tamis.Envelope | None:
+        return None if self.headers is None else tamis.Envelope(headers=self.headers)
 
 
 class SelectedNode(ResponseModel):
@@ -230,19 +235,19 @@ async def match(asked: MatchRequest, service: CurrentService, caller: Subscriber
 
 
 def _match(asked: MatchRequest, service: Service, caller: Caller) -> MatchResponse:
-    message = asked.message()
+    message, envelope = asked.message(), asked.envelope()
     result = None
     if asked.query is not None:
         prefixes = _prefixes(service, caller, asked.namespaces)
-        result = _try_query(asked.query, prefixes, message, asked.explain)
+        result = _try_query(asked.query, prefixes, message, envelope, asked.explain)
     with service.newest.opened() as opened:
         if opened is None:
             return MatchResponse(generation=None, subscriptions=[], more=False, failed=[], query=result)
-        rows, failed, numbers = _matching(opened, message, caller)
+        rows, failed, numbers = _matching(opened, message, envelope, caller)
         found = [MatchingSubscription.model_validate(row) for row in rows[: asked.limit]]
         if asked.explain:
             for one in found:
-                one.explanation = _explanation(service, opened, one, message, caller)
+                one.explanation = _explanation(service, opened, one, message, envelope, caller)
         number = opened.generation.number
     is_admin = caller.token.role is Role.ADMIN
     routes = service.catalog.routes.of_numbers(numbers) if is_admin and numbers else []
@@ -257,10 +262,11 @@ def _match(asked: MatchRequest, service: Service, caller: Caller) -> MatchRespon
 
 
 def _matching(
-    opened: OpenGeneration, message: bytes, caller: Caller
+    opened: OpenGeneration, message: bytes, envelope: tamis.Envelope | None, caller: Caller
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[int]]:
     """The subscriptions that match, those that exceed the work limit, and the numbers of matching routes."""
-    matches = opened.index.match_batch([message], tenant=caller.tenant, limits=LIMITS)
+    messages = tamis.with_envelopes([message], [envelope])
+    matches = opened.index.match_batch(messages, tenant=caller.tenant, limits=LIMITS)
     (error,) = matches.select(ERROR_COLUMNS).to_pylist()
     if error["code"] is not None:
         raise ReadError(**error)
@@ -276,7 +282,12 @@ def _matching(
 
 
 def _explanation(
-    service: Service, opened: OpenGeneration, one: MatchingSubscription, message: bytes, caller: Caller
+    service: Service,
+    opened: OpenGeneration,
+    one: MatchingSubscription,
+    message: bytes,
+    envelope: tamis.Envelope | None,
+    caller: Caller,
 ) -> ExplanationResponse | None:
     """Why a subscription matches; None if it was changed or removed since the generation."""
     try:
@@ -286,7 +297,7 @@ def _explanation(
             raise
         return None
     explanation = opened.index.explain(
-        message, query, tenant=caller.tenant, namespaces=prefixes, limits=LIMITS
+        message, query, envelope=envelope, tenant=caller.tenant, namespaces=prefixes, limits=LIMITS
     )
     return ExplanationResponse.of(explanation)
 
@@ -301,13 +312,19 @@ def _prefixes(service: Service, caller: Caller, given: Mapping[str, str] | str) 
     raise unknown_map(caller.tenant, given)
 
 
-def _try_query(query: str, prefixes: Mapping[str, str], message: bytes, explain: bool) -> QueryResult:
+def _try_query(
+    query: str,
+    prefixes: Mapping[str, str],
+    message: bytes,
+    envelope: tamis.Envelope | None,
+    explain: bool,
+) -> QueryResult:
     index = Index(cache_bytes=0)
     index.insert(1, query, namespaces=prefixes)
-    explanation = index.explain(message, query, namespaces=prefixes, limits=LIMITS)
+    explanation = index.explain(message, query, envelope=envelope, namespaces=prefixes, limits=LIMITS)
     shown = ExplanationResponse.of(explanation)
     output = failure = None
-    for result in index.transform(message, limits=LIMITS):
+    for result in index.transform(message, envelope=envelope, limits=LIMITS):
         if result.payload is None:
             failure = f"{result.code}: {result.reason}"
         elif result.payload is not message:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from tamis.engine import Index, Schema
 from tamis.model.matching import Generation, Limits
 from tamis.spark.worker.elements import nodes_by_target
+from tamis.spark.worker.envelopes import messages_in_envelopes
 from tamis.spark.worker.errors import error_structs
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.offsets import FanOut, Offsets, lists_of, offsets_of, split_rows
@@ -57,6 +58,8 @@ class MatchTask:
     tenant_column: int | None
     """The number of the column with the tenants; None if all messages belong to `tenant`."""
     limits: Limits
+    envelope: int | None = None
+    """The number of the column with the envelopes; None if they are not given, or in the message column."""
     elements: int = 0
     """The most selected nodes for each message and query; 0 for none."""
     transforms: bool = False
@@ -77,7 +80,7 @@ class MatchTask:
 
     def _run_batch(self, index: Index, fan_out: FanOut, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Match one batch at once; the result in pieces."""
-        groups = self._groups(batch)
+        groups = self._groups(index, batch)
         transformed = nodes = None
         if self.transforms:
             transformed = transform_groups(index, groups, self.limits, self.schema)
@@ -117,8 +120,10 @@ class MatchTask:
                 names += ["made", "outputs"]
             yield pa.record_batch(columns, names)
 
-    def _groups(self, batch: pa.RecordBatch) -> list[TenantGroup]:
-        messages = batch.column(self.message)
+    def _groups(self, index: Index, batch: pa.RecordBatch) -> list[TenantGroup]:
+        messages: Any = batch.column(self.message)
+        if self.envelope is not None and index.asks_envelope:
+            messages = messages_in_envelopes(messages, batch.column(self.envelope))
         if self.tenant_column is None:
             return [TenantGroup(self.tenant, messages, np.arange(len(messages)))]
         return group_by_tenant(messages, batch.column(self.tenant_column))

@@ -9,6 +9,7 @@ use super::probes::entry_key;
 use crate::document::Element;
 use crate::matching::automaton::masks::MaskList;
 use crate::matching::automaton::node_sets::{hash_set, partition, same_set};
+use crate::query::ast::Axis;
 use crate::segment::format::trie::NameLabels;
 use crate::tuning::{PREFETCH_DISTANCE, TAG_PATH_FRACTION};
 
@@ -37,6 +38,11 @@ impl Search<'_> {
             false => self.scratch.reached[element.parent.index()].state,
         };
         let labels = self.dfa.names.of(element.name);
+        if element.parent.is_none() && self.document.envelope_name() == Some(element.name) {
+            self.cache.check_room()?;
+            let state = self.envelope(labels);
+            return Ok(self.remember(element, state));
+        }
         let key = (above as u64) << 32 | labels.transition_key as u64;
         let state = match self.cache.transitions.get(&key) {
             Some(&state) => state,
@@ -47,6 +53,22 @@ impl Search<'_> {
                 state
             }
         };
+        Ok(self.remember(element, state))
+    }
+
+    /// What the root of an envelope reaches: nothing but a step with its own name leads there.
+    fn envelope(&mut self, labels: NameLabels) -> u32 {
+        let view = self.dfa.view;
+        self.scratch.nodes.clear();
+        self.scratch.nodes.extend(view.child(self.dfa.root, Axis::Child, labels.name));
+        let accept = self.accept();
+        self.scratch.nodes.retain(|&node| view.has_descendants(node));
+        let loops = self.loops();
+        self.state(accept, loops)
+    }
+
+    /// Remembers the state of an element by its tag path.
+    fn remember(&mut self, element: &Element, state: u32) -> Reached {
         let accept = self.cache.states[state as usize].accept;
         let is_probed = self.cache.accepts[accept as usize].probes.len > 0;
         let reached = Reached { state, accept, is_probed };
@@ -56,7 +78,7 @@ impl Search<'_> {
             by_tag_path.resize(by_tag_path.len().max(tag_path + 1), NOT_REACHED);
             by_tag_path[tag_path] = reached;
         }
-        Ok(reached)
+        reached
     }
 
     /// The state of a child with these labels of an element in state `above`.

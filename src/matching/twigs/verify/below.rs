@@ -4,10 +4,10 @@ use crate::document::{Document, NodeRef, Span};
 use crate::ids::ElementId;
 use crate::segment::twig::STEP_TEXT;
 
-/// The child elements of a node.
-pub fn children(document: &Document, context: NodeRef) -> impl Iterator<Item = ElementId> {
+/// The child elements of a node. The envelope is none of the document node's.
+pub fn children(document: &Document, context: NodeRef) -> impl Iterator<Item = ElementId> + use<'_> {
     let (mut next, end) = match context {
-        NodeRef::Document => (0, document.elements.len() as u32),
+        NodeRef::Document => (0, document.message_end() as u32),
         NodeRef::Element(element) => (element.0 + 1, document.element(element).end.0),
         _ => (0, 0),
     };

@@ -301,6 +301,9 @@ impl<'a> Verifier<'a> {
         if step.descendant {
             return self.descend(step, steps, context, sink);
         }
+        if let Some(root) = self.envelope(step, context) {
+            return self.enter(step, steps, NodeRef::Element(root), sink);
+        }
         if self.has_positions(step) {
             return self.counted(step, steps, context, sink);
         }
@@ -309,6 +312,16 @@ impl<'a> Verifier<'a> {
             (_, NodeRef::Element(parent)) => self.enter_leaves(step, steps, parent, sink),
             _ => Ok(false),
         }
+    }
+
+    /// The root of the envelope, if that is what a step from the document node leads to.
+    #[inline]
+    fn envelope(&self, step: Step, context: NodeRef) -> Option<ElementId> {
+        if context != NodeRef::Document {
+            return None;
+        }
+        let root = self.document.envelope?;
+        (step.kind == STEP_NAME && self.admits(step, root)).then_some(root)
     }
 
     fn has_positions(&self, step: Step) -> bool {
@@ -482,7 +495,7 @@ impl<'a> Verifier<'a> {
     /// The elements below a node, as a range.
     fn range_below(&self, context: NodeRef) -> (u32, u32) {
         match context {
-            NodeRef::Document => (0, self.document.elements.len() as u32),
+            NodeRef::Document => (0, self.document.message_end() as u32),
             NodeRef::Element(element) => (element.0 + 1, self.document.element(element).end.0),
             _ => (0, 0),
         }

@@ -1,5 +1,7 @@
 //! The axes of XPath over all nodes of a document, attributes included.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashSet;
 
 use crate::document::{Document, NodeRef};
@@ -13,6 +15,8 @@ pub struct NodeTable {
     parents: Vec<u32>,
     /// One past the last number of the sub-tree.
     ends: Vec<u32>,
+    /// Where the envelope begins: its root is no child of the document node. The count of nodes if there is none.
+    envelope: u32,
 }
 
 impl NodeTable {
@@ -22,6 +26,7 @@ impl NodeTable {
             nodes: vec![NodeRef::Document; count],
             parents: vec![0; count],
             ends: (1..=count as u32).collect(),
+            envelope: document.envelope.map_or(count as u32, |root| document.element(root).node.0),
         };
         let number = |element: ElementId| match element.is_some() {
             true => document.element(element).node.0,
@@ -40,6 +45,7 @@ impl NodeTable {
             let parent = table.parents[number] as usize;
             table.ends[parent] = table.ends[parent].max(table.ends[number]);
         }
+        table.ends[0] = table.envelope;
         table
     }
 
@@ -108,7 +114,7 @@ impl NodeTable {
                         && visited.insert(at)
                     {
                         visit(self.node(at));
-                        above = (at > 0).then(|| self.parents[at as usize]);
+                        above = self.parent_of(at);
                     }
                 }
             }
@@ -117,14 +123,18 @@ impl NodeTable {
                     true => number(node) + 1,
                     false => self.end(number(node)),
                 };
-                if let Some(first) = nodes.iter().map(after).min() {
-                    self.range(first, self.nodes.len() as u32, &mut visit);
+                for (nodes, tree) in self.by_tree(document, nodes) {
+                    if let Some(first) = nodes.iter().map(after).min() {
+                        self.range(first, tree.end, &mut visit);
+                    }
                 }
             }
             WalkAxis::Preceding => {
-                let last = nodes.last().map_or(0, |&node| number(node));
-                for at in (1..last).filter(|&at| self.end(at) <= last) {
-                    visit(self.node(at));
+                for (nodes, tree) in self.by_tree(document, nodes) {
+                    let last = nodes.last().map_or(0, |&node| number(node));
+                    for at in (tree.start + 1..last).filter(|&at| self.end(at) <= last) {
+                        visit(self.node(at));
+                    }
                 }
             }
             WalkAxis::FollowingSibling => {
@@ -164,8 +174,20 @@ impl NodeTable {
         match node {
             NodeRef::Document => None,
             NodeRef::Attribute(..) => Some(number),
-            _ => Some(self.parents[number as usize]),
+            _ => self.parent_of(number),
         }
+    }
+
+    /// The number of the parent of a node, by its number. The document node and the envelope's root have none.
+    fn parent_of(&self, number: u32) -> Option<u32> {
+        (number > 0 && number != self.envelope).then(|| self.parents[number as usize])
+    }
+
+    /// Nodes in document order as those of the message and those of the envelope, with the numbers of these trees.
+    fn by_tree<'n>(&self, document: &Document, nodes: &'n [NodeRef]) -> [(&'n [NodeRef], Range<u32>); 2] {
+        let of_message = nodes.partition_point(|&node| document.node_id(node).0 < self.envelope);
+        let (message, envelope) = nodes.split_at(of_message);
+        [(message, 0..self.envelope), (envelope, self.envelope..self.nodes.len() as u32)]
     }
 
     fn range(&self, first: u32, end: u32, visit: &mut impl FnMut(NodeRef)) {

@@ -236,6 +236,9 @@ impl<'a> Verifier<'a> {
             },
             NodeRef::Document | NodeRef::Text(_) => return None,
         };
+        if self.document.envelope_name() == Some(name) {
+            return None;
+        }
         let (uri, local) = vocabulary.name_parts(name);
         Some((vocabulary.uri_text(uri), local))
     }

@@ -426,7 +426,7 @@ impl<'a> Verifier<'a> {
                     _ => return false,
                 };
                 match test {
-                    TEST_ANY_NAME => true,
+                    TEST_ANY_NAME => document.envelope_name() != Some(name),
                     TEST_NAME => self.names.name_of(LabelId(step.detail)) == name,
                     _ => self.names.of(name).pass_wildcard(LabelId(step.detail)),
                 }
