@@ -128,9 +128,8 @@ impl Index {
 
     /// Replaces the sample of messages; a tenant for each.
     fn set_sample(&self, messages: Messages, tenants: Vec<String>) {
-        let messages = tenants.iter().map(String::as_str).zip(messages.or_empty());
         if let Some(index) = &mut self.state().index {
-            index.sample.replace(messages);
+            index.sample.replace(tenants.iter().map(String::as_str).zip(messages.or_empty()));
         }
     }
 

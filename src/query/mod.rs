@@ -75,9 +75,14 @@ use crate::limits::QUERY_DEPTH_LIMIT;
 /// Parses a query, resolves its names and rewrites it into canonical form.
 pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     let mut query = parse_as_written(text, namespaces)?;
-    canonical::canonicalise(&mut query);
-    envelope::widen(&mut query);
+    rewrite(&mut query);
     Ok(query)
+}
+
+/// Into canonical form.
+fn rewrite(query: &mut Query) {
+    canonical::canonicalise(query);
+    envelope::widen(query);
 }
 
 /// The local data that a query names.
@@ -92,8 +97,7 @@ pub fn parse_with_warnings(
 ) -> Result<(Query, Vec<QueryError>), QueryError> {
     let parsed = parser::parse(text, namespaces).map_err(|refused| *refused)?;
     let (mut query, mut warnings) = (parsed.query, parsed.warnings);
-    canonical::canonicalise(&mut query);
-    envelope::widen(&mut query);
+    rewrite(&mut query);
     let matches = query.expr == Expr::TRUE && query.transformation.is_none();
     if warnings.is_empty() && (matches || query.expr == Expr::FALSE) {
         warnings.push(QueryError {
@@ -123,7 +127,7 @@ const SURELY_STORABLE: usize = 3 * (QUERY_DEPTH_LIMIT - 1);
 /// canonical text exceeds a limit is refused here.
 pub fn parse_storable(text: &str, namespaces: &Namespaces) -> Result<StorableQuery, QueryError> {
     let Parsed { mut query, data, .. } = parser::parse(text, namespaces).map_err(|refused| *refused)?;
-    canonical::canonicalise(&mut query);
+    rewrite(&mut query);
     let canonical = query.canonical();
     if canonical.len() > SURELY_STORABLE {
         parse_as_written(&canonical, &Namespaces::default()).map_err(|error| QueryError {

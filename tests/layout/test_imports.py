@@ -17,6 +17,7 @@ LAYERS = [
         "extras",
         "model",
         "engine",
+        "naive",
         "storage",
         "workload",
         "bench",
