@@ -108,6 +108,8 @@ pub const SETTLE_MESSAGE_READS: usize = 1 << 16;
 /// With more, they are dropped and computed again.
 pub const MEMO: usize = 1 << 10;
 pub const MEMO_PER_ELEMENT: usize = 4;
+/// Of so many node tests, the nodes on the axes are counted for a whole message at once; further ones replace them.
+pub const AXIS_COUNTS: usize = 8;
 /// A `//` step remembers what it tried if there are more elements below its context.
 pub const MEMO_ELEMENTS_BELOW: u32 = 4;
 /// Memory kept from message to message: pages of remembered predicates, entries of an index by value.

@@ -106,8 +106,10 @@ def test_what_is_computed_is_explained_part_by_part() -> None:
     explanation = index.explain(message, query)
     values = [(part.text, part.value, part.at is not None) for part in explanation.evaluated]
     assert values[:3] == [
-        ("c", "1 node: 'z'", True), ("normalize-space(c)", "'z'", True), ("normalize-space(c)='y'", "false", True),
-    ]  # fmt: skip
+        ("c", "1 node: 'z'", True),
+        ("normalize-space(c)", "'z'", True),
+        ("normalize-space(c)='y'", "false", True),
+    ]
     assert values[-2:] == [("count(b) * 2", "4", True), ("count(b) * 2>3", "true", True)]
     (way,) = explanation.alternatives
     assert way.inexact == "a value is computed on the message"

@@ -7,8 +7,7 @@ use super::expression::Operand;
 use super::hints;
 use super::lexer::Token;
 use super::nested_step::{is_joinable, nodes_of};
-use super::refusal::Refused;
-use super::{Parser, is_node_type};
+use super::{Parser, is_node_type, refusal::Refused};
 use crate::query::ast::{Axis, Expr, Name, NameTest, Node, Path, Predicate, Step};
 use crate::query::own_name::narrow;
 use crate::query::value::{Kind, NodeTest, Value, Walk, WalkAxis, WalkStep};
@@ -204,10 +203,10 @@ impl<'a> Parser<'a> {
                 (Route::Simple(path), WrittenStep { axis: WalkAxis::Parent, test: NodeTest::Any, .. })
                     if is_bare && !descends && path.leads_to_child() =>
                 {
-                    path.turn_back();
+                    path.turn_back()
                 }
                 (Route::Simple(path), WrittenStep { axis, test, .. })
-                    if !ends_in_leaf(path) && is_simple(axis, &test) =>
+                    if !path.ends_in_leaf() && is_simple(axis, &test) =>
                 {
                     let node = simple_node(axis, test);
                     let counts_all = axis == WalkAxis::Descendant;
@@ -478,10 +477,6 @@ fn add_walk_predicate(step: &mut WalkStep, predicate: WrittenPredicate) {
         }
         (_, predicate) => step.predicates.push(predicate.into_value()),
     }
-}
-
-pub(super) fn ends_in_leaf(path: &Path) -> bool {
-    path.steps.last().is_some_and(|last| !matches!(last.node, Node::Element(_)))
 }
 
 /// A name test with its URI, whose white space is normalised as XPath 3.1 says.

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::tried::TriedRanges;
-use super::value::{NodeTable, Patterns};
+use super::value::{AxisCounts, NodeTable, Once, Patterns};
 use crate::ids::ElementId;
 use crate::matching::twigs::verify::by_value::ElementsByValue;
 use crate::matching::twigs::verify::substring_cache::SubstringCache;
@@ -22,6 +22,10 @@ pub struct Memo {
     pub(super) substrings: FxHashMap<u32, SubstringCache>,
     /// All nodes of the message, once a value needs them.
     pub(super) nodes: Option<NodeTable>,
+    /// Values that do not depend on the context.
+    pub(super) once: Once,
+    /// How many nodes are on the axes from each node.
+    pub(super) axis_counts: AxisCounts,
     /// Regular expressions, of all messages.
     pub(super) patterns: Patterns,
 }
@@ -36,6 +40,8 @@ impl Memo {
             absolute: FxHashMap::default(),
             substrings: FxHashMap::default(),
             nodes: None,
+            once: Once::default(),
+            axis_counts: AxisCounts::default(),
             patterns: Patterns::default(),
         }
     }
@@ -57,6 +63,8 @@ impl Memo {
             + self.failed.bytes()
             + self.absolute.capacity() * size_of::<(u32, bool)>()
             + self.substrings.capacity() * size_of::<(u32, SubstringCache)>()
+            + self.once.bytes()
+            + self.axis_counts.bytes()
     }
 
     pub fn clear(&mut self) {
@@ -66,6 +74,8 @@ impl Memo {
         self.absolute.clear();
         self.substrings.clear();
         self.nodes = None;
+        self.once.clear();
+        self.axis_counts.clear();
     }
 }
 

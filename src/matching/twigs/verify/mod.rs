@@ -124,7 +124,7 @@ impl<'a> Verifier<'a> {
             AND => all(1..=word >> 8, |at| self.expr(self.words[(offset + at) as usize], context)),
             OR => any(1..=word >> 8, |at| self.expr(self.words[(offset + at) as usize], context)),
             NOT => self.expr(self.words[offset as usize + 1], context).map(|holds| !holds),
-            COMPUTED => self.computed(self.words[offset as usize + 1], context),
+            COMPUTED => self.remembered_value(offset, context),
             _ => self.path(offset, context),
         };
         self.budget.leave();
@@ -373,10 +373,31 @@ impl<'a> Verifier<'a> {
 
     /// Whether a condition holds of an element, evaluated once per message.
     fn remembered(&mut self, predicate: u32, element: ElementId) -> Decided {
+        self.remember(predicate, element, |verifier| verifier.expr(predicate, NodeRef::Element(element)))
+    }
+
+    /// Whether a computed condition holds, evaluated once per message and element: many queries have the same.
+    fn remembered_value(&mut self, offset: u32, context: NodeRef) -> Decided {
+        let (word, value) = (self.words[offset as usize], self.words[offset as usize + 1]);
+        match context {
+            NodeRef::Element(element) if word & VARYING == 0 => {
+                self.remember(offset, element, |verifier| verifier.computed(value, context))
+            }
+            _ => self.computed(value, context),
+        }
+    }
+
+    #[inline]
+    fn remember(
+        &mut self,
+        predicate: u32,
+        element: ElementId,
+        evaluate: impl FnOnce(&mut Self) -> Decided,
+    ) -> Decided {
         if let Some(known) = self.memo.predicates.get(predicate, element) {
             return Ok(known);
         }
-        let holds = self.expr(predicate, NodeRef::Element(element))?;
+        let holds = evaluate(self)?;
         self.memo.predicates.insert(predicate, element, holds, self.most_kept());
         Ok(holds)
     }

@@ -1,41 +1,44 @@
 //! Evaluates values on the document: XPath 1.0 by its definition, node set by node set.
 //!
-//! A step without positions is taken from all context nodes at once, so it costs at most one visit of each node
-//! of the document. With positions, each context node is handled by itself.
-//!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | values, steps, predicates |
+//! | `mod.rs` | values |
+//! | `steps.rs` | steps and their predicates |
 //! | `axes.rs` | the nodes of an axis |
+//! | `axis_counts.rs` | how many they are, counted once per message |
 //! | `calls.rs` | functions |
 //! | `variables.rs` | variables, and the clauses that bind them |
 //! | `compare.rs` | comparisons, conversions |
+//! | `once.rs` | values that do not depend on the context |
 //! | `items.rs` | sequences, and functions of them |
 //! | `patterns.rs` | regular expressions, compiled once |
 
 mod axes;
+mod axis_counts;
 mod calls;
 mod compare;
 mod items;
+mod once;
 mod patterns;
+mod steps;
 mod variables;
 
 use std::borrow::Cow;
 
 pub(super) use axes::NodeTable;
+pub(super) use axis_counts::AxisCounts;
 pub use items::Item;
+pub(super) use once::Once;
 pub(super) use patterns::Patterns;
 pub(super) use variables::Variables;
 
 use rustc_hash::FxHashSet;
 
 use super::Verifier;
-use crate::document::{NodeRef, OtherKind};
-use crate::ids::LabelId;
-use crate::matching::budget::{Decided, WorkLimit};
+use crate::document::NodeRef;
+use crate::matching::budget::{Decided, WorkLimit, any};
 use crate::query::atomic::Atomic;
-use crate::query::value::{Arithmetic, SetOperation, WalkAxis};
-use crate::segment::format::NONE;
+use crate::query::value::{Arithmetic, SetOperation};
 use crate::segment::twig::values::*;
 use crate::segment::twig::{FROM_CONTEXT, FROM_DOCUMENT, FROM_VARIABLE, operator_of};
 
@@ -62,18 +65,6 @@ impl Focus {
     pub(super) const SINGLE: Focus = Focus { position: 1, size: 1 };
 }
 
-/// A step of a walk, decoded.
-#[derive(Clone, Copy)]
-struct WalkStep {
-    axis: WalkAxis,
-    test: u32,
-    /// A label, or the offset of a target.
-    detail: u32,
-    counts: bool,
-    /// Where its predicates are, and how many.
-    predicates: (u32, u32),
-}
-
 impl<'a> Verifier<'a> {
     /// The value of a compiled expression at a node.
     pub fn value_at(&mut self, value: u32, node: NodeRef) -> Result<Evaluated<'a>, WorkLimit> {
@@ -87,7 +78,15 @@ impl<'a> Verifier<'a> {
 
     /// Whether the condition with this value holds.
     pub(super) fn computed(&mut self, value: u32, context: NodeRef) -> Decided {
-        Ok(self.value(value, context)?.boolean())
+        let word = self.words[value as usize];
+        let steps = word >> 8;
+        if word & 0xFF != VALUE_WALK || self.step_of_walk(value, steps - 1).predicates.1 > 0 {
+            return Ok(self.value(value, context)?.boolean());
+        }
+        // One node of the last step is enough.
+        let last = self.step_of_walk(value, steps - 1);
+        let nodes = self.walk_nodes((value, steps - 1), context)?;
+        any(nodes, |node| Ok(!self.axis_from(last, node, 1)?.is_empty()))
     }
 
     /// The nodes of a value in document order; none if it is no node set.
@@ -125,17 +124,10 @@ impl<'a> Verifier<'a> {
                 Evaluated::Items(items) => {
                     Evaluated::Items(self.filter_items(items, (at + 2, word >> 8), context)?)
                 }
-                Evaluated::Nodes(nodes) => Evaluated::Nodes(self.filter(nodes, (at + 2, word >> 8), true)?),
+                Evaluated::Nodes(nodes) => Evaluated::Nodes(self.filter(nodes, (at + 2, word >> 8))?),
                 _ => Evaluated::Nodes(Vec::new()),
             },
-            VALUE_WALK => {
-                let mut nodes = self.nodes_of_value(operand(1), context)?;
-                for place in 0..word >> 8 {
-                    let step = self.walk_step(self.words[(at + 2 + place) as usize]);
-                    nodes = self.take_step(step, nodes)?;
-                }
-                Evaluated::Nodes(nodes)
-            }
+            VALUE_WALK => Evaluated::Nodes(self.walk_nodes((at, word >> 8), context)?),
             VALUE_CALL => self.call(word >> 8 & 0xFF, at + 1, word >> 16, context)?,
             VALUE_ARITHMETIC => {
                 let operation = Arithmetic::ALL[(word >> 8) as usize];
@@ -166,6 +158,8 @@ impl<'a> Verifier<'a> {
                 }
                 Evaluated::Items(items)
             }
+            VALUE_ONCE => self.once(operand(1))?,
+            VALUE_AXIS_COUNT => Evaluated::Number(self.axis_count(operand(1), context)? as f64),
             VALUE_EACH => self.each(operand(1), operand(2), context)?,
             VALUE_IF => {
                 let (condition, then, otherwise) = (operand(1), operand(2), operand(3));
@@ -198,6 +192,17 @@ impl<'a> Verifier<'a> {
                 Evaluated::Boolean(compare::holds(self.document, operator_of(word >> 8), left, right))
             }
         })
+    }
+
+    /// A value that is the same at each context node.
+    fn once(&mut self, value: u32) -> Result<Evaluated<'a>, WorkLimit> {
+        if let Some(known) = self.memo.once.get(value) {
+            self.budget.spend(1 + known.count())?;
+            return Ok(known);
+        }
+        let found = self.value(value, NodeRef::Document)?;
+        self.memo.once.insert(value, &found, self.most_kept());
+        Ok(found)
     }
 
     /// Counts the steps of reading a value whole, each node of a set.
@@ -258,132 +263,5 @@ impl<'a> Verifier<'a> {
             }
         }
         Ok(nodes)
-    }
-
-    fn walk_step(&self, at: u32) -> WalkStep {
-        let word = self.words[at as usize];
-        WalkStep {
-            axis: WalkAxis::ALL[(word & 0xFF) as usize],
-            test: word >> 8 & 0xFF,
-            detail: self.words[at as usize + 1],
-            counts: word & COUNTS != 0,
-            predicates: (at + 3, self.words[at as usize + 2]),
-        }
-    }
-
-    /// The nodes that a step selects from others.
-    fn take_step(&mut self, step: WalkStep, nodes: Vec<NodeRef>) -> Result<Vec<NodeRef>, WorkLimit> {
-        if !step.counts {
-            let mut found = Vec::new();
-            self.axis_nodes(step, &nodes, &mut found)?;
-            let found = self.in_order(found);
-            return self.filter(found, step.predicates, false);
-        }
-        let mut all = Vec::new();
-        for node in nodes {
-            let mut found = Vec::new();
-            self.axis_nodes(step, &[node], &mut found)?;
-            let mut found = self.in_order(found);
-            if step.axis.is_reverse() {
-                found.reverse();
-            }
-            all.append(&mut self.filter(found, step.predicates, true)?);
-        }
-        Ok(self.in_order(all))
-    }
-
-    /// The nodes on an axis from others that pass the step's test, in any order.
-    fn axis_nodes(
-        &mut self,
-        step: WalkStep,
-        nodes: &[NodeRef],
-        found: &mut Vec<NodeRef>,
-    ) -> Result<(), WorkLimit> {
-        let mut visited = 0;
-        let document = self.document;
-        let mut table = self.memo.nodes.take().unwrap_or_else(|| NodeTable::new(document));
-        table.for_each(document, step.axis, nodes, |node| {
-            visited += 1;
-            if self.passes(step, node) {
-                found.push(node);
-            }
-        });
-        self.memo.nodes = Some(table);
-        // Afterwards: one axis visits a node of the document once.
-        self.budget.spend(nodes.len() + visited)
-    }
-
-    fn passes(&self, step: WalkStep, node: NodeRef) -> bool {
-        let document = self.document;
-        match step.test {
-            TEST_NODE => true,
-            TEST_TEXT_NODE => matches!(node, NodeRef::Text(_)),
-            TEST_COMMENT => {
-                matches!(node, NodeRef::Other(place) if document.others[place as usize].kind == OtherKind::Comment)
-            }
-            TEST_INSTRUCTION => match node {
-                NodeRef::Other(place) => match document.others[place as usize].kind {
-                    OtherKind::Comment => false,
-                    OtherKind::Instruction { target } => {
-                        step.detail == NONE || target.of(&document.values) == self.text(step.detail)
-                    }
-                },
-                _ => false,
-            },
-            test => {
-                let name = match (node, step.axis) {
-                    (NodeRef::Attribute(_, place), WalkAxis::Attribute) => {
-                        document.attributes[place as usize].name
-                    }
-                    (NodeRef::Element(element), axis) if axis != WalkAxis::Attribute => {
-                        document.element(element).name
-                    }
-                    _ => return false,
-                };
-                match test {
-                    TEST_ANY_NAME => true,
-                    TEST_NAME => self.names.name_of(LabelId(step.detail)) == name,
-                    _ => self.names.of(name).pass_wildcard(LabelId(step.detail)),
-                }
-            }
-        }
-    }
-
-    /// The nodes that pass predicates, each of which counts what the ones before it left.
-    fn filter(
-        &mut self,
-        mut nodes: Vec<NodeRef>,
-        (at, count): (u32, u32),
-        counts: bool,
-    ) -> Result<Vec<NodeRef>, WorkLimit> {
-        let outer = self.focus;
-        let kept = (at..at + count).try_for_each(|predicate| {
-            let predicate = self.words[predicate as usize];
-            let size = nodes.len();
-            let mut kept = 0;
-            for at in 0..size {
-                self.focus = Focus { position: at + 1, size };
-                nodes[kept] = nodes[at];
-                kept += usize::from(self.keeps(predicate, nodes[at], counts)?);
-            }
-            nodes.truncate(kept);
-            Ok(())
-        });
-        // Also past the work limit: the verifier goes on with the next query.
-        self.focus = outer;
-        kept.map(|()| nodes)
-    }
-
-    fn keeps(&mut self, predicate: u32, node: NodeRef, counts: bool) -> Decided {
-        let condition = self.words[predicate as usize + 1];
-        // Not one that varies with variables.
-        let is_condition = self.words[predicate as usize] == VALUE_CONDITION;
-        if let (true, false, NodeRef::Element(element)) = (is_condition, counts, node) {
-            return self.remembered(condition, element);
-        }
-        Ok(match self.value(predicate, node)? {
-            Evaluated::Number(number) => number == self.focus.position as f64,
-            value => value.boolean(),
-        })
     }
 }
