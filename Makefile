@@ -33,6 +33,10 @@ DEVELOP := PATH="$(abspath $(BIN)):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))" matu
 # Python's packages are installed while Rust compiles.
 SET_UP := +@$(MAKE) --silent --no-print-directory --jobs=3
 
+# The lowest PySpark that pyproject.toml allows; it hides the one of the environment.
+LOWEST_SPARK := $(shell sed -n 's/^spark = .*pyspark\[sql\]>=\([0-9.]*\),.*/\1/p' pyproject.toml)
+SPARK_FOLDER := $(VENV)/spark-$(LOWEST_SPARK)
+
 # Most of the time tests wait for servers to start: files side by side, in their order. What a file's
 # tests share is started once for each process.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
@@ -53,7 +57,7 @@ wheel: dist/.built
 # Newer versions of all packages, as pyproject.toml allows. Their hashes are the same wherever they are fetched from.
 lock: $(VENV)/.created
 	@{ head -1 $(LOCK); $(UV) pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \
-		--extra serve --extra bench --extra postgres --group dev --group build \
+		--extra serve --extra bench --extra kafka --extra postgres --group dev --group build \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header; } >$(LOCK).new
 	@mv $(LOCK).new $(LOCK)
 
@@ -83,7 +87,7 @@ bench: build programs
 	@$(BIN)/python -m benches.path_sharing
 
 # Any number of pairs, any seed and any number of kills for each source by hand: make soak PAIRS=1000000 SEED=7 KILLS=5
-soak: build programs
+soak: build programs $(SPARK_FOLDER)
 	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(or $(SEED),) \
 		$(BIN)/python -m pytest tests/kernel/test_random.py tests/kernel/test_random_values.py
 	@TAMIS_PAIRS=$(or $(PAIRS),1000000) TAMIS_SEED=$(or $(SEED),) \
@@ -91,7 +95,11 @@ soak: build programs
 	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) TAMIS_SEED=$(or $(SEED),) $(BIN)/python -m pytest tests/generations/test_damage.py
 	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) cargo test --quiet --test damage
 	@TAMIS_SOAK=1 $(BIN)/python -m pytest -m soak
-	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/faults/test_faults.py tests/faults/test_faults_kafka.py
+	@PYTHONPATH=$(abspath $(SPARK_FOLDER)) $(BIN)/python -m pytest tests/spark
+	@TAMIS_NETWORKS=10000 TAMIS_REAL_NETWORKS=200 TAMIS_SEED=$(or $(SEED),) \
+		$(BIN)/python -m pytest $(PARALLEL) tests/network/test_routing.py tests/network/test_real_networks.py
+	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/faults/test_faults.py tests/faults/test_faults_kafka.py \
+		tests/faults/test_network_killed.py
 
 clean:
 	rm -rf $(VENV) target .cache dist
@@ -131,13 +139,19 @@ $(VENV)/.packages: pyproject.toml $(LOCK) | $(VENV)/.created
 
 $(VENV)/.tools: pyproject.toml $(LOCK) $(VENV)/.packages
 	@echo '── packages to lint, test and measure with'
-	@$(INSTALL) --extra serve --extra bench --extra postgres --group dev
+	@$(INSTALL) --extra serve --extra bench --extra kafka --extra postgres --group dev
 	@touch $@
 
 $(VENV)/.kernel: $(KERNEL) | $(VENV)/.created
 	@echo '── kernel, release build'
 	@$(DEVELOP) --skip-install
 	@touch $@
+
+$(SPARK_FOLDER): | $(VENV)/.created
+	@echo '── PySpark $(LOWEST_SPARK)'
+	@rm -rf $@.new
+	@$(UV) pip install --quiet --target $@.new "pyspark==$(LOWEST_SPARK)"
+	@mv $@.new $@
 
 # The kernel is compiled already.
 dist/.built: $(VENV)/.kernel $(shell find python -type f -not -name '*.py[co]' -not -name '*.so') README.md LICENSE

@@ -1,1 +1,1 @@
-"""Measurements that `make bench` runs: workloads as data, and what measures them."""
+"""Measurements that `make bench` runs: workloads as data, and the code that measures them."""

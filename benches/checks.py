@@ -1,4 +1,4 @@
-"""Figures held against bars, counts against what is expected, answers against an oracle's."""
+"""Checks of a run: figures against bars, counts against expected ones, answers against an oracle."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Check:
 
     @property
     def met(self) -> bool:
-        """Whether the bar is kept."""
+        """Whether the value satisfies the bar."""
         return self.value >= self.bar if self.at_least else self.value <= self.bar
 
 
@@ -31,7 +31,7 @@ class Confirmation:
     differences: tuple[str, ...]
 
     def problems(self, oracle: str) -> Iterator[str]:
-        """That it disagrees, if it does."""
+        """The disagreements with the oracle, as problems."""
         if self.differences:
             first = "; ".join(self.differences[:3])
             yield f"{len(self.differences)} of {self.pairs} answers differ from {oracle}'s: {first}"
@@ -47,7 +47,7 @@ def against(run: Mapping[str, Any], result: Timed, earlier: Mapping[str, Timed])
 
 
 def miscounted(run: Mapping[str, Any], matches: int) -> Iterator[str]:
-    """That there are not as many matches as the run states."""
+    """A problem if the number of matches differs from the expected one."""
     expected = run.get("matches")
     if expected is None:
         yield f"no match count is stated; it is {matches}"

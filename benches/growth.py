@@ -15,7 +15,7 @@ def run(growth: Mapping[str, Any], folder: Path, *, rounds: int) -> dict[str, An
     """For each family of queries and each size: µs a message, warm; and what expat takes.
 
     The smaller sets of a family are beginnings of its largest; sets of stock and of transformations are
-    made anew for each size, because the number of results is to stay the same.
+    generated for each size, because the number of results must stay the same.
     """
     sizes: Sequence[int] = growth["sizes"]
     figures: dict[str, Any] = {}
@@ -41,7 +41,7 @@ def run(growth: Mapping[str, Any], folder: Path, *, rounds: int) -> dict[str, An
 def _transformations(
     largest: Mapping[str, Any], sizes: Sequence[int], folder: Path
 ) -> Iterator[tuple[list[bytes], list[str]]]:
-    """As many values as there are transformations for each: so many results stay the same."""
+    """As many values as transformations, so that the number of results stays the same."""
     for size in sizes:
         if size <= largest["number"]:
             values = max(1, largest["values"] * size // largest["number"])

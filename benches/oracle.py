@@ -16,7 +16,7 @@ DOCUMENTS = 50
 
 
 def confirm(index: tamis.Index, documents: Sequence[bytes], queries: Sequence[str]) -> Confirmation:
-    """Compare what the whole index says with lxml.
+    """Compare the answers of the whole index with lxml.
 
     Documents are spread evenly. Half of the queries are among those that match one of them, as far as
     there are so many, because at random hardly any would; the others are spread evenly.
@@ -54,6 +54,6 @@ def compiled(query: str) -> etree.XPath | None:
 
 
 def spread(items: Sequence[T], count: int) -> Sequence[T]:
-    """So many of the items, or all of them, evenly spaced."""
+    """At most `count` of the items, evenly spaced."""
     step = max(1.0, len(items) / max(count, 1))
     return [items[int(at * step)] for at in range(min(count, len(items)))]

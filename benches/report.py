@@ -14,22 +14,22 @@ BEGIN, END = (
     "<!-- end of figures -->",
 )
 
-TOLD: Mapping[str, Mapping[str, str]] = {
+FIGURES_WITHOUT_BAR: Mapping[str, Mapping[str, str]] = {
     "spark": {
         "dense_ratio": "thousands of matches a message, an array a message, × identity",
         "lxml_factor": "a query and a message by lxml in `mapInPandas`, × tamis",
         "xpath_boolean_factor": "a query and a message by `xpath_boolean`, × tamis",
-        "subscriptions": "subscriptions of the workers whose memory is told",
-        "worker_private_bytes": "bytes that such a worker has of its own",
-        "worker_shared_bytes": "bytes that it shares with others",
+        "subscriptions": "subscriptions of the workers whose memory is measured",
+        "worker_private_bytes": "private bytes of such a worker",
+        "worker_shared_bytes": "bytes that it shares with other workers",
     },
     "serve": {
-        "rate": "messages a second that it holds",
+        "rate": "sustained messages a second",
         "median_s": "from the moment a message is due to its delivery, median, s",
         "p99_s": "from the moment a message is due to its delivery, 99 of 100, s",
     },
 }
-"""Figures without a bar that people ask for, by workload."""
+"""Names of the reported figures that have no bar, by workload."""
 
 
 def print_table(outcomes: Iterable[Outcome], console: Console) -> None:
@@ -102,10 +102,10 @@ def _page(outcomes: Sequence[Outcome], date: str) -> list[str]:
         lines += [f"| {outcome.name} | {' | '.join(row)} |" for row in _rows(outcome)]
     lines += ["", "| workload | figure | measured |", "|---|---|---|"]
     for outcome in outcomes:
-        told = TOLD.get(outcome.workload, {})
+        figure_names = FIGURES_WITHOUT_BAR.get(outcome.workload, {})
         lines += [
             f"| {outcome.name} | {name} | {_figure(outcome.figures[figure])} |"
-            for figure, name in told.items()
+            for figure, name in figure_names.items()
             if figure in outcome.figures
         ]
     return lines

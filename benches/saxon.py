@@ -1,4 +1,4 @@
-"""Saxon's XQuery, one transformation after the other: what it takes, and what it makes of the messages."""
+"""Saxon's XQuery, one transformation after the other: its time and its outputs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +52,7 @@ class Saxon:
         return (parsing + seconds - compiling) / len(self.documents)
 
     def outputs(self, query: str) -> list[str]:
-        """What a transformation makes of each message; nothing is empty."""
+        """The output of a transformation on each message; empty if there is none."""
         self.queries.set_property("!method", "text")
         self._messages = self._sequence(self.documents)
         self.queries.set_parameter("messages", self._messages)

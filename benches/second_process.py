@@ -15,7 +15,7 @@ SMAPS = Path("/proc/self/smaps_rollup")
 
 
 def main(snapshot: str, messages: str) -> None:
-    """Everything that any process needs is there before counting begins."""
+    """Open the snapshot and match. Memory is counted after the imports that every process needs."""
     with pa.ipc.open_file(messages) as file:
         batch = file.read_all().column("message")
     tamis.Index().match_batch(batch)

@@ -1,4 +1,4 @@
-"""All workloads of a folder: measured, confirmed by lxml, held against their bars, written down."""
+"""Runs all workloads of a folder: measures, confirms by lxml, checks the bars, records the results."""
 
 import json
 import platform
@@ -23,7 +23,7 @@ from tamis.cli.progress import bar
 
 @dataclass
 class Outcome:
-    """What one run of a workload gave."""
+    """The result of one run of a workload."""
 
     workload: str
     name: str
@@ -91,14 +91,14 @@ def _filter(
 
 
 def _spark(run: Mapping[str, Any], outcome: Outcome, rounds: int) -> None:
-    # Not for everybody who measures: it takes a JVM.
+    # Imported here: it needs a JVM.
     from benches.spark import measure as spark
 
     outcome.figures, outcome.checks, outcome.problems = spark.run(run, rounds=rounds)
 
 
 def _serve(run: Mapping[str, Any]) -> tuple[dict[str, Any], list[Check], list[str]]:
-    # Not for everybody who measures: it takes a web framework and a JVM.
+    # Imported here: it needs a web framework and a JVM.
     from benches.running import serve
 
     return serve.run(run)
@@ -134,7 +134,7 @@ def _problems(run: Mapping[str, Any], result: Result, confirmation: Confirmation
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on, and nothing that names the machine."""
+    """The properties of the machine that affect the figures, without its name."""
     return {
         "processor": _processor(),
         "system": f"{platform.system()} {platform.machine()}",

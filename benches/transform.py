@@ -95,7 +95,7 @@ class TransformResult(Timed):
     read_us: float
     expat_version: str
     saxon_us: float | None
-    """What Saxon takes, if it was asked: to parse once, to evaluate and serialize all one by one."""
+    """The time of Saxon, if measured: to parse once, to evaluate and serialize all one by one."""
     matches: int
     """Results over all documents: pairs of a document and a transformation that makes something of it."""
     outputs: int
@@ -230,7 +230,7 @@ def _problems(run: Mapping[str, Any], result: TransformResult, confirmation: Con
 
 
 def lines(result: TransformResult) -> list[str]:
-    """For people."""
+    """The result as lines of text."""
     per_document = max(result.documents, 1)
     names = ["cold", "warm", "schema", "match", "read", "expat"]
     if result.schema_us is None:

@@ -1,4 +1,4 @@
-"""What it costs to keep an index: snapshots, a second process, inserts and removals."""
+"""The cost of maintaining an index: snapshots, a second process, inserts and removals."""
 
 import subprocess
 import sys
@@ -18,11 +18,11 @@ from tamis.bench import CACHE_BYTES
 from tamis.bench.measure import array, build, reopen, timed
 
 BATCHES = 5
-"""So many small segments lie beside the large one when unmerged matching is measured."""
+"""The number of small segments beside the large one when unmerged matching is measured."""
 
 
 def run(run: Mapping[str, Any], folder: Path, *, rounds: int) -> tuple[dict[str, Any], list[Check]]:
-    """The run's `upkeep` says what: `snapshot`, or `changes` with how many at a time."""
+    """The run's `upkeep` selects the measurement: `snapshot`, or `changes` with their number at a time."""
     documents, queries = sources.load(run, folder)
     bars = run["bars"]
     if run["upkeep"]["what"] == "snapshot":
@@ -57,7 +57,7 @@ def _snapshot(
 
 
 def _private_bytes(directory: Path, messages: Sequence[bytes]) -> int | None:
-    """What a process more needs for itself to open the snapshot and match; `None` where unknown."""
+    """The private bytes of another process that opens the snapshot and matches; `None` if unknown."""
     if not SMAPS.exists():
         return None
     with tempfile.NamedTemporaryFile(suffix=".arrow") as file:
@@ -130,6 +130,6 @@ def _warm(index: tamis.Index, messages: Any, rounds: int) -> float:
 
 
 def _same_answers(one: tamis.Index, other: tamis.Index, messages: Any) -> None:
-    """What was inserted is seen: both indexes lead to the same targets."""
+    """Check that inserts are visible: both indexes give the same targets."""
     if not one.targets(one.match_batch(messages)).equals(other.targets(other.match_batch(messages))):
         raise AssertionError("an index that grew by inserts matches otherwise than one that was loaded")

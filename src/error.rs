@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A place in the text a person gave us: byte offset, and line and column counted from 1
+/// A position in a message or query: byte offset, and line and column counted from 1
 /// (columns in characters).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Position {
@@ -30,7 +30,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// A limit that was passed: how much there was, how much was allowed.
+/// A limit that was exceeded: the value and the limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exceeded {
     pub value: u64,

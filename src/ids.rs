@@ -1,6 +1,6 @@
 //! Ids are types, not bare integers: a name is never mistaken for a node.
 
-/// What tables by id need to know of it.
+/// An id, as tables by id use it.
 pub trait Id: Copy + PartialEq {
     const NONE: Self;
 
@@ -71,7 +71,7 @@ id! {
     LabelId
 }
 id! {
-    /// What queries test below a trie node: an attribute, given by the label of its name test, or one of the
+    /// A subject that queries test below a trie node: an attribute, by the label of its name test, or one of the
     /// constants in `segment::format::entries`.
     SubjectId
 }

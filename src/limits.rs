@@ -13,7 +13,7 @@ pub struct Limits {
     pub namespaces: usize,
     /// Bytes of one name.
     pub name: usize,
-    /// Whether messages are UTF-8 because they came as strings, whatever their XML declarations say.
+    /// Whether messages came as strings: then they are UTF-8, and encodings in XML declarations are ignored.
     pub known_utf8: bool,
     /// Bytes of one run of text, attribute value, comment or processing instruction.
     pub text: usize,
@@ -65,5 +65,7 @@ pub const QUERY_DEPTH_LIMIT: usize = 64;
 pub const QUERY_NODES_LIMIT: usize = 4096;
 /// Bytes of one string literal.
 pub const QUERY_LITERAL_LIMIT: usize = 16 << 10;
+/// Records of a collection that a query may read for want of an equality that finds those it meets.
+pub const SCANNED_RECORDS_LIMIT: usize = 1000;
 /// Characters and classes of a regular expression, with repetitions written out.
 pub const PATTERN_SIZE_LIMIT: usize = 4096;

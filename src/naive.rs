@@ -1,7 +1,7 @@
 //! The slow evaluator: XPath's definition over the AST, node set by node set. The kernel's own
 //! oracle, for tests only; every faster way must give its answers.
 //!
-//! Slow, but not exponential: what a condition says of a node is remembered.
+//! Slow, but not exponential: the outcome of a condition on a node is memoized.
 
 mod calls;
 mod tuples;
@@ -11,10 +11,12 @@ use rustc_hash::FxHashMap;
 
 use values::{Evaluated, Focus};
 
+use crate::data::{DataSets, Node, TreeId};
 use crate::document::{Document, NodeRef, Vocabulary};
-use crate::ids::{ElementId, NameId};
+use crate::ids::{ElementId, NameId, NodeId};
 use crate::query::ast::{
-    Axis, Expr, Literal, Name, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test, Variable,
+    Axis, Expr, Literal, Name, NameTest, Node as Selects, Operator, Path, Predicate, Query, Start, Step,
+    Test, Variable,
 };
 use crate::query::number::number;
 use crate::query::transformation::{Block, Transformation};
@@ -22,55 +24,80 @@ use crate::transform::output::{ConstructError, Constructor, NodeCopier, NodeList
 
 /// Whether a query is true of a document.
 pub fn matches(query: &Query, document: &Document, vocabulary: &Vocabulary) -> bool {
-    Evaluation::new(document, vocabulary).holds(&query.expr, NodeRef::Document)
+    matches_with_data(query, document, vocabulary, &DataSets::default())
 }
+
+/// Whether a query is true of a document and local data, which has all that the query names.
+pub fn matches_with_data(
+    query: &Query,
+    document: &Document,
+    vocabulary: &Vocabulary,
+    data: &DataSets,
+) -> bool {
+    Evaluation::new(document, vocabulary, data).holds(&query.expr, MESSAGE)
+}
+
+/// The document node of the message.
+const MESSAGE: Node = Node { tree: TreeId::MESSAGE, node: NodeRef::Document };
 
 /// The nodes a canonical query selects, in document order: those of its paths outside `not()`
 /// that pass the path's test, in branches that are true.
 pub fn select(query: &Query, document: &Document, vocabulary: &Vocabulary) -> Vec<NodeRef> {
-    let mut evaluation = Evaluation::new(document, vocabulary);
+    let data = DataSets::default();
+    let mut evaluation = Evaluation::new(document, vocabulary, &data);
     let mut nodes = Vec::new();
     evaluation.select(&query.expr, &mut nodes);
-    evaluation.in_order(nodes)
+    evaluation.in_order(nodes).into_iter().map(|node| node.node).collect()
 }
 
-/// What a transformation makes of a document; None of one that does not concern it, and for a filter.
+/// The output of a transformation on a document; None for a filter, or if the transformation does not match.
 pub fn transform(
     query: &Query,
     document: &Document,
     vocabulary: &Vocabulary,
     limit: usize,
 ) -> Result<Option<Vec<u8>>, Box<ConstructError>> {
+    transform_with_data(query, document, vocabulary, &DataSets::default(), limit)
+}
+
+/// What it makes of a document and local data.
+pub fn transform_with_data(
+    query: &Query,
+    document: &Document,
+    vocabulary: &Vocabulary,
+    data: &DataSets,
+    limit: usize,
+) -> Result<Option<Vec<u8>>, Box<ConstructError>> {
     let Some(transformation) = &query.transformation else { return Ok(None) };
-    let mut evaluation = Evaluation::new(document, vocabulary);
+    let mut evaluation = Evaluation::new(document, vocabulary, data);
     let (copier, mut output) = (NodeCopier::new(document, vocabulary), Vec::new());
     let blocks = match &**transformation {
         Transformation::Blocks(blocks) => blocks,
-        Transformation::Tuples(_) if !evaluation.holds(&query.expr, NodeRef::Document) => return Ok(None),
+        Transformation::Tuples(_) if !evaluation.holds(&query.expr, MESSAGE) => return Ok(None),
         Transformation::Tuples(content) => {
             evaluation.write(content, &mut TreeWriter::new(&copier, limit, &mut output))?;
             return Ok(Some(output));
         }
     };
     let program = Program::new(blocks);
-    let blocks = blocks.blocks.iter().map(|block| evaluation.taken(block)).collect();
-    let taken = Taken { blocks };
-    let made = Constructor::default().construct(&program, &copier, &taken, limit, &mut output)?;
-    Ok(made.then_some(output))
+    let blocks = blocks.blocks.iter().map(|block| evaluation.select_block(block)).collect();
+    let selected = SelectedNodes { blocks };
+    let is_bound = Constructor::default().construct(&program, &copier, &selected, limit, &mut output)?;
+    Ok(is_bound.then_some(output))
 }
 
-/// What a transformation takes from a document.
-struct Taken {
-    blocks: Vec<TakenBlock>,
+/// The nodes that a transformation selects in a document.
+struct SelectedNodes {
+    blocks: Vec<SelectedBlock>,
 }
 
-struct TakenBlock {
+struct SelectedBlock {
     bindings: Vec<ElementId>,
     /// By return path and binding.
     lists: Vec<Vec<Vec<NodeRef>>>,
 }
 
-impl NodeLists for Taken {
+impl NodeLists for SelectedNodes {
     fn bindings(&self, block: usize) -> &[ElementId] {
         &self.blocks[block].bindings
     }
@@ -83,18 +110,19 @@ impl NodeLists for Taken {
 struct Evaluation<'a> {
     document: &'a Document,
     vocabulary: &'a Vocabulary,
+    data: &'a DataSets,
     /// By the address of the condition, which stays where it is while the query is borrowed.
-    known: FxHashMap<(*const Expr, NodeRef), bool>,
-    /// What variables are bound to, innermost last.
+    known: FxHashMap<(*const Expr, Node), bool>,
+    /// The values of the variables, innermost last.
     bound: Vec<(Variable, Evaluated)>,
 }
 
 impl<'a> Evaluation<'a> {
-    fn new(document: &'a Document, vocabulary: &'a Vocabulary) -> Evaluation<'a> {
-        Evaluation { document, vocabulary, known: FxHashMap::default(), bound: Vec::new() }
+    fn new(document: &'a Document, vocabulary: &'a Vocabulary, data: &'a DataSets) -> Evaluation<'a> {
+        Evaluation { document, vocabulary, data, known: FxHashMap::default(), bound: Vec::new() }
     }
 
-    fn holds(&mut self, expr: &Expr, context: NodeRef) -> bool {
+    fn holds(&mut self, expr: &Expr, context: Node) -> bool {
         // What depends on the position is evaluated there, by `Evaluation::condition`.
         let key = (std::ptr::from_ref(expr), context);
         if let Some(&known) = self.known.get(&key) {
@@ -121,8 +149,8 @@ impl<'a> Evaluation<'a> {
         holds
     }
 
-    fn select(&mut self, expr: &Expr, selected: &mut Vec<NodeRef>) {
-        if !self.holds(expr, NodeRef::Document) {
+    fn select(&mut self, expr: &Expr, selected: &mut Vec<Node>) {
+        if !self.holds(expr, MESSAGE) {
             return;
         }
         match expr {
@@ -131,13 +159,12 @@ impl<'a> Evaluation<'a> {
             }
             Expr::Not(_) => {}
             Expr::Computed(computed) => {
-                if let Evaluated::Nodes(nodes) = self.value(&computed.value, Focus::single(NodeRef::Document))
-                {
+                if let Evaluated::Nodes(nodes) = self.value(&computed.value, Focus::single(MESSAGE)) {
                     selected.extend(nodes);
                 }
             }
             Expr::Path(path, test) => {
-                let nodes = self.nodes(path, NodeRef::Document);
+                let nodes = self.nodes(path, MESSAGE);
                 match test {
                     Test::Contains(_) | Test::StartsWith(_) => selected.extend(nodes.first()),
                     _ => selected.extend(nodes.iter().filter(|&&node| self.passes(test, node))),
@@ -146,19 +173,21 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn taken(&mut self, block: &Block) -> TakenBlock {
-        let bound = self.nodes(&block.binding, NodeRef::Document);
-        let list = |path| bound.iter().map(|&element| self.nodes(path, element)).collect();
+    fn select_block(&mut self, block: &Block) -> SelectedBlock {
+        let bound = self.nodes(&block.binding, MESSAGE);
+        let of_message = |nodes: Vec<Node>| nodes.into_iter().map(|node| node.node).collect();
+        let list = |path| bound.iter().map(|&element| of_message(self.nodes(path, element))).collect();
         let lists = block.returns.iter().map(list).collect();
-        let element = |node| if let NodeRef::Element(id) = node { Some(id) } else { None };
-        TakenBlock { bindings: bound.iter().copied().filter_map(element).collect(), lists }
+        let element = |node: Node| if let NodeRef::Element(id) = node.node { Some(id) } else { None };
+        SelectedBlock { bindings: bound.iter().copied().filter_map(element).collect(), lists }
     }
 
     /// The nodes of a path, in document order.
-    fn nodes(&mut self, path: &Path, context: NodeRef) -> Vec<NodeRef> {
+    fn nodes(&mut self, path: &Path, context: Node) -> Vec<Node> {
         let mut nodes = match path.start {
             Start::Context => vec![context],
-            Start::Document => vec![NodeRef::Document],
+            Start::Document => vec![Node { node: NodeRef::Document, ..context }],
+            Start::Message => vec![MESSAGE],
             Start::Variable(variable) => self.variable(variable).into_nodes(),
         };
         for step in &path.steps {
@@ -175,31 +204,43 @@ impl<'a> Evaluation<'a> {
     }
 
     /// `descendant-or-self::node()`, without text nodes: nothing is below them.
-    fn descendants_or_selves(&self, nodes: &[NodeRef]) -> Vec<NodeRef> {
+    fn descendants_or_selves(&self, nodes: &[Node]) -> Vec<Node> {
         let mut all = Vec::new();
         // In document order, a node either follows what was covered or lies inside it.
-        let mut covered = 0;
+        let mut covered = (TreeId::MESSAGE, 0);
         for &node in nodes {
-            let elements = match node {
+            let document = self.document(node.tree);
+            let elements = match node.node {
                 NodeRef::Document => {
                     all.push(node);
-                    0..self.document.elements.len()
+                    0..document.elements.len()
                 }
-                NodeRef::Element(id) => id.index()..self.document.element(id).end.index(),
+                NodeRef::Element(id) => id.index()..document.element(id).end.index(),
                 NodeRef::Attribute(..) | NodeRef::Text(_) | NodeRef::Other(_) => continue,
             };
-            all.extend(elements.clone().filter(|&at| at >= covered).map(|at| NodeRef::Element(at.into())));
-            covered = covered.max(elements.end);
+            let first = if covered.0 == node.tree { covered.1 } else { 0 };
+            let element = |at: usize| Node { node: NodeRef::Element(at.into()), ..node };
+            all.extend(elements.clone().filter(|&at| at >= first).map(element));
+            covered = (node.tree, first.max(elements.end));
         }
         all
     }
 
-    /// What one step selects from one parent; positions count here.
-    fn step(&mut self, step: &Step, parent: NodeRef) -> Vec<NodeRef> {
+    /// The message or a record.
+    fn document(&self, tree: TreeId) -> &'a Document {
+        self.data.record(tree).unwrap_or(self.document)
+    }
+
+    fn vocabulary(&self, tree: TreeId) -> &'a Vocabulary {
+        tree.record().map_or(self.vocabulary, |(set, _)| self.data.at(set).vocabulary())
+    }
+
+    /// The nodes that one step selects from one parent; positions count here.
+    fn step(&mut self, step: &Step, parent: Node) -> Vec<Node> {
         let mut nodes = match &step.node {
-            Node::Element(test) => self.children(test, parent),
-            Node::Attribute(test) => self.attributes(test, parent),
-            Node::Text => self.texts(parent),
+            Selects::Element(test) => self.children(test, parent),
+            Selects::Attribute(test) => self.attributes(test, parent),
+            Selects::Text => self.texts(parent),
         };
         for predicate in &step.predicates {
             match predicate {
@@ -213,51 +254,55 @@ impl<'a> Evaluation<'a> {
         nodes
     }
 
-    fn children(&self, test: &NameTest, parent: NodeRef) -> Vec<NodeRef> {
-        let elements = match parent {
-            NodeRef::Document => 0..self.document.elements.len(),
-            NodeRef::Element(id) => id.index() + 1..self.document.element(id).end.index(),
+    fn children(&self, test: &NameTest, parent: Node) -> Vec<Node> {
+        let document = self.document(parent.tree);
+        let elements = match parent.node {
+            NodeRef::Document => 0..document.elements.len(),
+            NodeRef::Element(id) => id.index() + 1..document.element(id).end.index(),
             NodeRef::Attribute(..) | NodeRef::Text(_) | NodeRef::Other(_) => 0..0,
         };
         let mut children = Vec::new();
         let mut at = elements.start;
         while at < elements.end {
             let id = ElementId::from(at);
-            let element = self.document.element(id);
-            if self.has_name(test, element.name) {
-                children.push(NodeRef::Element(id));
+            let element = document.element(id);
+            if self.has_name(test, element.name, parent.tree) {
+                children.push(Node { node: NodeRef::Element(id), ..parent });
             }
             at = element.end.index();
         }
         children
     }
 
-    fn attributes(&self, test: &NameTest, parent: NodeRef) -> Vec<NodeRef> {
-        let NodeRef::Element(id) = parent else {
+    fn attributes(&self, test: &NameTest, parent: Node) -> Vec<Node> {
+        let NodeRef::Element(id) = parent.node else {
             return Vec::new();
         };
-        let start = self.document.element(id).attributes_start;
-        let attributes = self.document.attributes_of(id).iter().zip(start..);
+        let document = self.document(parent.tree);
+        let start = document.element(id).attributes_start;
+        let attributes = document.attributes_of(id).iter().zip(start..);
         attributes
-            .filter(|(attribute, _)| self.has_name(test, attribute.name))
-            .map(|(_, place)| NodeRef::Attribute(id, place))
+            .filter(|(attribute, _)| self.has_name(test, attribute.name, parent.tree))
+            .map(|(_, place)| Node { node: NodeRef::Attribute(id, place), ..parent })
             .collect()
     }
 
-    fn texts(&self, parent: NodeRef) -> Vec<NodeRef> {
-        let NodeRef::Element(id) = parent else {
+    fn texts(&self, parent: Node) -> Vec<Node> {
+        let NodeRef::Element(id) = parent.node else {
             return Vec::new();
         };
-        let range = self.document.element(id).texts;
+        let document = self.document(parent.tree);
+        let range = document.element(id).texts;
         (range.start..range.end)
-            .filter(|&place| self.document.texts[place as usize].parent == id)
-            .map(NodeRef::Text)
+            .filter(|&place| document.texts[place as usize].parent == id)
+            .map(|place| Node { node: NodeRef::Text(place), ..parent })
             .collect()
     }
 
-    fn has_name(&self, test: &NameTest, name: NameId) -> bool {
-        let (uri, local) = self.vocabulary.name_parts(name);
-        let uri = self.vocabulary.uri_text(uri);
+    fn has_name(&self, test: &NameTest, name: NameId, tree: TreeId) -> bool {
+        let vocabulary = self.vocabulary(tree);
+        let (uri, local) = vocabulary.name_parts(name);
+        let uri = vocabulary.uri_text(uri);
         match test {
             NameTest::Any => true,
             NameTest::AnyIn(wanted) => uri == wanted.as_bytes(),
@@ -269,13 +314,13 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The string-value of the first node; of no node, the empty string.
-    fn first_value(&self, nodes: &[NodeRef]) -> &'a [u8] {
-        nodes.first().map_or(b"", |&node| self.document.value_of(node))
+    fn first_value(&self, nodes: &[Node]) -> &'a [u8] {
+        nodes.first().map_or(b"", |&node| self.value_of(node))
     }
 
     /// Whether one node passes a test.
-    fn passes(&self, test: &Test, node: NodeRef) -> bool {
-        let value = self.document.value_of(node);
+    fn passes(&self, test: &Test, node: Node) -> bool {
+        let value = self.value_of(node);
         match test {
             Test::Exists => true,
             Test::Compare(Operator::Equal, Literal::Text(text)) => value == text.as_bytes(),
@@ -304,8 +349,16 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn in_order(&self, mut nodes: Vec<NodeRef>) -> Vec<NodeRef> {
-        nodes.sort_unstable_by_key(|&node| self.document.order(node));
+    fn value_of(&self, Node { tree, node }: Node) -> &'a [u8] {
+        self.document(tree).value_of(node)
+    }
+
+    fn order(&self, Node { tree, node }: Node) -> (TreeId, (NodeId, u32)) {
+        (tree, self.document(tree).order(node))
+    }
+
+    fn in_order(&self, mut nodes: Vec<Node>) -> Vec<Node> {
+        nodes.sort_unstable_by_key(|&node| self.order(node));
         nodes.dedup();
         nodes
     }

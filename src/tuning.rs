@@ -5,17 +5,17 @@
 //! read in hot loops or need no variation. Limits of the input are in `limits`; constants of a file format
 //! are beside the format.
 
-/// What a matcher is created with.
+/// The thresholds that a matcher is created with.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     /// Memory for the caches of one matcher; 0 runs the automaton without a cache.
     pub cache_bytes: usize,
-    /// Up to so many occurrences of a condition are scanned; more are sorted first.
+    /// Up to this many occurrences of a condition are scanned; more are sorted first.
     pub scan_occurrences: usize,
-    /// Up to so many elements are tried one by one; more are looked up by value where the query permits it.
-    /// Such an index of the document's values is built after so many times its elements were tried in vain.
+    /// Up to this many elements are tried one by one; more are looked up by value where the query permits it.
+    /// The index by value is built after unsuccessful tries of this many times the document's elements.
     pub scan_elements: usize,
-    /// So many candidates of a message are verified one by one; further ones are grouped into range families.
+    /// This many candidates of a message are verified one by one; further ones are grouped into range families.
     pub verify_singly: u64,
 }
 
@@ -43,13 +43,13 @@ pub const PRIOR_EQUAL: f32 = 0.01;
 pub const PRIOR_UNEQUAL: f32 = 0.4;
 pub const PRIOR_RANGE: f32 = 0.4;
 
-/// A subject compared with up to so many bounds gets a condition for each; with more, rows compare its numbers.
+/// A subject compared with up to this many bounds gets a condition for each; with more, rows compare its numbers.
 pub const BOUND_CONDITIONS: usize = 128;
-/// Conditions with up to so many simple rows have them copied into the matcher's blocks.
+/// Conditions with up to this many simple rows have them copied into the matcher's blocks.
 pub const COPIED_ROWS: usize = 64;
 /// Groups with fewer rows are not screened.
 pub const SCREENED_ROWS: usize = 8;
-/// What screening costs, measured in tests of single rows: a column costs as much as so many rows, plus a 44th
+/// The cost of screening, in tests of single rows: a column costs as much as this many rows, plus a 44th
 /// of all rows of the group.
 pub const SCREEN_COLUMN_ROWS: usize = 80;
 pub const SCREEN_ROWS_PER_TEST: usize = 44;
@@ -64,7 +64,7 @@ pub const PARSE_CHUNKS_AHEAD: usize = 8;
 /// Messages in the sample, and the longest that is kept.
 pub const SAMPLE_MESSAGES: usize = 128;
 pub const SAMPLE_MESSAGE_BYTES: usize = 64 << 10;
-/// A segment is measured on one message of the sample for so many of its queries.
+/// A segment is measured on one message of the sample for each group of this many queries.
 pub const SAMPLE_QUERIES_PER_MESSAGE: usize = 8;
 /// Memory for the automaton's cache while a segment is measured.
 pub const SAMPLE_CACHE_BYTES: usize = 32 << 20;
@@ -80,27 +80,27 @@ pub const TAG_PATH_FRACTION: usize = 16;
 pub const PROBE_CACHE_BUCKETS: usize = 16;
 /// Slots of the value cache: a power of two.
 pub const VALUE_CACHE_SLOTS: usize = 1024;
-/// Trie nodes are prefetched so many iterations ahead.
+/// Trie nodes are prefetched this many iterations ahead.
 pub const PREFETCH_DISTANCE: usize = 8;
-/// Up to so many subjects of an accept set are scanned for an attribute's label; more are binary-searched.
+/// Up to this many subjects of an accept set are scanned for an attribute's label; more are binary-searched.
 pub const SCAN_SUBJECTS: usize = 16;
 
 // Matching: candidates and twigs.
 
-/// Rows that passed are reported so many at a time.
+/// Rows that passed are reported in batches of this size.
 pub const ROW_BATCH: usize = 512;
 /// Occurrences recorded for a message at most: this many, plus so many for each of its nodes. With more, its
 /// candidates are verified.
 pub const OCCURRENCES: usize = 1 << 18;
 pub const OCCURRENCES_PER_NODE: usize = 4;
-/// Words with occurrences are linked into lists so many at a time.
+/// Words with occurrences are linked into lists in batches of this size.
 pub const OCCURRENCE_BATCH: usize = 1 << 12;
 /// Elements in the lists of ancestors at most: this many, plus so many times the elements of the message. With
 /// more, the lists are dropped and computed again.
 pub const ANCESTORS: usize = 1 << 21;
 pub const ANCESTORS_PER_ELEMENT: usize = 8;
-/// Occurrences that settling may read in vain: for each row, and beyond that for all rows of a message. A row
-/// that needs more is verified.
+/// Occurrences that settling may read without success: for each row, and beyond that for all rows of a message. A
+/// row that needs more is verified.
 pub const SETTLE_ROW_READS: usize = 64;
 pub const SETTLE_MESSAGE_READS: usize = 1 << 16;
 
@@ -110,6 +110,8 @@ pub const MEMO: usize = 1 << 10;
 pub const MEMO_PER_ELEMENT: usize = 4;
 /// Of so many node tests, the nodes on the axes are counted for a whole message at once; further ones replace them.
 pub const AXIS_COUNTS: usize = 8;
+/// Tables of nodes by their values that are kept for a message.
+pub const JOIN_TABLES: usize = 32;
 /// A `//` step remembers what it tried if there are more elements below its context.
 pub const MEMO_ELEMENTS_BELOW: u32 = 4;
 /// Memory kept from message to message: pages of remembered predicates, entries of an index by value.
@@ -139,13 +141,13 @@ pub const RESULT_CACHE_ENTRIES: usize = 1 << 22;
 pub const SELECTED_LISTS: usize = 1 << 24;
 /// Words of the keys by which equal outputs of a message are found; with more, outputs are not de-duplicated.
 pub const DEDUPLICATION_WORDS: usize = 1 << 24;
-/// Up to so many texts of an element are scanned.
+/// Up to this many texts of an element are scanned.
 pub const SCAN_TEXTS: u32 = 16;
-/// Evaluation from bound elements remembers results if more than so many of them are nested.
+/// Evaluation from bound elements remembers results if more than this many of them are nested.
 pub const NESTED_ELEMENTS: usize = 8;
 
-/// Compiled regular expressions of a segment are kept up to this total of their sizes (`PATTERN_SIZE_LIMIT` is the limit
-/// of one). A size of 1 takes about 100 bytes.
+/// Compiled regular expressions of a segment are kept up to this total of their sizes (`PATTERN_SIZE_LIMIT` limits
+/// one). A size of 1 takes about 100 bytes.
 pub const KEPT_PATTERNS_SIZE: usize = 1 << 17;
-/// Searching a byte of text counts as one step for each so many parts of the pattern.
+/// Searching a byte of text counts as one step for each group of this many parts of the pattern.
 pub const PATTERN_STEP_SIZE: usize = 32;

@@ -1,1 +1,1 @@
-"""The Python tests, in rooms; `helpers` has what they share."""
+"""The Python tests, a folder for each part of the code; `helpers` has shared code."""

@@ -1,4 +1,4 @@
-"""What tests share: the data that lies outside the project, where there is any."""
+"""Shared fixtures: data that is not part of the project, databases, Spark, Kafka."""
 
 import gzip
 import os
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A JVM that is ready sooner: most tests of Spark start one of their own, and soon stop it again."""
+"""JVM options for a fast start: most tests of Spark start a JVM and stop it soon."""
 
 
 def pytest_configure() -> None:
-    """Say it to every Spark that is started from here."""
+    """Set these options for every Spark that the tests start."""
     for variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
         os.environ.setdefault(variable, QUICK)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Set aside what needs data that is not there."""
+    """Skip the tests that need data if it is missing."""
     if not os.environ.get("TAMIS_DATA"):
         absent = pytest.mark.skip(reason="TAMIS_DATA names no folder with the shared data")
         for item in items:
@@ -72,7 +72,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def catalog_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a catalog can be made: once in each database."""
+    """The URL of a new catalog, once for each database."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/catalog.db"
     server: Postgres = request.getfixturevalue("postgres")
@@ -88,7 +88,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
-    """One local Spark for all tests that ask for it; it speaks Kafka."""
+    """One local Spark with the Kafka connector, for all tests that use it."""
     from tamis.sources.kafka_jars import connector_jars
     from tests.helpers.spark_session import local_session
 
@@ -98,7 +98,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Broker"]:
-    """One Kafka broker for all tests that ask for it; topics get two partitions."""
+    """One Kafka broker for all tests that use it; topics get two partitions."""
     from tamis.demo.kafka_broker import Broker
 
     with Broker(tmp_path_factory.mktemp("kafka"), partitions=2) as broker:

@@ -1,5 +1,5 @@
 //! Damaged segments. At open, a hash finds all damage. Here segments are damaged and named by the hash of what came
-//! of it, as if a disk had damaged them under the mapping: whatever they answer, every call comes back.
+//! of it, as if a disk had damaged them under the mapping: the answer may be wrong, but every call returns.
 
 mod support;
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::random::Random;
 use tamis::engine::generation::Generation;
 use tamis::engine::guard::guarded;
-use tamis::engine::index::Index;
+use tamis::engine::index::{Index, Subscription};
 use tamis::engine::matcher::Matcher;
 use tamis::engine::snapshot;
 use tamis::limits::Limits;
@@ -56,8 +56,11 @@ fn queries() -> Vec<String> {
 fn written(folder: &Path) -> PathBuf {
     let queries = queries();
     let mut index = Index::new();
-    let rows = queries.iter().enumerate().map(|(at, text)| (at as u64, ["", "t"][at % 2], text.as_str()));
-    assert!(index.load(rows, &Namespaces::default()).expect("an index").is_empty());
+    let rows = queries
+        .iter()
+        .enumerate()
+        .map(|(at, text)| Subscription { tenant: ["", "t"][at % 2], ..Subscription::new(at as u64, text) });
+    assert!(index.load(rows).expect("an index").is_empty());
     snapshot::write(index.generation(), folder).expect("a snapshot");
     let files = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     files
@@ -124,7 +127,7 @@ fn use_it(generation: Generation) -> Vec<&'static str> {
 }
 
 #[test]
-fn whatever_is_damaged_under_the_mapping_every_call_comes_back() {
+fn with_any_damage_under_the_mapping_every_call_returns() {
     let cases = std::env::var("TAMIS_DAMAGES").map_or(150, |count| count.parse().expect("a number"));
     let original = folder("original");
     let segment = written(&original);

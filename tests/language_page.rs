@@ -1,4 +1,4 @@
-//! What docs/language.md claims.
+//! Checks the examples and tables of docs/language.md.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Behaviour as data: what queries mean, which are refused, which are one.
+//! Behaviour as data: the meaning of queries, refusals, canonical forms.
 
 mod support;
 

@@ -171,7 +171,7 @@ fn limits_hold_for_templates() {
 }
 
 /// The largest templates that the limits let through are parsed, written and carried out on a small stack,
-/// and what they make of a message ends at the limit of its own.
+/// and their outputs end at the limit on outputs.
 #[test]
 fn large_templates_are_survived() {
     let run = || {

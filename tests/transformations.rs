@@ -1,9 +1,9 @@
-//! What transformations make of messages.
+//! The outputs of transformations.
 
 mod support;
 
 use tamis::document::{Document, Reader};
-use tamis::engine::index::Index;
+use tamis::engine::index::{Index, Subscription};
 use tamis::engine::matcher::Matcher;
 use tamis::limits::Limits;
 use tamis::naive;
@@ -16,7 +16,7 @@ use support::{message, namespaces};
 /// More than any case needs.
 const LIMIT: usize = 1 << 20;
 
-/// What a query makes of a document: an output, nothing, or a code.
+/// The output of a query on a document: bytes, nothing, or an error code.
 fn output(query: &query::Query, document: &Document, reader: &Reader) -> Result<Option<String>, String> {
     let made = naive::transform(query, document, reader.vocabulary(), LIMIT);
     made.map(|output| output.map(|bytes| String::from_utf8(bytes).unwrap()))
@@ -125,8 +125,8 @@ fn caches_of_transformations_are_bounded() {
     let texts: Vec<String> = (0..2_000)
         .map(|number| format!("for $b in //b[@n = '{number}'] return <o>{{$b/text()}}</o>"))
         .collect();
-    let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", text.as_str()));
-    assert!(index.load(rows, &Namespaces::default()).unwrap().is_empty());
+    let rows = texts.iter().enumerate().map(|(at, text)| Subscription::new(at as u64, text));
+    assert!(index.load(rows).unwrap().is_empty());
     let generation = index.commit().unwrap();
     let messages: Vec<Vec<u8>> = (0..20)
         .map(|first| {

@@ -1,6 +1,6 @@
-//! How much work a query is on a message: bounded, and counted.
+//! The work of a query on a message: counted, and bounded.
 
-use tamis::engine::index::Index;
+use tamis::engine::index::{Index, Subscription};
 use tamis::engine::matcher::Matcher;
 use tamis::ids::GenerationQuery;
 use tamis::limits::Limits;
@@ -18,8 +18,8 @@ fn matched(queries: &[String], message: &str) -> (Vec<u32>, Work) {
 /// The queries that match a message, those that exceeded the work limit, and the work.
 fn matched_within(queries: &[String], message: &str, limits: &Limits) -> (Vec<u32>, Vec<u32>, Work) {
     let mut index = Index::new();
-    let rows = queries.iter().enumerate().map(|(at, text)| (at as u64, "", text.as_str()));
-    assert!(index.load(rows, &Namespaces::default()).unwrap().is_empty());
+    let rows = queries.iter().enumerate().map(|(at, text)| Subscription::new(at as u64, text));
+    assert!(index.load(rows).unwrap().is_empty());
     let generation = index.commit().unwrap();
     let mut outcome = None;
     Matcher::new(Tuning::new(CACHE_BYTES)).match_batch(

@@ -1,4 +1,4 @@
-//! How long operators take. Looking at the clock takes time itself: what is measured as a whole goes without.
+//! The time of each operator. Reading the clock takes time too, so total times are measured without it.
 
 use std::time::{Duration, Instant};
 

@@ -6,13 +6,13 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `plan.rs` | a transformation as a plan of its own, and how many operators of each kind there are |
+//! | `plan.rs` | an unshared plan for each transformation, and the number of its operators of each kind |
 //! | `tuples.rs` | path-tuple streams, by the kernel's automaton |
-//! | `search.rs` | the tree search that does without streams |
+//! | `search.rs` | the tree search that needs no streams |
 //! | `operators.rs` | selection, duplicate elimination, semijoin, outer-join-select |
 //! | `unshared.rs` | plans, run one after the other |
 //! | `shared.rs` | the product's network on the same documents |
-//! | `clock.rs` | how long operators take |
+//! | `clock.rs` | the time of each operator |
 
 mod clock;
 mod operators;
@@ -42,7 +42,7 @@ pub struct Documents {
     pub messages: Vec<Vec<u8>>,
 }
 
-/// What all queries together gave: the same for every setting.
+/// The results of all queries together: the same for every setting.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Given {
     /// Pairs of a document and a query that binds something in it.
@@ -56,7 +56,7 @@ pub struct Given {
 trait Setting {
     /// The time that each document takes.
     fn pass(&mut self, documents: &Documents) -> (Vec<Duration>, Given);
-    /// The same by operator.
+    /// The time of each operator.
     fn profile(&mut self, documents: &Documents) -> Profile;
     fn counts(&self) -> Counts;
 }

@@ -1,4 +1,4 @@
-//! A transformation as a plan of its own (seed 001 §6.4, §6.5).
+//! An unshared plan for each transformation (seed 001 §6.4, §6.5).
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Degree {
     }
 }
 
-/// What plans leave out.
+/// The operators that plans leave out.
 #[derive(Clone)]
 pub enum Optimisation {
     None,
@@ -106,7 +106,7 @@ fn compared(expr: &Expr, conditions: &mut Vec<(ElementPath, Leaf, Box<[u8]>)>) {
 /// Axis and name of each step, as documents have them.
 pub type Steps = Box<[(Axis, NameId)]>;
 
-/// What of an element is compared.
+/// The value of an element that is compared.
 pub enum Subject {
     Value,
     Text,
@@ -136,7 +136,7 @@ pub struct Return {
     pub eliminate: bool,
 }
 
-/// How a path from what is bound is found.
+/// How a path from the bound element is found.
 pub enum TracedDocument {
     Streamed(u32),
     Searched(Steps),

@@ -102,7 +102,7 @@ def _growth(path: Path, figures: Mapping[str, Any]) -> None:
 
 
 def _descendants(times: Any, hashed: Any, found: Mapping[str, Any]) -> None:
-    """What more steps by `//` cost on the recursive book, and how many operators have to hash for them."""
+    """The cost of more `//` steps on the recursive book, and the number of operators that hash for them."""
     for claims in ("query", "dtd"):
         for degree in ("FW", "FWR"):
             _line(times, found, f"{degree}-{claims}", f"PathSharing-{degree}, {LABELS[claims]}")

@@ -1,4 +1,4 @@
-"""What seed 001 §6.7 gives as numbers: tables 8 to 13, the end of figure 6.12. Times are milliseconds."""
+"""The figures of seed 001 §6.7: tables 8 to 13, the end of figure 6.12. Times are milliseconds."""
 
 OPERATORS = ("engine", "selection", "dupelim", "semijoin", "outerjoin")
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tamis::document::{Document, Reader};
 use tamis::engine::generation::Generation;
-use tamis::engine::index::Index;
+use tamis::engine::index::{Index, Subscription};
 use tamis::engine::matcher::Matcher;
 use tamis::ids::{ConditionId, TrieNodeId};
 use tamis::limits::Limits;
@@ -52,8 +52,8 @@ pub struct Shared {
 impl Shared {
     pub fn new(texts: &[&str], schema: Arc<Schema>, documents: &Documents) -> Shared {
         let mut index = Index::new();
-        let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", *text));
-        let refused = index.load(rows, &Namespaces::default()).expect("they fit a segment");
+        let rows = texts.iter().enumerate().map(|(at, text)| Subscription::new(at as u64, text));
+        let refused = index.load(rows).expect("they fit a segment");
         assert!(refused.is_empty(), "transformations are accepted");
         let generation = index.commit().expect("they fit a segment");
         let [part] = generation.parts() else { panic!("one segment") };

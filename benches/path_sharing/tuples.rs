@@ -6,12 +6,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use tamis::document::{Document, Vocabulary};
-use tamis::engine::index::Index;
+use tamis::engine::index::{Index, Subscription};
 use tamis::ids::{ElementId, TrieNodeId};
 use tamis::matching::automaton::dfa::{Cache, Dfa, Scratch, Trace};
 use tamis::matching::automaton::names::Names;
 use tamis::matching::findings::{Findings, Ranks};
-use tamis::query::Namespaces;
 use tamis::query::ast::{Axis, NameTest};
 use tamis::query::element_path::ElementPath;
 use tamis::segment::format::file::Segment;
@@ -53,8 +52,8 @@ impl Engine {
     pub fn new(lines: &[ElementPath], vocabulary: &Vocabulary) -> Engine {
         let texts: Vec<String> = lines.iter().map(text).collect();
         let mut index = Index::new();
-        let rows = texts.iter().enumerate().map(|(at, text)| (at as u64, "", text.as_str()));
-        let refused = index.load(rows, &Namespaces::default()).expect("they fit a segment");
+        let rows = texts.iter().enumerate().map(|(at, text)| Subscription::new(at as u64, text));
+        let refused = index.load(rows).expect("they fit a segment");
         assert!(refused.is_empty(), "paths are accepted");
         let generation = index.commit().expect("they fit a segment");
         let [part] = generation.parts() else { panic!("one segment") };

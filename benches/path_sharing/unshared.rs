@@ -1,4 +1,4 @@
-//! Plans run one after the other: what they share is the path matching engine.
+//! Plans run one after the other; they share the path matching engine only.
 
 use std::time::{Duration, Instant};
 

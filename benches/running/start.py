@@ -139,13 +139,15 @@ class BareStream:
     def delivered(self) -> dict[str, float]:
         found: dict[str, float] = {}
         log = self.path / "outbox" / "_spark_metadata"
-        for batch in log.glob("[0-9]*"):
-            if batch.suffix == "":
-                readable = batch.stat().st_ctime
-                for part in _parts(batch.read_text()):
-                    lines = Path(part).read_text().split()
-                    names = [line.removeprefix('name="').removesuffix('"/>') for line in lines]
-                    found |= dict.fromkeys((name for name in names if name.endswith(".xml")), readable)
+        known: set[str] = set()
+        # Every tenth batch has no log of its own: `9.compact` repeats those before it.
+        for batch in sorted(log.glob("[0-9]*"), key=lambda path: int(path.stem)):
+            readable = batch.stat().st_ctime
+            for part in set(_parts(batch.read_text())) - known:
+                known.add(part)
+                lines = Path(part).read_text().split()
+                names = [line.removeprefix('name="').removesuffix('"/>') for line in lines]
+                found |= dict.fromkeys((name for name in names if name.endswith(".xml")), readable)
         return found
 
     @property

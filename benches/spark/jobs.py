@@ -13,8 +13,9 @@ from lxml import etree
 from pyspark.sql import DataFrame, SparkSession
 
 from benches.second_process import SMAPS
-from tamis.engine import Index, Messages
+from tamis.engine import Index
 from tamis.model.matching import Generation, Limits
+from tamis.model.messages import Messages
 from tamis.spark import with_matches
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.task import MatchTask
@@ -132,7 +133,7 @@ class Clocked:
 
 @dataclass(frozen=True)
 class Lxml:
-    """What a Spark user does today: compiled XPath, one by one."""
+    """The usual way in Spark without tamis: compiled XPath, one by one."""
 
     queries: Sequence[str]
 
@@ -149,7 +150,7 @@ class Lxml:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a worker's memory is like before it opens an index, and after it has matched."""
+    """The memory of a worker before it opens an index, and after it has matched."""
 
     place: Generation
 

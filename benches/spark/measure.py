@@ -1,4 +1,4 @@
-"""What matching on Spark costs, beside the same job whose workers do nothing."""
+"""The cost of matching on Spark, compared with the same job whose workers do nothing."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ WARM_UP = 3
 
 RIVAL_QUERIES = 1_000
 RIVAL_MESSAGES = {"lxml": 1_000, "xpath_boolean": 50}
-"""So many messages each, which take seconds."""
+"""The number of messages of each, which take seconds."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class SparkResult:
     subscriptions: int
     index_bytes: int
     worker_private_bytes: int
-    """What a worker with these subscriptions needs for itself, over one that has none."""
+    """Private bytes of a worker with these subscriptions, compared with one that has none."""
     worker_shared_bytes: int
-    """What it shares with others, the index among it."""
+    """Bytes that it shares with other workers, including the index."""
     spark_version: str
     wrong: tuple[str, ...] = ()
     """Answers other than expected."""
@@ -134,7 +134,7 @@ def measure(workload: SparkWorkload, *, rounds: int = ROUNDS, report: Report | N
         dense = saved(workload.dense_queries(), documents, folder / "dense")
         steps.done()
         with session(folder) as spark:
-            # First, while the workers have nothing of their own yet.
+            # First, while the workers have not allocated memory.
             figures = _memory(spark, workload, folder, steps)
             df = spark.read.parquet(str(folder / "messages"))
             part = spark.read.parquet(str(folder / "messages" / "0.parquet"))
@@ -274,7 +274,7 @@ def _rivals(
 
 
 def _memory(spark: SparkSession, workload: SparkWorkload, folder: Path, steps: _Steps) -> dict[str, Any]:
-    """What a worker needs for many subscriptions, while another worker has them too."""
+    """The memory of a worker with many subscriptions, while another worker has them too."""
     messages, subscriptions = workload.stock()
     index = saved(subscriptions, messages, folder / "stock")
     steps.done()
@@ -312,7 +312,7 @@ def run(run: Mapping[str, Any], *, rounds: int) -> tuple[dict[str, Any], list[Ch
 
 
 def table(result: SparkResult) -> Table:
-    """For people."""
+    """The result as a table."""
     about = (
         f"{result.messages:,} messages, {result.bytes / 1e6:,.0f} MB, {result.queries:,} queries, "
         f"{result.matches * result.repeats / result.messages:.1f} matches a message, "

@@ -1,4 +1,4 @@
-"""What matching on Spark is measured with: messages in Parquet, and queries of which few match a message."""
+"""The workload for matching on Spark: messages in Parquet, and queries of which few match a message."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from tamis.bench.measure import array, build
 from tamis.workload import StockOptions, stock_messages, stock_subscriptions
 
 FILES = 8
-"""The messages lie in so many files; the first is the part for what is too slow for all of them."""
+"""The number of files with messages; the first one alone is for what is too slow for all of them."""
 
 
 @dataclass(frozen=True)

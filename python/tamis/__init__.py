@@ -13,6 +13,7 @@ from tamis.engine import (
 )
 from tamis.errors import (
     CatalogError,
+    DataError,
     FrameError,
     GenerationError,
     MatchError,
@@ -22,6 +23,7 @@ from tamis.errors import (
     StoreError,
     TamisError,
 )
+from tamis.model.data import Data
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
     Batch,
@@ -44,6 +46,8 @@ __all__ = [
     "Batch",
     "CacheBytes",
     "CatalogError",
+    "Data",
+    "DataError",
     "Decomposition",
     "Explanation",
     "Found",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from tamis import _kernel
 from tamis.errors import GenerationError, MatchError, ReadError
+from tamis.model.data import Data
 from tamis.model.dtd import Dtd
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
@@ -29,6 +30,7 @@ from tamis.model.matching import (
     Values,
     Weakening,
 )
+from tamis.model.messages import Messages, as_arrow
 
 if TYPE_CHECKING:
     # Arrow takes 0.2 s to import: functions import it when they need it.
@@ -36,11 +38,9 @@ if TYPE_CHECKING:
 
 __version__: str = _kernel.__version__
 
-Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[bytes | str | None]"
-"""Messages of a batch: an Arrow array of bytes or strings, or a Python iterable of them."""
-
 Namespaces = Mapping[str, str]
 """Prefix → namespace URI."""
+Rows: TypeAlias = "pa.Table | pa.RecordBatch"
 
 ERROR_COLUMNS = ("code", "reason", "offset", "line", "column", "value", "limit")
 """Why a message was refused, as columns of a result."""
@@ -56,7 +56,7 @@ def check(text: str, namespaces: Namespaces | None = None) -> Query:
 
 def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
     """Parse messages into tables. A refused message is a row of `errors`; others are not affected."""
-    return Batch(*(_record_batch(table) for table in _kernel.read_batch(_arrow(messages), limits)))
+    return Batch(*(_record_batch(table) for table in _kernel.read_batch(as_arrow(messages), limits)))
 
 
 def read_values(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Values:
@@ -66,13 +66,13 @@ def read_values(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Values:
     """
     import pyarrow as pa
 
-    batches, errors = _kernel.read_values(_arrow(messages), limits)
+    batches, errors = _kernel.read_values(as_arrow(messages), limits)
     return Values(pa.Table.from_batches([_record_batch(rows) for rows in batches]), _record_batch(errors))
 
 
 def read_all(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> int:
     """Parse messages and return the number of elements: for measuring the reader alone."""
-    return _kernel.read_all(_arrow(messages), limits)
+    return _kernel.read_all(as_arrow(messages), limits)
 
 
 def read_dtd(
@@ -253,33 +253,49 @@ class Index:
             return self._kernel.remove(target)
 
     def load(
-        self, table: "pa.Table | pa.RecordBatch", *, namespaces: Namespaces | None = None
+        self, table: Rows, *, namespaces: Namespaces | Sequence[Namespaces] | None = None
     ) -> "pa.RecordBatch":
-        """Add or replace many targets: columns `target`, `query` and, optionally, `tenant`.
+        """Add or replace many targets: columns `target`, `query` and, optionally, `tenant` and `prefixes`.
 
-        Returns the refused rows: `row`, `code`, `reason`, `offset`, `line`, `column`, `value`, `limit`.
+        `namespaces` are the prefixes of all queries. If they differ, it is a list of prefix maps, and the
+        column `prefixes` has the place of each query's own in it. Returns the refused rows: `row`, `code`,
+        `reason`, `offset`, `line`, `column`, `value`, `limit`.
         """
         import pyarrow as pa
 
         if "target" in table.schema.names:
             place = table.schema.get_field_index("target")
             table = table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
+        maps = [namespaces] if namespaces is None or isinstance(namespaces, Mapping) else namespaces
         with self._write_lock:
-            return _record_batch(self._kernel.load(table, _dict(namespaces)))
+            return _record_batch(self._kernel.load(table, [_dict(prefixes) for prefixes in maps]))
+
+    def set_sample(self, messages: Sequence[bytes], tenants: Sequence[str]) -> None:
+        """Replace the sample of messages, by which later segments choose access tests; a tenant for each."""
+        self._kernel.set_sample(as_arrow(messages), list(tenants))
+
+    def attach(self, name: str, data: Data, *, limits: Limits = _DEFAULT_LIMITS) -> None:
+        """Attach local data under its name in queries, or replace it; `ReadError` if a record is refused.
+
+        Snapshots do not hold it: attach it again to an index that is opened.
+        """
+        read = _kernel.Data(as_arrow(data.records), limits)
+        with self._write_lock:
+            self._kernel.attach(name, read)
 
     def merge(self) -> None:
-        """Merge all segments into one, with access tests chosen anew from the sample of messages."""
+        """Merge all segments into one, and choose access tests by the current sample of messages."""
         with self._write_lock:
             self._kernel.merge()
 
     def match(self, message: bytes, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS) -> list[int]:
         """The targets whose queries match a message, ascending; `ReadError` if it is malformed.
 
-        `MatchError` if queries exceed the work limit; it names them and the targets that match.
+        `MatchError` if queries exceed the work limit or miss their data; it names them and what matches.
         """
-        targets, failed = self._current().match(message, tenant, limits)
+        targets, failed, cause = self._current().match(message, tenant, limits)
         if failed:
-            raise MatchError(targets, failed, limits.work)
+            raise MatchError(targets, failed, limits.work, cause)
         return targets
 
     def match_batch(
@@ -299,7 +315,7 @@ class Index:
         of the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
         message.
         """
-        return _record_batch(self._current().match_batch(_arrow(messages), tenant, limits))
+        return _record_batch(self._current().match_batch(as_arrow(messages), tenant, limits))
 
     def match_elements(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -311,7 +327,7 @@ class Index:
         `kind` (element, attribute, text or document), `attribute` (its place among the element's),
         `span_start` and `span_end` (bytes in the message's UTF-8 form).
         """
-        return self._found(self._current().match_elements(_arrow(messages), tenant, limits, limit))
+        return self._selection(self._current().match_elements(as_arrow(messages), tenant, limits, limit))
 
     def match_bindings(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -321,7 +337,7 @@ class Index:
         Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
         rows for one message and query.
         """
-        return self._found(self._current().match_bindings(_arrow(messages), tenant, limits, limit))
+        return self._selection(self._current().match_bindings(as_arrow(messages), tenant, limits, limit))
 
     def transform(
         self,
@@ -341,8 +357,8 @@ class Index:
             raise ReadError(**matched)
         matching: Any = self.targets(batch.matches).to_pylist()
         outputs = {target: Output(target, message) for target in matching[0]}
-        concerned: Any = self.targets(batch.made).to_pylist()
-        for row, targets in zip(batch.made.to_pylist(), concerned, strict=True):
+        targets_of_rows: Any = self.targets(batch.made).to_pylist()
+        for row, targets in zip(batch.made.to_pylist(), targets_of_rows, strict=True):
             payload = None if row["output"] is None else batch.outputs[row["output"]].as_py()
             for target in targets:
                 outputs[target] = Output(target, payload, row["code"], row["reason"])
@@ -362,12 +378,12 @@ class Index:
         reason.
         """
         kernel = None if schema is None else schema._kernel
-        tables = self._current().transform_batch(_arrow(messages), tenant, limits, kernel)
+        tables = self._current().transform_batch(as_arrow(messages), tenant, limits, kernel)
         matches, made, outputs = (_record_batch(table) for table in tables)
         return Transformed(matches, made, outputs.column("output"))
 
     @staticmethod
-    def _found(tables: tuple[Any, Any]) -> Found:
+    def _selection(tables: tuple[Any, Any]) -> Found:
         return Found(*(_record_batch(table) for table in tables))
 
     def targets(self, matches: "pa.RecordBatch") -> "pa.Array[Any]":
@@ -444,57 +460,11 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def naive_batch(
-    queries: Sequence[str],
-    messages: Messages,
-    namespaces: Namespaces | None = None,
-    limits: Limits = _DEFAULT_LIMITS,
-) -> list[list[int]]:
-    """For each message, the indexes of matching queries, by the slow evaluator over the AST.
-
-    The oracle of the tests.
-    """
-    return _kernel.naive_batch(list(queries), _arrow(messages), _dict(namespaces), limits)
-
-
-def naive_transform(
-    queries: Sequence[str],
-    messages: Messages,
-    namespaces: Namespaces | None = None,
-    limits: Limits = _DEFAULT_LIMITS,
-    *,
-    output_limit: int = 64 << 20,
-) -> list[list[tuple[bytes | None, str | None]]]:
-    """For each message and each transformation, its output or the code of why there is none: slowly.
-
-    What tests compare everything else with.
-    """
-    arguments = (list(queries), _arrow(messages), _dict(namespaces), limits, output_limit)
-    return _kernel.naive_transform(*arguments)
-
-
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:
     return None if namespaces is None else dict(namespaces)
 
 
-def _arrow(messages: Messages) -> Any:
-    """What speaks Arrow goes as it is, anything else is copied into an Arrow array once."""
-    if hasattr(messages, "__arrow_c_array__") or hasattr(messages, "__arrow_c_stream__"):
-        return messages
-    import pyarrow as pa
-
-    # A string is UTF-8 whatever it declares: in an array of bytes, a byte order mark says so.
-    given = [text_message(one) if isinstance(one, str) else one for one in messages]
-    return pa.array(given, pa.large_binary())
-
-
-def text_message(text: str) -> bytes:
-    """The bytes of a message that came as a string, with a byte order mark, which positions do not count."""
-    return ("" if text.startswith("\ufeff") else "\ufeff").encode() + text.encode()
-
-
 def _record_batch(table: Any) -> "pa.RecordBatch":
-    """A table of the kernel."""
     import pyarrow as pa
 
     return pa.record_batch(table)

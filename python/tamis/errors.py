@@ -56,20 +56,26 @@ class QueryError(PositionedError):
 
 
 class MatchError(TamisError):
-    """Queries that exceeded the work limit, so that it is not known whether a message matches them."""
+    """Queries that failed, so that it is not known whether a message matches them."""
 
-    def __init__(self, targets: list[int], failed: list[int], limit: int) -> None:
-        """`targets` match, `failed` is not known."""
+    def __init__(
+        self, targets: list[int], failed: list[int], limit: int, cause: tuple[str, str] | None = None
+    ) -> None:
+        """`targets` match, `failed` is not known; `cause` is code and reason, if not the work limit."""
         some = ", ".join(map(str, failed[:10])) + (", …" if len(failed) > 10 else "")
-        super().__init__(
-            "work-limit", f"queries of {len(failed)} targets take more than {limit} steps: {some}"
-        )
+        code, self.cause = cause or ("work-limit", f"the query takes more than {limit} steps")
+        steps = f"queries of {len(failed)} targets take more than {limit} steps: {some}"
+        super().__init__(code, f"{some}: {self.cause}" if cause else steps)
         self.targets = targets
         self.failed = failed
 
 
 class GenerationError(TamisError):
     """A segment, generation or snapshot that cannot be built, written or opened."""
+
+
+class DataError(TamisError):
+    """Local data that cannot be read; what was attached before stays."""
 
 
 class CatalogError(TamisError):

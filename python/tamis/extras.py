@@ -16,11 +16,12 @@ _PACKAGES = {
     "client": ("tamis.client", ("httpx",)),
     "serve": ("the service", ("fastapi", "uvicorn", "pydantic", "httpx", "sqlalchemy", "pyspark")),
     "bench": ("tamis bench", ("lxml",)),
+    "kafka": ("a link by Kafka", ("confluent_kafka",)),
 }
-"""What needs the extra, and packages that it installs."""
+"""For each extra: the features that need it, and packages that it installs."""
 
 
-def require(extra: Literal["catalog", "spark", "client", "serve", "bench"]) -> None:
+def require(extra: Literal["catalog", "spark", "client", "serve", "bench", "kafka"]) -> None:
     """Raise `MissingExtraError` if packages of an extra are not installed. Imports none of them."""
     user, packages = _PACKAGES[extra]
     for package in packages:

@@ -18,6 +18,7 @@ from tamis.model.sizes import size_of
 from tamis.model.subscription import DEFAULT_TARGET
 from tamis.model.webhook import webhook_of
 from tamis.network.topology import DEFAULT_FILE as NETWORK_FILE
+from tamis.network.topology import read_topology
 from tamis.sinks.addresses import Addresses
 from tamis.sources.arrivals import ArrivalsSource
 from tamis.sources.directory import DirectorySource
@@ -157,6 +158,8 @@ class BrokerSettings:
     """A message that crossed more links is a dead letter."""
     limits: Limits = field(default_factory=Limits)
     """The limits of messages that arrive over links."""
+    client: Mapping[str, str] = field(default_factory=dict)
+    """Settings of this broker's Kafka clients for links, such as its password."""
 
     def __post_init__(self) -> None:
         if self.hops < 1:
@@ -179,6 +182,8 @@ class Settings:
     """Permissions that files and folders of the job and the service do not get, in octal."""
     interval: float = 0.5
     """Minimum seconds between the starts of two batches."""
+    sample: bool = True
+    """Whether to keep a few messages, by which generations are compiled, below `state`."""
     spark: SparkSettings = field(default_factory=SparkSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
@@ -199,6 +204,10 @@ class Settings:
     def links(self) -> Path:
         """The state of the links of this broker."""
         return self.state / "network"
+
+    def brokers(self) -> tuple[str, ...]:
+        """All brokers of the network; none without a `[broker]`. Reads the file that names them."""
+        return () if self.broker is None else read_topology(self.broker.network).brokers
 
     @property
     def generations(self) -> str:
@@ -341,8 +350,9 @@ def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
             values["path"] = (folder / values["path"]).absolute()
         return _value(DirectorySource, values, where)
     if kind == "kafka":
-        if "topics" in values:
-            values["topics"] = _names(values["topics"])
+        for name in ("topics", "headers"):
+            if name in values:
+                values[name] = _names(values[name])
         return _value(KafkaSource, values, where)
     raise SettingsError("unknown-kind", f"{where}: a source is a directory or kafka, not {kind!r}")
 

@@ -23,7 +23,7 @@ pub const UNDECODABLE: &[u8] = "\u{FFFF}".as_bytes();
 
 const PIECE_BYTES: usize = 16 << 10;
 
-/// What a label stands for.
+/// The charset that a label stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Charset {
     Utf8,
@@ -43,10 +43,10 @@ pub struct Legacy {
     upper_half: UpperHalf,
 }
 
-/// What the bytes from 80 of an encoding mean.
+/// The meaning of the bytes from 80 of an encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum UpperHalf {
-    /// What the table says.
+    /// As in the table.
     Table,
     /// The same, but 80 to 9F are control characters.
     IsoControls,
@@ -132,7 +132,7 @@ pub struct Decoder {
 
 impl Decoder {
     /// Appends the UTF-8 form of `bytes` to `utf8`, up to the first bytes that cannot be decoded; returns how many were
-    /// read, and why it stopped. After `Undecodable` it can go on with the rest. `is_last`: no other bytes follow.
+    /// read, and why it stopped. After `Undecodable` it can continue with the rest. `is_last`: no other bytes follow.
     pub fn decode(&mut self, bytes: &[u8], is_last: bool, utf8: &mut Vec<u8>) -> (usize, Stop) {
         if self.upper_half == UpperHalf::Table {
             return self.decode_by_table(bytes, is_last, utf8);
@@ -217,7 +217,7 @@ pub struct Detected {
     pub mark: usize,
 }
 
-/// What the first bytes of an XML document or entity say about its encoding, before any declaration is read; an error
+/// Detects the encoding of an XML document or entity by its first bytes, before any declaration is read; an error
 /// is the name of an encoding that is not supported. `None`: bytes that agree with ASCII.
 pub fn detect(bytes: &[u8]) -> Result<Option<Detected>, &'static str> {
     let (charset, mark) = match bytes {

@@ -1,7 +1,7 @@
 //! A hash table from keys to ids that stores only hashes and ids; the caller stores the keys and
 //! compares them. A lookup costs one hash and, nearly always, one probe.
 //!
-//! The sender of a message chooses the keys, so the hash is seeded at random: nobody can prepare names
+//! The sender of a message chooses the keys, so the hash is seeded at random: a sender cannot prepare names
 //! that collide. The table never decides an id: ids come from the caller and do not depend on the seed.
 
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -165,6 +165,17 @@ impl Document {
         attribute.value.of(&self.values)
     }
 
+    /// Frees what the buffers have beyond their content, for a document that stays.
+    pub fn shrink(&mut self) {
+        self.source.shrink_to_fit();
+        self.elements.shrink_to_fit();
+        self.attributes.shrink_to_fit();
+        self.texts.shrink_to_fit();
+        self.others.shrink_to_fit();
+        self.text.shrink_to_fit();
+        self.values.shrink_to_fit();
+    }
+
     /// Empties the document. Keeps its buffers for the next message, except what exceeds 4 MiB each.
     pub fn clear(&mut self) {
         clear_buffer(&mut self.source);

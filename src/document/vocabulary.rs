@@ -6,13 +6,13 @@
 //!                   tag paths  /a = 0 (no parent, name 0), /a/b = 1 (parent 0, name 1)
 //! ```
 //!
-//! Both `b` have tag path 1. So whatever depends only on the tag path, such as the state of an
+//! Both `b` have tag path 1. So everything that depends only on the tag path, such as the state of an
 //! automaton, is computed once per tag path and not once per element.
 
 use super::id_table::{IdTable, Seed};
 use crate::ids::{NameId, TagPathId, UriId};
 
-/// How much a vocabulary may hold. Past it, the next message starts a new epoch.
+/// The capacity of a vocabulary. Past it, the next message starts a new epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
     /// The limit on names, and also on namespace URIs.
@@ -28,7 +28,7 @@ impl Default for Capacity {
     }
 }
 
-/// How much a vocabulary holds now.
+/// The current size of a vocabulary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VocabularyStats {
     pub epoch: u64,

@@ -1,8 +1,8 @@
-//! How much memory the caches of a matcher hold, and how often they were cleared.
+//! Statistics of the caches of a matcher: their memory, and how often they were cleared.
 
 use std::ops::AddAssign;
 
-/// What a matcher's caches hold.
+/// The statistics of a matcher's caches.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct CacheStats {
     /// Memory of each cache in bytes.
@@ -12,7 +12,7 @@ pub struct CacheStats {
 }
 
 /// Memory in bytes, approximately. The automaton and the transformations are bounded by the capacity of the matcher;
-/// the others have bounds of their own, see `tuning`.
+/// the others have separate bounds, see `tuning`.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct CacheBytes {
     /// States, accept sets, copied rows and the answers of probes by class.

@@ -1,9 +1,10 @@
-//! A generation: segments, and the tombstones of removed targets. A batch of messages is matched against one.
+//! A generation: segments, the tombstones of removed targets, and the local data that queries may name. A batch of messages is matched against one.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::data::DataSets;
 use crate::error::{Exceeded, GenerationError};
 use crate::ids::{GenerationQuery, SegmentQuery, TenantId};
 use crate::segment::format::columns::View;
@@ -141,6 +142,7 @@ pub struct Generation {
     parts: Vec<Part>,
     /// The number of each part's first query.
     first_queries: Vec<GenerationQuery>,
+    data: Arc<DataSets>,
 }
 
 impl Generation {
@@ -158,7 +160,16 @@ impl Generation {
                 return Err(GenerationError { code: "generation-limit", reason, exceeded });
             }
         }
-        Ok(Generation { number, parts, first_queries })
+        Ok(Generation { number, parts, first_queries, data: Arc::default() })
+    }
+
+    /// The same with other local data.
+    pub fn with_data(self, data: Arc<DataSets>) -> Generation {
+        Generation { data, ..self }
+    }
+
+    pub fn data(&self) -> &Arc<DataSets> {
+        &self.data
     }
 
     pub fn parts(&self) -> &[Part] {
@@ -175,6 +186,13 @@ impl Generation {
         let part = self.first_queries.partition_point(|&first| first <= query).checked_sub(1)?;
         let query = query.in_segment(self.first_queries[part]);
         (query.index() < views[part].queries()).then_some((part, query))
+    }
+
+    /// The canonical text of a query.
+    pub fn text_of(&self, query: GenerationQuery) -> Option<&str> {
+        let views: Vec<View<'_>> = self.parts.iter().map(|part| part.segment.view()).collect();
+        let (part, query) = self.locate(query, &views)?;
+        self.parts[part].segment.text(query).ok()
     }
 
     /// The live targets of several queries, ascending. Looks at each segment's columns once.

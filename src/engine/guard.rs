@@ -1,4 +1,4 @@
-//! Panics: damage, or a defect of the kernel.
+//! Panics → errors: `segment-damaged`, or `kernel-panic` for a defect of the kernel.
 //!
 //! A segment is verified when it is opened, but a disk can damage the mapped file later. Code that reads it then may
 //! panic; it always ends, because every loop is bounded. `catch` returns the panic as a value, and
@@ -12,10 +12,10 @@ use crate::error::{GenerationError, Position, ReadError};
 
 const CODE: &str = "kernel-panic";
 
-/// What a panic says.
+/// The message of a panic.
 pub struct Panicked(String);
 
-/// Calls `work`. After a panic, what `work` could change is in no particular state: drop it.
+/// Calls `work`. After a panic, the values that `work` could change are in an undefined state: drop them.
 pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Panicked(text(&*payload)))
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::data::{DataSet, DataSets};
 use crate::engine::generation::{Generation, Part};
+use crate::engine::local_data;
 use crate::engine::parse_ahead::parse_ahead;
 use crate::engine::sample::Sample;
 use crate::error::{GenerationError, QueryError};
@@ -35,6 +37,24 @@ pub struct Index {
     pub sample: Sample,
 }
 
+/// A row of a load: a query for a target.
+#[derive(Clone, Copy)]
+pub struct Subscription<'a> {
+    pub target: u64,
+    pub tenant: &'a str,
+    pub query: &'a str,
+    /// The prefixes of the query.
+    pub namespaces: &'a Namespaces,
+}
+
+impl<'a> Subscription<'a> {
+    /// Of the tenant `""`, without prefixes.
+    pub fn new(target: u64, query: &'a str) -> Subscription<'a> {
+        static NONE: Namespaces = Namespaces::new();
+        Subscription { target, tenant: "", query, namespaces: &NONE }
+    }
+}
+
 /// A row of a load that was refused.
 pub struct Refused {
     pub row: usize,
@@ -51,9 +71,24 @@ impl Index {
         Index { generation: Arc::new(generation), ..Index::default() }
     }
 
-    /// Switches to another generation and drops uncommitted changes.
-    pub fn switch_to(&mut self, generation: Generation) {
+    /// An empty index with local data.
+    pub fn with_data(data: Arc<DataSets>) -> Index {
+        Index::of(Generation::default().with_data(data))
+    }
+
+    /// Attaches local data that queries may name, or replaces it. Messages that are matched from now on see it.
+    pub fn attach(&mut self, name: &str, set: Arc<DataSet>) -> Result<(), GenerationError> {
+        self.commit()?;
+        let data = Arc::new(self.generation.data().with(name, set));
+        let mut generation = Generation::clone(&self.generation).with_data(data);
+        generation.number += 1;
         self.generation = Arc::new(generation);
+        Ok(())
+    }
+
+    /// Switches to another generation, with the same local data, and drops uncommitted changes.
+    pub fn switch_to(&mut self, generation: Generation) {
+        self.generation = Arc::new(generation.with_data(self.generation.data().clone()));
         self.drop_changes();
     }
 
@@ -73,6 +108,7 @@ impl Index {
         namespaces: &Namespaces,
     ) -> Result<QueryId, QueryError> {
         let query = parse_storable(text, namespaces)?;
+        local_data::check(&query.data, &query.query, self.generation.data())?;
         let id = query.id;
         self.remove(target);
         self.pending.insert(target, Pending { tenant: tenant.to_string(), query });
@@ -99,37 +135,43 @@ impl Index {
         parts.rev().find_map(|(at, part)| Some((at, part.find(target)?)))
     }
 
-    /// Registers many at once, as (target, tenant, text). Refused rows are reported, the rest take effect at
-    /// once. If there are too many for a segment, nothing changes.
+    /// Registers many at once. Refused rows are reported, the rest take effect at once. If there are too many
+    /// for a segment, nothing changes.
     pub fn load<'a>(
         &mut self,
-        rows: impl Iterator<Item = (u64, &'a str, &'a str)> + Clone + Send,
-        namespaces: &Namespaces,
+        rows: impl Iterator<Item = Subscription<'a>> + Clone + Send,
     ) -> Result<Vec<Refused>, GenerationError> {
         self.commit()?;
-        let tenants = distinct(rows.clone().map(|(_, tenant, _)| tenant));
-        let repeated = repeated(rows.clone().map(|(target, _, _)| target));
+        let tenants = distinct(rows.clone().map(|row| row.tenant));
+        let repeated = repeated(rows.clone().map(|row| row.target));
         let mut builder = Builder::new(tenants, rows.size_hint().0);
         let mut refused = Vec::new();
         let mut seen = FxHashSet::default();
-        let parse = |&(_, (_, _, text)): &(usize, (u64, &str, &str))| parse_storable(text, namespaces);
-        parse_ahead(rows.enumerate(), parse, |&(row, (target, tenant, _)), parsed| match parsed {
-            Err(error) => refused.push(Refused { row, error: error.clone() }),
-            Ok(_) if repeated.contains(&target) && !seen.insert(target) => {
-                let reason = format!("target {target} is in this load already; give each target once");
-                let error = QueryError {
-                    code: "duplicate-target",
-                    reason,
-                    position: Default::default(),
-                    exceeded: None,
-                };
-                refused.push(Refused { row, error });
-            }
-            Ok(query) => {
-                if self.generation.live() > 0 {
-                    self.remove(target);
+        let data = self.generation.data().clone();
+        let parse = |(_, row): &(usize, Subscription)| {
+            let query = parse_storable(row.query, row.namespaces)?;
+            local_data::check(&query.data, &query.query, &data)?;
+            Ok::<_, QueryError>(query)
+        };
+        parse_ahead(rows.enumerate(), parse, |&(row, Subscription { target, tenant, .. }), parsed| {
+            match parsed {
+                Err(error) => refused.push(Refused { row, error: error.clone() }),
+                Ok(_) if repeated.contains(&target) && !seen.insert(target) => {
+                    let reason = format!("target {target} is in this load already; give each target once");
+                    let error = QueryError {
+                        code: "duplicate-target",
+                        reason,
+                        position: Default::default(),
+                        exceeded: None,
+                    };
+                    refused.push(Refused { row, error });
                 }
-                builder.add(target, tenant, &query.query, query.id, &query.canonical);
+                Ok(query) => {
+                    if self.generation.live() > 0 {
+                        self.remove(target);
+                    }
+                    builder.add(target, tenant, &query.query, query.id, &query.canonical);
+                }
             }
         });
         if !builder.is_empty() {
@@ -151,7 +193,7 @@ impl Index {
             let mut builder =
                 Builder::new(distinct(pending.iter().map(|(_, one)| one.tenant.as_str())), pending.len());
             for (target, one) in pending {
-                let StorableQuery { query, canonical, id } = &one.query;
+                let StorableQuery { query, canonical, id, .. } = &one.query;
                 builder.add(*target, &one.tenant, query, *id, canonical);
             }
             added = Some(self.freeze(builder)?);
@@ -165,9 +207,15 @@ impl Index {
         self.commit()?;
         if !self.generation.parts().is_empty() {
             let merged = self.merged(self.generation.parts())?;
-            self.generation = Arc::new(Generation::new(self.generation.number + 1, vec![merged])?);
+            self.generation = Arc::new(self.next(vec![merged])?);
         }
         Ok(self.generation.clone())
+    }
+
+    /// The next generation, of other parts.
+    fn next(&self, parts: Vec<Part>) -> Result<Generation, GenerationError> {
+        let next = Generation::new(self.generation.number + 1, parts)?;
+        Ok(next.with_data(self.generation.data().clone()))
     }
 
     fn freeze(&self, builder: Builder) -> Result<Part, GenerationError> {
@@ -185,7 +233,7 @@ impl Index {
         parts.extend(added);
         parts.retain(|part| part.live() > 0);
         self.merge_tiers(&mut parts)?;
-        self.generation = Arc::new(Generation::new(self.generation.number + 1, parts)?);
+        self.generation = Arc::new(self.next(parts)?);
         self.drop_changes();
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::document::{Document, Reader, Vocabulary};
 use crate::engine::cache_stats::{CacheBytes, CacheStats};
 use crate::engine::generation::{Generation, Part};
+use crate::engine::local_data;
 use crate::error::ReadError;
 use crate::ids::{GenerationQuery, TenantId};
 use crate::limits::Limits;
@@ -47,7 +48,7 @@ pub struct Matcher {
     conformance: Conformance,
 }
 
-/// What a matcher keeps of one segment.
+/// The state of a matcher for one segment.
 struct SegmentState {
     segment: Arc<Segment>,
     names: Names,
@@ -122,7 +123,7 @@ impl Matches {
     }
 }
 
-/// What `select_batch` selects in one message.
+/// The nodes that `select_batch` selects in one message.
 pub struct SelectedNodes<'a, T> {
     pub document: &'a Document,
     pub vocabulary: &'a Vocabulary,
@@ -259,6 +260,7 @@ impl Matcher {
             }
             self.trim_transformers();
             outputs.add_failed(&matches.failed, limits.work);
+            name_causes(&mut outputs, generation);
             matches.queries.extend_from_slice(&matches.failed);
             sink(Ok((&matches, &outputs)));
         }
@@ -289,7 +291,7 @@ impl Matcher {
         Ok(Vec::new())
     }
 
-    /// What a segment's transformations need of the message that was matched last.
+    /// The message that was matched last, as a segment's transformations need it.
     fn matched(&mut self, active: &ActivePart<'_>) -> (&mut Transformer, MatchedMessage<'_>) {
         let SegmentState { segment, names, cache, scratch, memo, transformer, traced, .. } =
             &mut self.segments[active.at];
@@ -335,6 +337,9 @@ impl Matcher {
                 Some(at) => known.swap_remove(at),
                 None => SegmentState::new(part.segment.clone(), &self.tuning),
             });
+        }
+        for SegmentState { segment, names, .. } in &mut self.segments {
+            names.attach(segment.view(), generation.data());
         }
         self.generation = Some(generation.number);
     }
@@ -437,6 +442,18 @@ impl Matcher {
         let mut stats = CacheStats::default();
         self.segments.iter().for_each(|state| stats += state.cache_stats());
         stats
+    }
+}
+
+/// What seems to take too many steps may have failed for its local data.
+fn name_causes(outputs: &mut Outputs, generation: &Generation) {
+    for (query, outcome) in &mut outputs.outcomes {
+        if let Err(error) = outcome
+            && error.code == WorkLimit::CODE
+            && let Some(cause) = local_data::cause_of_failure(*query, generation)
+        {
+            (error.code, error.reason, error.exceeded) = (cause.code, cause.reason, cause.exceeded);
+        }
     }
 }
 

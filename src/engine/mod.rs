@@ -3,6 +3,7 @@
 //! | file | |
 //! |---|---|
 //! | `index` | the queries as they change: inserts, removals, commits, merges |
+//! | `local_data` | whether local data serves the queries that name it |
 //! | `parse_ahead` | parses queries while earlier ones are compiled |
 //! | `sample` | a sample of messages, for the selectivity of conditions |
 //! | `generation` | segments and tombstones, which a batch is matched against |
@@ -17,6 +18,7 @@ pub mod explain;
 pub mod generation;
 pub mod guard;
 pub mod index;
+pub mod local_data;
 pub mod matcher;
 mod parse_ahead;
 pub mod sample;

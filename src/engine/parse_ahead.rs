@@ -1,5 +1,5 @@
-//! Parses queries on a thread of its own while those before them are added to a segment. The thread ends with
-//! the call. A bounded queue of chunks lies between both, so memory is bounded.
+//! Parses queries on a second thread while the caller adds earlier ones to a segment. The thread ends with
+//! the call. A bounded queue of chunks connects both, so memory is bounded.
 
 use crate::tuning::{PARSE_CHUNK, PARSE_CHUNKS_AHEAD};
 use std::sync::mpsc::{channel, sync_channel};

@@ -1,4 +1,4 @@
-//! A sample of the messages seen, and what it says about how often conditions hold.
+//! A reservoir sample of messages, from which the selectivity of conditions is measured.
 
 use crate::document::{Document, Reader};
 use crate::ids::TenantId;
@@ -39,6 +39,12 @@ impl Sample {
         }
     }
 
+    /// Replaces the sample by messages and their tenants; the first ones count where only a few are used.
+    pub fn replace<'m>(&mut self, messages: impl Iterator<Item = (&'m str, &'m [u8])>) {
+        self.messages = messages.map(|(tenant, message)| (tenant.to_string(), message.to_vec())).collect();
+        self.seen = self.messages.len() as u64;
+    }
+
     pub fn len(&self) -> usize {
         self.messages.len()
     }
@@ -68,8 +74,8 @@ impl Sample {
         let (mut cache, mut scratch) = (Cache::new(SAMPLE_CACHE_BYTES), Scratch::new(&view));
         let mut findings = Findings::new(view);
         let mut ranks = Ranks::default();
-        for (of, message) in self.messages.iter().take(view.queries() / SAMPLE_QUERIES_PER_MESSAGE) {
-            let Some(tenant) = tenant(of) else { continue };
+        let of_tenants = self.messages.iter().filter_map(|(name, message)| Some((tenant(name)?, message)));
+        for (tenant, message) in of_tenants.take(view.queries() / SAMPLE_QUERIES_PER_MESSAGE) {
             if reader.read(message, &Limits::default(), &mut document).is_err() {
                 continue;
             }

@@ -26,7 +26,7 @@ use crate::engine::generation::{Generation, Part};
 use crate::error::GenerationError;
 use crate::segment::format::file::{Segment, content_name};
 
-/// Changes with the meaning of a manifest.
+/// The version of the format; change it when the meaning of a manifest changes.
 const FORMAT: &str = "tamis 1";
 
 /// Writes a generation to a directory, and says under which number it can be opened there: the
@@ -50,7 +50,7 @@ pub fn write(generation: &Generation, directory: &Path) -> Result<u64, Generatio
             return Ok(number);
         }
         let number = generation.number.max(newest.map_or(0, |newest| newest + 1));
-        // Somebody else may have taken the number meanwhile; then there is a newer newest.
+        // Another process may have taken the number in the meantime: then look for the newest again.
         if link(&manifest_path(directory, number), manifest(number, &segments).as_bytes())? {
             return Ok(number);
         }
@@ -189,7 +189,7 @@ fn unreadable(path: &Path, error: &io::Error) -> GenerationError {
     GenerationError::new("snapshot-unreadable", format!("{}: {error}", path.display()))
 }
 
-/// A file that belongs to a snapshot and cannot be read: without it the snapshot is not whole.
+/// A file that belongs to a snapshot and cannot be read: without it the snapshot is incomplete.
 fn lost(path: &Path, error: &io::Error) -> GenerationError {
     match error.kind() {
         io::ErrorKind::NotFound => damaged(path),

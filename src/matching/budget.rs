@@ -1,10 +1,9 @@
 //! The work limit: the steps that one query may take on one message.
 //!
-//! Whoever evaluates a query on a document calls `Budget::spend` for what it looks at, and passes the error up with `?`.
-//! Nothing may be remembered of an evaluation that ended so: it decided nothing. A step is a node that is tried,
-//! `BYTES_PER_STEP` bytes of text that are searched, or one byte of text that a function makes: what a query holds in
-//! memory is limited too. The count of a query can be smaller where other queries of the message have remembered a part
-//! of its answer.
+//! Every evaluator calls `Budget::spend` for each step and passes the error up with `?`. An evaluation that ended with
+//! the error decided nothing, so its partial results must not be cached. A step is a node that is tried,
+//! `BYTES_PER_STEP` bytes of text that are searched, or one byte of text that a function makes, which limits the memory
+//! of a query too. A query takes fewer steps if other queries of the message have cached a part of its answer.
 
 use crate::error::Exceeded;
 use crate::limits::QUERY_NODES_LIMIT;
@@ -20,7 +19,7 @@ pub type Decided = Result<bool, WorkLimit>;
 impl WorkLimit {
     pub const CODE: &'static str = "work-limit";
 
-    /// For people, and both numbers.
+    /// The reason for people, and both numbers.
     pub fn describe(limit: usize) -> (String, Exceeded) {
         let limit = limit as u64;
         let reason = format!("the query takes more steps on this message than the {limit} allowed");
@@ -108,7 +107,7 @@ pub fn any<T>(items: impl IntoIterator<Item = T>, mut holds: impl FnMut(T) -> De
     Ok(false)
 }
 
-/// Whether all of them hold, likewise.
+/// Whether all of them hold: `Iterator::all` for what may end by the work limit.
 #[inline(always)]
 pub fn all<T>(items: impl IntoIterator<Item = T>, mut holds: impl FnMut(T) -> Decided) -> Decided {
     Ok(!any(items, |item| Ok(!holds(item)?))?)

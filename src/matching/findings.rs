@@ -1,4 +1,4 @@
-//! What a message contains, as one segment sees it: the result of the automaton.
+//! The findings of the automaton for one segment: conditions that hold, bound anchors, numbers of slots.
 
 use crate::document::Document;
 use crate::ids::{AnchorId, ElementId};

@@ -30,7 +30,7 @@ pub fn segment(queries: &[&str]) -> Segment {
     builder.freeze(|_| Measured::default()).expect("a segment")
 }
 
-/// What reads messages for a segment.
+/// Reads messages for a segment, with all buffers that this needs.
 pub struct Messages {
     pub reader: Reader,
     pub document: Document,

@@ -1,4 +1,4 @@
-//! How much work a message was, by stage: costs that grow with the message or the queries are visible here first.
+//! Counters of the work of a message, by stage: costs that grow with the message or the queries show here first.
 //!
 //! ```text
 //! queries  //item[price > 50][tag = 'sale']  and  //item[.//x]//y[2]    a message with two items

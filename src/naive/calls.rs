@@ -2,6 +2,7 @@
 
 use super::Evaluation;
 use super::values::{Evaluated, Focus};
+use crate::data::{Node, TreeId};
 use crate::document::{NodeRef, OtherKind};
 use crate::query::ast::Literal;
 use crate::query::atomic::Atomic;
@@ -31,7 +32,8 @@ impl Evaluation<'_> {
             Function::LocalName => Evaluated::Text(self.name_of(&nodes).1),
             Function::NamespaceUri => Evaluated::Text(self.name_of(&nodes).0),
             Function::Name => {
-                let written = nodes.first().and_then(|&node| self.document.qualified_name(node));
+                let written =
+                    nodes.first().and_then(|&Node { tree, node }| self.document(tree).qualified_name(node));
                 Evaluated::Text(written.map_or_else(|| self.name_of(&nodes).1, <[u8]>::to_vec))
             }
             Function::String => Evaluated::Text(texts.remove(0)),
@@ -98,6 +100,7 @@ impl Evaluation<'_> {
                 };
                 Evaluated::Items(items.into_iter().filter(is_new).collect())
             }
+            Function::Doc | Function::Collection => self.documents(arguments),
             Function::Integer => {
                 let value = self.value(&arguments[0], focus);
                 self.cast(Atomic::Integer, value)
@@ -114,38 +117,48 @@ impl Evaluation<'_> {
     }
 
     /// The namespace URI and the local part of the first node's name; empty if it has none.
-    fn name_of(&self, nodes: &[NodeRef]) -> (Vec<u8>, Vec<u8>) {
-        let name = match nodes.first() {
-            Some(&NodeRef::Element(element)) => self.document.element(element).name,
-            Some(&NodeRef::Attribute(_, place)) => self.document.attributes[place as usize].name,
-            Some(&NodeRef::Other(place)) => {
-                return match self.document.others[place as usize].kind {
-                    OtherKind::Instruction { target } => {
-                        (Vec::new(), target.of(&self.document.values).to_vec())
-                    }
+    fn name_of(&self, nodes: &[Node]) -> (Vec<u8>, Vec<u8>) {
+        let Some(&Node { tree, node }) = nodes.first() else { return Default::default() };
+        let (document, vocabulary) = (self.document(tree), self.vocabulary(tree));
+        let name = match node {
+            NodeRef::Element(element) => document.element(element).name,
+            NodeRef::Attribute(_, place) => document.attributes[place as usize].name,
+            NodeRef::Other(place) => {
+                return match document.others[place as usize].kind {
+                    OtherKind::Instruction { target } => (Vec::new(), target.of(&document.values).to_vec()),
                     OtherKind::Comment => Default::default(),
                 };
             }
-            _ => return Default::default(),
+            NodeRef::Document | NodeRef::Text(_) => return Default::default(),
         };
-        let (uri, local) = self.vocabulary.name_parts(name);
-        (self.vocabulary.uri_text(uri).to_vec(), local.to_vec())
+        let (uri, local) = vocabulary.name_parts(name);
+        (vocabulary.uri_text(uri).to_vec(), local.to_vec())
     }
 
-    fn is_in_language(&self, node: NodeRef, wanted: &[u8]) -> bool {
+    fn is_in_language(&self, node: Node, wanted: &[u8]) -> bool {
+        let (document, vocabulary) = (self.document(node.tree), self.vocabulary(node.tree));
         let mut around = Some(node);
-        while let Some(node) = around {
-            if let NodeRef::Element(element) = node {
-                for attribute in self.document.attributes_of(element) {
-                    let (uri, local) = self.vocabulary.name_parts(attribute.name);
-                    if local == b"lang" && self.vocabulary.uri_text(uri).ends_with(b"/XML/1998/namespace") {
-                        return functions::is_language(self.document.value(attribute), wanted);
+        while let Some(at) = around {
+            if let NodeRef::Element(element) = at.node {
+                for attribute in document.attributes_of(element) {
+                    let (uri, local) = vocabulary.name_parts(attribute.name);
+                    if local == b"lang" && vocabulary.uri_text(uri).ends_with(b"/XML/1998/namespace") {
+                        return functions::is_language(document.value(attribute), wanted);
                     }
                 }
             }
-            around = self.parent(node);
+            around = self.parent(at);
         }
         false
+    }
+
+    /// The document nodes of local data.
+    fn documents(&self, arguments: &[Value]) -> Evaluated {
+        let [Value::Literal(Literal::Text(name))] = arguments else { return Evaluated::Nodes(Vec::new()) };
+        let Some(set) = self.data.find(name.as_bytes()) else { return Evaluated::Nodes(Vec::new()) };
+        let records = 0..self.data.at(set).records.len() as u32;
+        let node = |record| Node { tree: TreeId::of_record(set, record), node: NodeRef::Document };
+        Evaluated::Nodes(records.map(node).collect())
     }
 
     /// The regular expression of a call.

@@ -2,15 +2,15 @@
 
 use std::cmp::Ordering;
 
-use super::Evaluation;
 use super::values::{Evaluated, Focus};
-use crate::document::NodeRef;
+use super::{Evaluation, MESSAGE};
+use crate::data::Node;
 use crate::query::ast::Variable;
 use crate::query::flwor::{Content, Flwor};
 use crate::query::value::{Clause, Value};
-use crate::transform::output::{ConstructError, TreeWriter};
+use crate::transform::output::{ConstructError, NodeCopier, TreeWriter};
 
-/// What the variables of a tuple are bound to, outer ones too.
+/// A tuple: the values of its variables, outer ones too.
 type Tuple = Vec<(Variable, Evaluated)>;
 
 impl Evaluation<'_> {
@@ -39,7 +39,10 @@ impl Evaluation<'_> {
             }
             Content::Sequence(parts) => parts.iter().try_for_each(|part| self.write(part, writer)),
             Content::Value(value) => self.top(value).items().into_iter().try_for_each(|item| match item {
-                Evaluated::Nodes(nodes) => nodes.into_iter().try_for_each(|node| writer.node(node)),
+                Evaluated::Nodes(nodes) => nodes.into_iter().try_for_each(|Node { tree, node }| {
+                    let copier = NodeCopier::new(self.document(tree), self.vocabulary(tree));
+                    writer.copy(&copier, node)
+                }),
                 item => writer.atomic(&self.as_text(item)),
             }),
             Content::If(condition, yes, no) => {
@@ -59,7 +62,7 @@ impl Evaluation<'_> {
     }
 
     fn top(&mut self, value: &Value) -> Evaluated {
-        self.value(value, Focus::single(NodeRef::Document))
+        self.value(value, Focus::single(MESSAGE))
     }
 
     fn set(&mut self, tuple: Tuple) {

@@ -2,6 +2,7 @@
 //! the axis says; nothing is shared with the evaluator of the matcher but the functions of strings and numbers.
 
 use super::Evaluation;
+use crate::data::Node;
 use crate::document::{NodeRef, OtherKind};
 use crate::query::ast::{Expr, Literal, Operator, Variable};
 use crate::query::functions;
@@ -11,7 +12,7 @@ use crate::query::value::{Clause, Kind, NodeTest, SetOperation, Value, WalkAxis,
 #[derive(Clone)]
 pub enum Evaluated {
     /// In document order.
-    Nodes(Vec<NodeRef>),
+    Nodes(Vec<Node>),
     Number(f64),
     Text(Vec<u8>),
     Boolean(bool),
@@ -20,7 +21,7 @@ pub enum Evaluated {
 }
 
 impl Evaluated {
-    pub fn into_nodes(self) -> Vec<NodeRef> {
+    pub fn into_nodes(self) -> Vec<Node> {
         match self {
             Evaluated::Nodes(nodes) => nodes,
             _ => Vec::new(),
@@ -54,13 +55,13 @@ impl Evaluated {
 /// A context node with its position and the number of nodes.
 #[derive(Clone, Copy)]
 pub struct Focus {
-    pub(super) node: NodeRef,
+    pub(super) node: Node,
     pub(super) position: usize,
     pub(super) size: usize,
 }
 
 impl Focus {
-    pub fn single(node: NodeRef) -> Focus {
+    pub fn single(node: Node) -> Focus {
         Focus { node, position: 1, size: 1 }
     }
 }
@@ -203,7 +204,7 @@ impl Evaluation<'_> {
         }
     }
 
-    pub(super) fn node_set(&mut self, value: &Value, focus: Focus) -> Vec<NodeRef> {
+    pub(super) fn node_set(&mut self, value: &Value, focus: Focus) -> Vec<Node> {
         match self.value(value, focus) {
             Evaluated::Nodes(nodes) => nodes,
             _ => Vec::new(),
@@ -242,7 +243,7 @@ impl Evaluation<'_> {
 
     /// Pair by pair, as section 3.4 of XPath 1.0 says.
     fn compare(&self, operator: Operator, left: Evaluated, right: Evaluated) -> bool {
-        let single = |node: NodeRef| Evaluated::Text(self.document.value_of(node).to_vec());
+        let single = |node: Node| Evaluated::Text(self.value_of(node).to_vec());
         match (left, right) {
             (items @ Evaluated::Items(_), right @ Evaluated::Boolean(_)) => {
                 self.compare(operator, Evaluated::Boolean(items.boolean()), right)
@@ -291,7 +292,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn filtered(&mut self, nodes: Vec<NodeRef>, predicates: &[Value]) -> Vec<NodeRef> {
+    fn filtered(&mut self, nodes: Vec<Node>, predicates: &[Value]) -> Vec<Node> {
         predicates.iter().fold(nodes, |nodes, predicate| {
             let size = nodes.len();
             let mut kept = Vec::new();
@@ -309,9 +310,9 @@ impl Evaluation<'_> {
         })
     }
 
-    /// What one step selects from one node, in the order of its axis.
-    fn walk_step(&mut self, step: &WalkStep, context: NodeRef) -> Vec<NodeRef> {
-        let mut nodes: Vec<NodeRef> = self.all_nodes();
+    /// The nodes that one step selects from one node, in the order of its axis.
+    fn walk_step(&mut self, step: &WalkStep, context: Node) -> Vec<Node> {
+        let mut nodes: Vec<Node> = self.all_nodes(context);
         nodes.retain(|&node| self.is_on_axis(step.axis, context, node) && self.passes_test(step, node));
         if step.axis.is_reverse() {
             nodes.reverse();
@@ -319,9 +320,9 @@ impl Evaluation<'_> {
         self.filtered(nodes, &step.predicates)
     }
 
-    /// Every node, in document order.
-    fn all_nodes(&self) -> Vec<NodeRef> {
-        let document = self.document;
+    /// Every node of the document of a node, in document order.
+    fn all_nodes(&self, context: Node) -> Vec<Node> {
+        let document = self.document(context.tree);
         let mut nodes = vec![NodeRef::Document];
         for (at, _) in document.elements.iter().enumerate() {
             let element = at.into();
@@ -332,21 +333,23 @@ impl Evaluation<'_> {
         }
         nodes.extend((0..document.texts.len() as u32).map(NodeRef::Text));
         nodes.extend((0..document.others.len() as u32).map(NodeRef::Other));
-        self.in_order(nodes)
+        self.in_order(nodes.into_iter().map(|node| Node { node, ..context }).collect())
     }
 
-    pub(super) fn parent(&self, node: NodeRef) -> Option<NodeRef> {
+    pub(super) fn parent(&self, Node { tree, node }: Node) -> Option<Node> {
+        let document = self.document(tree);
         let element = match node {
             NodeRef::Document => return None,
             NodeRef::Attribute(element, _) => element,
-            NodeRef::Element(element) => self.document.element(element).parent,
-            NodeRef::Text(place) => self.document.texts[place as usize].parent,
-            NodeRef::Other(place) => self.document.others[place as usize].parent,
+            NodeRef::Element(element) => document.element(element).parent,
+            NodeRef::Text(place) => document.texts[place as usize].parent,
+            NodeRef::Other(place) => document.others[place as usize].parent,
         };
-        Some(if element.is_some() { NodeRef::Element(element) } else { NodeRef::Document })
+        let node = if element.is_some() { NodeRef::Element(element) } else { NodeRef::Document };
+        Some(Node { tree, node })
     }
 
-    fn is_ancestor(&self, ancestor: NodeRef, node: NodeRef) -> bool {
+    fn is_ancestor(&self, ancestor: Node, node: Node) -> bool {
         let mut above = self.parent(node);
         while let Some(at) = above {
             if at == ancestor {
@@ -357,13 +360,13 @@ impl Evaluation<'_> {
         false
     }
 
-    fn is_on_axis(&self, axis: WalkAxis, context: NodeRef, node: NodeRef) -> bool {
-        let is_attribute = |node| matches!(node, NodeRef::Attribute(..));
-        let before = |one, other| self.document.order(one) < self.document.order(other);
+    fn is_on_axis(&self, axis: WalkAxis, context: Node, node: Node) -> bool {
+        let is_attribute = |node: Node| matches!(node.node, NodeRef::Attribute(..));
+        let before = |one, other| self.order(one) < self.order(other);
         let siblings = || {
             !is_attribute(context)
                 && !is_attribute(node)
-                && node != NodeRef::Document
+                && node.node != NodeRef::Document
                 && self.parent(context) == self.parent(node)
         };
         let descendant = || !is_attribute(node) && self.is_ancestor(context, node);
@@ -387,25 +390,27 @@ impl Evaluation<'_> {
         }
     }
 
-    fn passes_test(&self, step: &WalkStep, node: NodeRef) -> bool {
-        match (&step.test, node) {
+    fn passes_test(&self, step: &WalkStep, node: Node) -> bool {
+        let document = self.document(node.tree);
+        match (&step.test, node.node) {
             (NodeTest::Any, _) | (NodeTest::Text, NodeRef::Text(_)) => true,
             (NodeTest::Name(test), NodeRef::Element(element)) => {
-                step.axis != WalkAxis::Attribute && self.has_name(test, self.document.element(element).name)
+                step.axis != WalkAxis::Attribute
+                    && self.has_name(test, document.element(element).name, node.tree)
             }
             (NodeTest::Name(test), NodeRef::Attribute(_, place)) => {
                 step.axis == WalkAxis::Attribute
-                    && self.has_name(test, self.document.attributes[place as usize].name)
+                    && self.has_name(test, document.attributes[place as usize].name, node.tree)
             }
             (NodeTest::Comment, NodeRef::Other(place)) => {
-                self.document.others[place as usize].kind == OtherKind::Comment
+                document.others[place as usize].kind == OtherKind::Comment
             }
             (NodeTest::Instruction(wanted), NodeRef::Other(place)) => {
-                match (self.document.others[place as usize].kind, wanted) {
+                match (document.others[place as usize].kind, wanted) {
                     (OtherKind::Comment, _) => false,
                     (OtherKind::Instruction { .. }, None) => true,
                     (OtherKind::Instruction { target }, Some(wanted)) => {
-                        target.of(&self.document.values) == wanted.as_bytes()
+                        target.of(&document.values) == wanted.as_bytes()
                     }
                 }
             }

@@ -111,7 +111,7 @@ fn validate(array: FFI_ArrowArray, data_type: DataType) -> PyResult<ArrayData> {
         return Ok(ArrayData::new_empty(&data_type));
     }
     // SAFETY: the producer guarantees buffers of the layout that its schema states, and `data_type` has the
-    // same layout. What the buffers contain is validated below, before anybody reads a value.
+    // same layout. The content of the buffers is validated below, before a value is read.
     let data = unsafe { from_ffi_and_data_type(array, data_type) }.map_err(damaged)?;
     data.validate_data().map_err(damaged)?;
     Ok(data)

@@ -18,15 +18,17 @@ use pyo3::types::PyTuple;
 use super::arguments::{LimitsArg, NamespacesArg, QueryText};
 use super::arrow::{Exported, import_array};
 use super::error::{ErrorTable, raise_generation_error, raise_query, raise_read};
+use super::local_data::{Cause, Data, cause_of};
 use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
 use super::selection;
+use super::stats::{Stats, stats};
 use super::subscriptions::Subscriptions;
 use super::transform::{OutputRows, Schema};
-use crate::engine::cache_stats::CacheBytes;
 use crate::engine::explain::explain;
-use crate::engine::generation::{Generation, Part};
+use crate::engine::generation::Generation;
+use crate::engine::local_data::parse_and_check;
 use crate::engine::matcher::{Matcher, Matches, SelectedNodes};
 use crate::engine::snapshot;
 use crate::error::{GenerationError, ReadError};
@@ -34,15 +36,11 @@ use crate::ids::GenerationQuery;
 use crate::limits::Limits;
 use crate::matching::budget::WorkLimit;
 use crate::matching::twigs::verify::Verifier;
-use crate::query::parse;
 use crate::transform::Outputs;
 use crate::tuning::Tuning;
 
 /// Generations that are kept for `targets`: query numbers are valid in one generation.
 const KEPT_GENERATIONS: usize = 8;
-
-/// In the order of `tamis.Stats`.
-type Stats = (u64, usize, usize, usize, usize, usize, usize, usize, u64, usize, [usize; 6]);
 
 #[pyclass(frozen, module = "tamis._kernel")]
 pub struct Index {
@@ -66,7 +64,7 @@ impl Index {
         Index::with_engine(crate::engine::index::Index::new(), Tuning::new(cache_bytes))
     }
 
-    /// An empty index that always takes the methods for large inputs, whatever their size. For tests.
+    /// An empty index that always takes the methods for large inputs. For tests.
     #[staticmethod]
     fn for_large_inputs(cache_bytes: usize) -> Index {
         Index::with_engine(crate::engine::index::Index::new(), Tuning::for_large_inputs(cache_bytes))
@@ -101,12 +99,19 @@ impl Index {
         &self,
         py: Python<'_>,
         subscriptions: Subscriptions,
-        namespaces: NamespacesArg,
+        namespaces: Vec<NamespacesArg>,
     ) -> PyResult<Exported> {
-        let refused = self.change(py, |index| index.load(subscriptions.iter(), &namespaces.0))?;
+        let rows = subscriptions.rows(&namespaces)?;
+        let refused = self.change(py, |index| index.load(rows))?;
         let mut refusals = ErrorTable::new("row");
         refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
         Ok(refusals.finish().into())
+    }
+
+    /// Attaches local data, or replaces it.
+    fn attach(&self, py: Python<'_>, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
+        let set = data.get().0.clone();
+        self.change(py, |index| index.attach(name, set))
     }
 
     /// Whether there are changes to `commit`.
@@ -118,6 +123,14 @@ impl Index {
     /// Makes changes visible to matching.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, |index| index.commit().map(drop))
+    }
+
+    /// Replaces the sample of messages; a tenant for each.
+    fn set_sample(&self, messages: Messages, tenants: Vec<String>) {
+        let messages = tenants.iter().map(String::as_str).zip(messages.or_empty());
+        if let Some(index) = &mut self.state().index {
+            index.sample.replace(messages);
+        }
     }
 
     /// Merges all segments into one.
@@ -143,14 +156,15 @@ impl Index {
         self.state().newest().number
     }
 
-    /// The targets of the queries that a message matches, ascending; and of those that exceeded the work limit.
+    /// The targets of the queries that a message matches, ascending; those of queries that failed; and why, if it is not
+    /// the work limit.
     fn r#match(
         &self,
         py: Python<'_>,
         message: PyBackedBytes,
         tenant: &str,
         limits: LimitsArg,
-    ) -> PyResult<(Vec<u64>, Vec<u64>)> {
+    ) -> PyResult<(Vec<u64>, Vec<u64>, Option<Cause>)> {
         let generation = self.state().newest();
         let matched = py
             .detach(|| {
@@ -159,7 +173,9 @@ impl Index {
                     let messages = std::iter::once(&*message).take(targets.is_none() as usize);
                     matcher.match_batch(&generation, tenant, messages, &limits.0, |outcome| {
                         let of = |queries: &[GenerationQuery]| generation.targets_of(queries);
-                        *targets = Some(outcome.map(|matches| (of(&matches.queries), of(&matches.failed))));
+                        *targets = Some(outcome.map(|Matches { queries, failed, .. }| {
+                            (of(queries), of(failed), cause_of(failed, &generation))
+                        }));
                     });
                 };
                 let refuse = |targets: &mut Option<_>, error: &ReadError| *targets = Some(Err(error.clone()));
@@ -292,7 +308,8 @@ impl Index {
         schema: Option<Bound<'py, Schema>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let generation = self.state().newest();
-        let query = parse(&query.0, &namespaces.0).map_err(|error| raise_query(py, &error))?;
+        let query = parse_and_check(&query.0, &namespaces.0, generation.data())
+            .map_err(|error| raise_query(py, &error))?;
         let schema = schema.map(|schema| schema.get().0.clone());
         let work = || explain(&query, &message, &limits.0, &generation, tenant, schema.as_ref());
         let explained = py
@@ -337,23 +354,8 @@ impl Index {
     fn stats(&self) -> Stats {
         let state = self.state();
         let generation = state.newest();
-        let parts = generation.parts();
-        let sum = |of: &dyn Fn(&Part) -> usize| parts.iter().map(of).sum::<usize>();
-        let cache = self.matchers.cache_stats();
-        let CacheBytes { automaton, probes, values, transformations, memo, twigs } = cache.bytes;
-        (
-            generation.number,
-            parts.len(),
-            generation.live(),
-            sum(&Part::live_queries),
-            sum(&|part| part.segment.bytes().len()),
-            sum(&|part| part.segment.text_bytes().len()),
-            cache.bytes.bounded(),
-            cache.states,
-            cache.clears,
-            state.index.as_ref().map_or(0, |index| index.sample.len()),
-            [automaton, probes, values, transformations, memo, twigs],
-        )
+        let sampled = state.index.as_ref().map_or(0, |index| index.sample.len());
+        stats(&generation, &self.matchers.cache_stats(), sampled)
     }
 
     /// For each list of query numbers of a generation, the targets of these queries, ascending.
@@ -399,9 +401,9 @@ impl Index {
     ) -> PyResult<T> {
         let mut state = self.state();
         state.index(py)?;
-        let taken = state.index.take();
+        let index = state.index.take();
         drop(state);
-        let mut index = taken.ok_or_else(|| busy(py))?;
+        let mut index = index.ok_or_else(|| busy(py))?;
         let (index, done) = py.detach(|| {
             let generation = index.generation().clone();
             let done = self.matchers.guarded(&generation, || work(&mut index));

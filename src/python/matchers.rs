@@ -1,4 +1,4 @@
-//! The matchers of an index, lent to one call at a time; what they read may be damaged.
+//! A pool of matchers: a call takes an idle one and returns it; after a panic (damaged files) it is dropped instead.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ impl Matchers {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// What the caches of the idle matchers hold.
+    /// The statistics of the caches of the idle matchers.
     pub fn cache_stats(&self) -> CacheStats {
         let idle = self.idle.try_lock();
         let mut stats = CacheStats::default();

@@ -10,6 +10,7 @@
 //! | `arrow` | imports and exports Arrow arrays by the C data interface |
 //! | `arguments`, `messages`, `subscriptions` | Python's arguments → values of the kernel, validated |
 //! | `index`, `matchers` | the class `Index`: the last generations, and a pool of matchers |
+//! | `local_data` | the class `Data`: records that queries join with messages |
 //! | `matches`, `selection`, `transform` | results of matching and transforming → tables |
 //! | `nodes`, `values`, `decompose` | documents and queries → tables |
 //! | `error` | errors → exceptions and columns |
@@ -24,12 +25,14 @@ mod dtd;
 mod error;
 mod explain;
 mod index;
+mod local_data;
 mod matchers;
 mod matches;
 mod messages;
 mod naive;
 mod nodes;
 mod selection;
+mod stats;
 mod subscriptions;
 mod tables;
 mod transcoder;
@@ -47,6 +50,8 @@ mod _kernel {
     use super::error::raise_query;
     #[pymodule_export]
     use super::index::Index;
+    #[pymodule_export]
+    use super::local_data::Data;
     use super::messages::Messages;
     #[pymodule_export]
     use super::transcoder::Transcoder;
@@ -131,8 +136,9 @@ mod _kernel {
         messages: Messages,
         namespaces: NamespacesArg,
         limits: LimitsArg,
+        data: Vec<(String, Py<Data>)>,
     ) -> PyResult<Vec<Vec<usize>>> {
-        naive::match_batch(py, &queries, &messages, &namespaces.0, &messages.limits(limits))
+        naive::match_batch(py, &queries, &messages, &namespaces.0, &messages.limits(limits), &data)
     }
 
     /// For each message and each query, the output by the naive evaluator, or the code of the error.
@@ -143,9 +149,11 @@ mod _kernel {
         messages: Messages,
         namespaces: NamespacesArg,
         limits: LimitsArg,
+        data: Vec<(String, Py<Data>)>,
         output_limit: usize,
     ) -> PyResult<Vec<Vec<naive::Transformed>>> {
-        naive::transform_batch(py, &queries, &messages, &namespaces.0, &messages.limits(limits), output_limit)
+        let limits = messages.limits(limits);
+        naive::transform_batch(py, &queries, &messages, &namespaces.0, &limits, &data, output_limit)
     }
 
     /// The label of a text's encoding by its first bytes, and the length of its byte order mark.

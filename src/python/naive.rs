@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 use super::error::{raise_query, raise_read};
+use super::local_data::{Data, data_sets};
 use super::messages::Messages;
 use crate::document::{Document, Reader};
 use crate::limits::Limits;
@@ -14,15 +15,17 @@ pub fn match_batch(
     messages: &Messages,
     namespaces: &Namespaces,
     limits: &Limits,
+    data: &[(String, Py<Data>)],
 ) -> PyResult<Vec<Vec<usize>>> {
-    let queries = parse_all(py, queries, namespaces)?;
+    let (queries, data) = (parse_all(py, queries, namespaces)?, data_sets(data));
     let answers = py.detach(|| {
         let (mut reader, mut document) = (Reader::new(), Document::default());
         messages
             .iter()
             .map(|message| {
                 reader.read(message?, limits, &mut document)?;
-                let holds = |query| crate::naive::matches(query, &document, reader.vocabulary());
+                let holds =
+                    |query| crate::naive::matches_with_data(query, &document, reader.vocabulary(), &data);
                 Ok((0..queries.len()).filter(|&place| holds(&queries[place])).collect())
             })
             .collect::<Result<Vec<Vec<usize>>, _>>()
@@ -39,19 +42,21 @@ pub fn transform_batch(
     messages: &Messages,
     namespaces: &Namespaces,
     limits: &Limits,
+    data: &[(String, Py<Data>)],
     output_limit: usize,
 ) -> PyResult<Vec<Vec<Transformed>>> {
-    let queries = parse_all(py, queries, namespaces)?;
+    let (queries, data) = (parse_all(py, queries, namespaces)?, data_sets(data));
     let outputs = py.detach(|| {
         let (mut reader, mut document) = (Reader::new(), Document::default());
         messages
             .iter()
             .map(|message| {
                 reader.read(message?, limits, &mut document)?;
-                let transform = |query| match crate::naive::transform(
+                let transform = |query| match crate::naive::transform_with_data(
                     query,
                     &document,
                     reader.vocabulary(),
+                    &data,
                     output_limit,
                 ) {
                     Ok(output) => (output, None),

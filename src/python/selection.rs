@@ -1,4 +1,4 @@
-//! What matching queries select → tables: nodes, or bindings (the node that each step of a path is bound to).
+//! Selections of matching queries → tables: nodes, or bindings (the node that each step of a path is bound to).
 
 use std::sync::Arc;
 

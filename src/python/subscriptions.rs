@@ -1,15 +1,18 @@
-//! Subscriptions to load: an Arrow table with the columns `target`, `query` and, optionally, `tenant`.
+//! Subscriptions to load: an Arrow table with the columns `target`, `query` and, optionally, `tenant` and
+//! `prefixes`, the place of the row's prefix map in a list of them.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
+use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use super::arguments::NamespacesArg;
 use super::arrow::Columns;
+use crate::engine::index::Subscription;
 
-/// Borrows rows (target, tenant, query text) from Arrow's buffers.
+/// Borrows rows from Arrow's buffers.
 pub struct Subscriptions {
     batches: Vec<Batch>,
 }
@@ -18,6 +21,7 @@ struct Batch {
     target: ArrayRef,
     query: ArrayRef,
     tenant: Option<ArrayRef>,
+    prefixes: Option<ArrayRef>,
 }
 
 impl<'py> FromPyObject<'_, 'py> for Subscriptions {
@@ -30,14 +34,26 @@ impl<'py> FromPyObject<'_, 'py> for Subscriptions {
 }
 
 impl Subscriptions {
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &str, &str)> + Clone {
-        self.batches.iter().flat_map(|batch| {
+    /// The rows. A row without a place in `namespaces` has the first prefix map.
+    pub fn rows<'a>(
+        &'a self,
+        namespaces: &'a [NamespacesArg],
+    ) -> PyResult<impl Iterator<Item = Subscription<'a>> + Clone + Send> {
+        let places = self.batches.iter().filter_map(|batch| batch.prefixes.as_ref());
+        let last = places.flat_map(|places| places.as_primitive::<UInt32Type>().values()).max();
+        if last.map_or(0, |&last| last as usize) >= namespaces.len() {
+            return Err(PyValueError::new_err("`prefixes` must be places in the list of prefix maps"));
+        }
+        Ok(self.batches.iter().flat_map(move |batch| {
             let targets = batch.target.as_primitive::<UInt64Type>();
-            (0..targets.len()).map(move |row| {
-                let tenant = batch.tenant.as_ref().map_or("", |tenants| text(tenants, row));
-                (targets.value(row), tenant, text(&batch.query, row))
+            let places = batch.prefixes.as_ref().map(|places| places.as_primitive::<UInt32Type>());
+            (0..targets.len()).map(move |row| Subscription {
+                target: targets.value(row),
+                tenant: batch.tenant.as_ref().map_or("", |tenants| text(tenants, row)),
+                query: text(&batch.query, row),
+                namespaces: &namespaces[places.map_or(0, |places| places.value(row) as usize)].0,
             })
-        })
+        }))
     }
 }
 
@@ -46,15 +62,20 @@ fn checked(columns: &Columns) -> PyResult<Batch> {
     let target = columns.column("target")?.ok_or_else(|| missing("target"))?;
     let query = columns.column("query")?.ok_or_else(|| missing("query"))?;
     let tenant = columns.column("tenant")?;
+    let prefixes = columns.column("prefixes")?;
     if *target.data_type() != DataType::UInt64 || target.null_count() > 0 {
         return Err(PyTypeError::new_err("the column `target` must be uint64 without nulls"));
+    }
+    if prefixes.as_ref().is_some_and(|given| *given.data_type() != DataType::UInt32 || given.null_count() > 0)
+    {
+        return Err(PyTypeError::new_err("the column `prefixes` must be uint32 without nulls"));
     }
     for strings in [Some(&query), tenant.as_ref()].into_iter().flatten() {
         if !matches!(strings.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
             return Err(PyTypeError::new_err("the columns `query` and `tenant` must be strings"));
         }
     }
-    Ok(Batch { target, query, tenant })
+    Ok(Batch { target, query, tenant, prefixes })
 }
 
 /// A string; an empty one for a null. As a query, an empty string is refused.

@@ -107,7 +107,7 @@ fn cost(
     })
 }
 
-/// What a row's path leads to, by the tag path of its element.
+/// The node that a row's path leads to, by the tag path of its element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Leaf {
     Element(TagPathId),

@@ -23,7 +23,7 @@ pub enum NameTest {
     Local(String),
 }
 
-/// What a step selects.
+/// The node test of a step.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Node {
     Element(NameTest),
@@ -65,10 +65,12 @@ pub enum Start {
     /// The context node of the predicate around the path.
     #[default]
     Context,
-    /// The document node.
+    /// The document node: in a predicate, that of the document of the node that is tested.
     Document,
     /// The nodes that a variable is bound to.
     Variable(Variable),
+    /// The document node of the message, in a predicate of a query with local data.
+    Message,
 }
 
 /// Without steps, the start itself: `.`, `/` or `$v`.

@@ -1,5 +1,10 @@
-//! Transformations that the shared operators can run: `for`s over one linear variable each, whose templates take nodes by
-//! paths from it.
+//! Transformations as blocks, which the shared operators can run: each `for` has one variable, and its template takes
+//! nodes by paths from that variable.
+//!
+//! ```text
+//! <r>{ for $v in //a[b = 1] return <c>{ $v/d }</c> }</r>     r, with one block: binds //a[b = 1], returns d
+//! for $v in //a, $w in $v/b return <c>{ $w/d }</c>           no block: two variables, evaluated tuple by tuple
+//! ```
 
 use super::ast::{Node, Path, Start, Variable};
 use super::flwor::{Content, Flwor};
@@ -10,7 +15,7 @@ use super::variables::Uses;
 /// The variable of a block: no other is in scope with it.
 const BOUND: Variable = Variable(0);
 
-/// The blocks of a transformation; `None` if it says more than blocks can.
+/// The blocks of a transformation; `None` if blocks cannot express it.
 pub fn of_content(content: &Content) -> Option<Blocks> {
     let mut blocks = Vec::new();
     let outer = outer(content, &mut blocks)?;
@@ -58,7 +63,7 @@ fn block(flwor: &Flwor) -> Option<Block> {
 fn template(constructed: &Element<Content, Content>, returns: &mut Vec<Path>) -> Option<Element<Item>> {
     let attributes = attributes(constructed, |part| match part {
         Content::Text(text) => Some(Part::Text(text.clone())),
-        part => match taken(part, returns)? {
+        part => match return_item(part, returns)? {
             Item::Count(place) => Some(Part::Count(place)),
             Item::First(place) => Some(Part::First(place)),
             Item::Nodes(place) => Some(Part::Values(place)),
@@ -68,13 +73,13 @@ fn template(constructed: &Element<Content, Content>, returns: &mut Vec<Path>) ->
     let parts = constructed.content.iter().map(|part| match part {
         Content::Text(text) => Some(Item::Text(text.clone())),
         Content::Element(constructed) => Some(Item::Element(template(constructed, returns)?)),
-        part => taken(part, returns),
+        part => return_item(part, returns),
     });
     Some(element(constructed, attributes, parts.collect::<Option<_>>()?))
 }
 
 /// `{ $v/path }`, `{ count($v/path) }` or `{ string($v/path) }`
-fn taken(part: &Content, returns: &mut Vec<Path>) -> Option<Item> {
+fn return_item(part: &Content, returns: &mut Vec<Path>) -> Option<Item> {
     let Content::Enclosed(content) = part else { return None };
     match &**content {
         Content::Value(Value::Nodes(path)) => return_path(path, returns).map(Item::Nodes),

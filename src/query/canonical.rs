@@ -286,7 +286,7 @@ fn fold_constants(expr: &mut Expr, context: Context) {
     let starts_nowhere = match path.start {
         Start::Document => first.axis == Axis::Child && !matches!(first.node, Node::Element(_)),
         Start::Context => context.leaf,
-        Start::Variable(_) => false,
+        Start::Variable(_) | Start::Message => false,
     };
     let never = |predicate: &Predicate| match predicate {
         Predicate::Position(position) => position.is_none(),

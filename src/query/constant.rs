@@ -1,4 +1,4 @@
-//! Values that do not depend on the message, or would not if certain node sets were empty.
+//! Constant folding: values that do not depend on the message, or would not if certain node sets were empty.
 
 use std::borrow::Cow;
 
@@ -87,7 +87,7 @@ fn compare<'v>(
     let (one, other) = (constant(left, empty), constant(right, empty));
     let is_boolean = left.kind() == Kind::Boolean || right.kind() == Kind::Boolean;
     if !is_boolean && matches!((&one, &other), (Some(Constant::Empty), _) | (_, Some(Constant::Empty))) {
-        // Nothing in an empty set passes, whatever it is compared with.
+        // No node of an empty set passes a comparison.
         return Some(Constant::Boolean(false));
     }
     let (one, other) = (one?, other?);
@@ -175,5 +175,6 @@ fn call<'v>(
         Function::Double => Constant::Number(Atomic::Double.number_of(&text(0)?)),
         Function::Matches | Function::Replace | Function::Tokenize => return None,
         Function::Last | Function::Position | Function::Lang => return None,
+        Function::Doc | Function::Collection => return None,
     })
 }

@@ -257,7 +257,7 @@ impl<'q> Decomposition<'q> {
     /// The alternatives of "some node of the path passes the test".
     fn path(&mut self, path: &'q Path, test: &'q Test, context: TwigNode) -> Vec<Partial> {
         let start = match path.start {
-            Start::Document => DOCUMENT,
+            Start::Document | Start::Message => DOCUMENT,
             Start::Context => context,
             // What is necessary of variables is said by paths of their nodes: `necessary/`.
             Start::Variable(_) => return vec![Partial::unknown(Inexact::Computed)],

@@ -11,7 +11,7 @@ pub struct ElementStep {
 /// Element steps without predicates, from the document node or from a bound element.
 pub type ElementPath = Vec<ElementStep>;
 
-/// What a path selects at the elements where its element path ends.
+/// The nodes that a path selects at the elements where its element path ends.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Leaf {
     Element,

@@ -1,4 +1,4 @@
-//! Transformations with several variables, tuple by tuple: what the shared operators of blocks cannot say.
+//! Transformations that are evaluated tuple by tuple: several variables, and all else that blocks cannot express.
 //!
 //! ```text
 //! for $o in //order, $i in $o/item where $i/@n > 5 order by $i/@n return <r>{ $o/id, count($i/x) }</r>
@@ -33,7 +33,7 @@ pub struct OrderKey<V = Value> {
     pub is_empty_greatest: bool,
 }
 
-/// What is constructed.
+/// The content that a transformation constructs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Content<V = Value> {
     /// Text between tags and braces.
@@ -127,6 +127,28 @@ impl<V> Content<V> {
             Content::Sequence(parts) => parts.iter().flat_map(Content::outermost).collect(),
             Content::If(_, yes, no) => [yes.outermost(), no.outermost()].concat(),
             Content::Flwor(flwor) => vec![flwor],
+        }
+    }
+
+    /// Calls `visit` with each `for`.
+    pub fn for_each_flwor_mut(&mut self, visit: &mut impl FnMut(&mut Flwor<V>)) {
+        match self {
+            Content::Text(_) | Content::Value(_) => {}
+            Content::Element(element) => {
+                let values = element.attributes.iter_mut().flat_map(|attribute| &mut attribute.value);
+                values.for_each(|part| part.for_each_flwor_mut(visit));
+                element.content.iter_mut().for_each(|part| part.for_each_flwor_mut(visit));
+            }
+            Content::Enclosed(content) => content.for_each_flwor_mut(visit),
+            Content::Sequence(parts) => parts.iter_mut().for_each(|part| part.for_each_flwor_mut(visit)),
+            Content::If(_, yes, no) => {
+                yes.for_each_flwor_mut(visit);
+                no.for_each_flwor_mut(visit);
+            }
+            Content::Flwor(flwor) => {
+                visit(flwor);
+                flwor.result.for_each_flwor_mut(visit);
+            }
         }
     }
 

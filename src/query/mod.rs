@@ -9,6 +9,8 @@
 //! | `flwor.rs`, `blocks.rs` | transformations with any clauses, and those that shared operators can run |
 //! | `canonical.rs` | AST → canonical AST, so that equal queries become one |
 //! | `text.rs`, `template_text.rs`, `value_text.rs` | canonical AST → canonical text; the query's id is the hash of it |
+//! | `data_use.rs`, `join.rs` | the local data that a query names, and the equalities that find its records |
+//! | `hash_join.rs` | equalities by which the nodes of a message are looked up |
 //! | `decompose.rs` | query → linear paths with tests, and alternatives of necessary ones |
 //! | `inexact.rs` | why alternatives do not say all |
 //! | `postfix.rs` | query → its boolean tree in postfix order |
@@ -30,11 +32,14 @@ pub mod atomic;
 mod blocks;
 mod canonical;
 mod constant;
+pub mod data_use;
 pub mod decompose;
 pub mod element_path;
 pub mod flwor;
 pub mod functions;
+pub mod hash_join;
 pub mod inexact;
+pub mod join;
 pub mod moment;
 pub(crate) mod namespaces;
 mod necessary;
@@ -58,7 +63,9 @@ use std::fmt;
 
 use ast::Expr;
 pub use ast::Query;
+use data_use::DataUse;
 pub use namespaces::Namespaces;
+use parser::Parsed;
 
 use crate::error::{Position, QueryError};
 use crate::limits::QUERY_DEPTH_LIMIT;
@@ -70,12 +77,18 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
     Ok(query)
 }
 
-/// Parses a query and tells what is accepted but hardly meant, such as a query that can never match.
+/// The local data that a query names.
+pub fn data_uses(text: &str, namespaces: &Namespaces) -> Result<Vec<DataUse>, QueryError> {
+    parser::parse(text, namespaces).map(|parsed| parsed.data).map_err(|refused| *refused)
+}
+
+/// Parses a query, with warnings about what is probably not intended, such as a query that can never match.
 pub fn parse_with_warnings(
     text: &str,
     namespaces: &Namespaces,
 ) -> Result<(Query, Vec<QueryError>), QueryError> {
-    let (mut query, mut warnings) = parser::parse(text, namespaces).map_err(|refused| *refused)?;
+    let parsed = parser::parse(text, namespaces).map_err(|refused| *refused)?;
+    let (mut query, mut warnings) = (parsed.query, parsed.warnings);
     canonical::canonicalise(&mut query);
     let matches = query.expr == Expr::TRUE && query.transformation.is_none();
     if warnings.is_empty() && (matches || query.expr == Expr::FALSE) {
@@ -94,6 +107,8 @@ pub struct StorableQuery {
     pub query: Query,
     pub canonical: String,
     pub id: QueryId,
+    /// The local data that it names. Whether that exists is not known here.
+    pub data: Vec<DataUse>,
 }
 
 /// Canonical texts up to this length cannot exceed a limit: a level of nesting takes at least three
@@ -103,7 +118,8 @@ const SURELY_STORABLE: usize = 3 * (QUERY_DEPTH_LIMIT - 1);
 /// Parses a query that will be stored. Merging segments parses canonical texts again, so a query whose
 /// canonical text exceeds a limit is refused here.
 pub fn parse_storable(text: &str, namespaces: &Namespaces) -> Result<StorableQuery, QueryError> {
-    let query = parse(text, namespaces)?;
+    let Parsed { mut query, data, .. } = parser::parse(text, namespaces).map_err(|refused| *refused)?;
+    canonical::canonicalise(&mut query);
     let canonical = query.canonical();
     if canonical.len() > SURELY_STORABLE {
         parse_as_written(&canonical, &Namespaces::default()).map_err(|error| QueryError {
@@ -113,12 +129,12 @@ pub fn parse_storable(text: &str, namespaces: &Namespaces) -> Result<StorableQue
         })?;
     }
     let id = QueryId::of(&canonical);
-    Ok(StorableQuery { query, canonical, id })
+    Ok(StorableQuery { query, canonical, id, data })
 }
 
 /// Parses a query without rewriting it into canonical form; tests compare the two.
 pub fn parse_as_written(text: &str, namespaces: &Namespaces) -> Result<Query, QueryError> {
-    parser::parse(text, namespaces).map(|(query, _)| query).map_err(|refused| *refused)
+    parser::parse(text, namespaces).map(|parsed| parsed.query).map_err(|refused| *refused)
 }
 
 /// A query's id: the first 128 bits of the BLAKE3 hash of its canonical text, so the same in every process.

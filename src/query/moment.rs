@@ -41,7 +41,7 @@ pub(super) fn trimmed(text: &[u8]) -> &[u8] {
     &text[start..end]
 }
 
-/// What is left of a text.
+/// The unread rest of a text.
 struct Reader<'t>(&'t [u8]);
 
 impl Reader<'_> {

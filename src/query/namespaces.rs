@@ -15,8 +15,8 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    pub fn new() -> Namespaces {
-        Namespaces::default()
+    pub const fn new() -> Namespaces {
+        Namespaces { bindings: Vec::new() }
     }
 
     /// Binds a prefix, replacing an earlier binding.

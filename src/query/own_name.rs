@@ -1,4 +1,4 @@
-//! Conditions on the name of the context node, and the name tests that they amount to.
+//! Conditions on the name of the context node → equivalent name tests.
 //!
 //! ```text
 //! local-name() = 'a'        *:a
@@ -14,7 +14,7 @@ use super::ast::{Expr, Literal, Name, NameTest, Operator, Path, Predicate};
 use super::value::{Function, NodeTest, Value, WalkAxis};
 use crate::util::xml_chars::{is_name_char, is_name_start};
 
-/// What a condition says of the name of its context node, an element or an attribute.
+/// A condition on the name of its context node, an element or an attribute.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OwnName {
     /// It holds for no name.

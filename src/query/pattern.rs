@@ -7,7 +7,7 @@
 //! .  without the flag `s`   [^\n\r]
 //! ```
 //!
-//! Both syntaxes look alike, but mean different things in places, so that each construct is read and written anew. A
+//! Both syntaxes look alike but differ in meaning, so each construct is parsed and written in the other syntax. A
 //! construct that needs backtracking (back-references, look-around) is refused by name.
 
 use std::fmt::Write;
@@ -23,7 +23,7 @@ use crate::limits::PATTERN_SIZE_LIMIT;
 pub struct Pattern {
     /// In the syntax of the crate `regex`.
     translated: String,
-    /// Characters and classes, with repetitions written out: what searching can cost per character of text.
+    /// The number of characters and classes, with repetitions written out: the cost of searching one character.
     pub size: usize,
     /// Whether the empty string matches.
     pub matches_empty: bool,
@@ -41,7 +41,7 @@ pub enum BadPattern {
 
 /// Groups nested deeper than this are refused: the reader is recursive.
 const DEPTH: usize = 50;
-/// What a class of characters counts for: it is many ranges of bytes.
+/// The size of a class of characters, which is many ranges of bytes.
 const CLASS_SIZE: usize = 16;
 
 const NAME_START: &str = r":A-Z_a-z\xC0-\xD6\xD8-\xF6\xF8-\x{2FF}\x{370}-\x{37D}\x{37F}-\x{1FFF}\x{200C}-\x{200D}\x{2070}-\x{218F}\x{2C00}-\x{2FEF}\x{3001}-\x{D7FF}\x{F900}-\x{FDCF}\x{FDF0}-\x{FFFD}\x{10000}-\x{EFFFF}";

@@ -1,4 +1,4 @@
-//! A query with other name tests.
+//! Renames the name tests of a query.
 
 use super::ast::{Expr, NameTest, Node, Path, Predicate, Query};
 use super::canonical::canonicalise;

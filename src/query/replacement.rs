@@ -1,4 +1,4 @@
-//! What `replace()` and `tokenize()` make of the matches of a regular expression.
+//! `replace()` and `tokenize()`: replace the matches of a regular expression, or split a text at them.
 
 use regex::bytes::Regex;
 

@@ -2,8 +2,8 @@
 
 use super::value::Kind;
 
-/// The core functions of XPath 1.0, without those that are conditions of their own (`not()`, `true()`,
-/// `false()`, `boolean()`) and without `id()`; and functions of XPath 2.0.
+/// The core functions of XPath 1.0, without those that are conditions (`not()`, `true()`,
+/// `false()`, `boolean()`) and without `id()`; functions of XPath 2.0; and the names of local data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Function {
@@ -48,6 +48,8 @@ pub enum Function {
     Integer,
     Decimal,
     Double,
+    Doc,
+    Collection,
 }
 
 /// A row of the table of functions.
@@ -62,7 +64,7 @@ pub struct Signature {
     pub first: FirstArgument,
 }
 
-/// What the first argument of a function must be.
+/// The required kind of the first argument of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FirstArgument {
     Any,
@@ -104,7 +106,7 @@ const fn of_items(
 }
 
 /// In the order of `Function`.
-pub const FUNCTIONS: [Signature; 41] = [
+pub const FUNCTIONS: [Signature; 43] = [
     signature(Function::Last, "last", Kind::Number, (0, 0)),
     signature(Function::Position, "position", Kind::Number, (0, 0)),
     of_items(Function::Count, "count", Kind::Number, (1, 1)),
@@ -146,6 +148,8 @@ pub const FUNCTIONS: [Signature; 41] = [
     signature(Function::Integer, "xs:integer", Kind::Number, (1, 1)),
     signature(Function::Decimal, "xs:decimal", Kind::Number, (1, 1)),
     signature(Function::Double, "xs:double", Kind::Number, (1, 1)),
+    signature(Function::Doc, "doc", Kind::Nodes, (1, 1)),
+    signature(Function::Collection, "collection", Kind::Nodes, (1, 1)),
 ];
 
 impl Function {

@@ -109,7 +109,7 @@ fn outer(part: &Outer, blocks: &[Block], out: &mut String) {
                 constructed,
                 out,
                 |part, out| outer(part, blocks, out),
-                |part, out| taken(part, &[], out),
+                |part, out| attribute_part(part, &[], out),
             );
         }
         Outer::Block(place) => {
@@ -141,7 +141,7 @@ fn item(part: &Item, returns: &[Path], out: &mut String) {
             constructed,
             out,
             |part, out| item(part, returns, out),
-            |part, out| taken(part, returns, out),
+            |part, out| attribute_part(part, returns, out),
         ),
         Item::Nodes(place) => enclosed("", &returns[*place], "", out),
         Item::Count(place) => enclosed("count(", &returns[*place], ")", out),
@@ -183,7 +183,7 @@ fn element<T, P>(
 }
 
 /// A part of an attribute value.
-fn taken(part: &Part, returns: &[Path], out: &mut String) {
+fn attribute_part(part: &Part, returns: &[Path], out: &mut String) {
     match part {
         Part::Text(text) => value_characters(text, out),
         Part::Values(place) => enclosed("", &returns[*place], "", out),

@@ -109,6 +109,10 @@ pub(super) fn path(path: &Path, out: &mut String) {
             variable(name, out);
             steps(&path.steps, out);
         }
+        (Start::Message, _) => {
+            out.push_str("$msg");
+            steps(&path.steps, out);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::value::Value;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Transformation {
-    /// What the operators that transformations share can run.
+    /// Blocks, which the operators that transformations share can run.
     Blocks(Blocks),
     Tuples(Content),
 }
@@ -33,6 +33,16 @@ impl Transformation {
         match self {
             Transformation::Blocks(blocks) => blocks.filter(),
             Transformation::Tuples(content) => content.has_tuple().unwrap_or(Expr::FALSE),
+        }
+    }
+
+    /// Calls `visit` with each expression.
+    pub fn for_each_value(&self, visit: &mut impl FnMut(&Value)) {
+        match self {
+            Transformation::Blocks(blocks) => {
+                blocks.for_each_path(|path| visit(&Value::Nodes(path.clone())));
+            }
+            Transformation::Tuples(content) => content.for_each_value(visit),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Expressions that are evaluated on the document: what a filter may say beyond paths with one test.
+//! Values: expressions that are evaluated on the document, for filters beyond paths with one test.
 //!
 //! ```text
 //! count(//item) > 3          Compare(Greater, Call(Count, [Nodes(//item)]), Literal(3))
@@ -22,7 +22,7 @@ pub struct Computed {
     pub value: Value,
     /// A condition that holds wherever this one does. The index looks for it; the value decides.
     pub necessary: Expr,
-    /// What it says of the name of the context node, if it says nothing else.
+    /// The equivalent name test of the context node, if it tests nothing else.
     pub own_name: Option<OwnName>,
 }
 
@@ -69,7 +69,7 @@ pub enum Value {
     },
 }
 
-/// What makes tuples of bindings, one clause after the other.
+/// A clause: clauses make tuples of bindings, one after the other.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Clause<V = Value> {
     /// A tuple for each of the nodes.
@@ -343,7 +343,7 @@ impl Value {
         }
     }
 
-    /// Whether it is a date that never is one, whatever the message.
+    /// Whether it is a date that is invalid for every message.
     pub fn is_no_moment(&self) -> bool {
         matches!(constant::constant(self, &|_| false), Some(constant::Constant::Number(moment)) if moment.is_nan())
     }

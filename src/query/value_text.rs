@@ -106,7 +106,7 @@ fn value(operand: &Value, surroundings: Level, out: &mut String) {
             value(right, tighter(level), out);
         }
         Value::Variable(variable, _) => text::variable(*variable, out),
-        Value::Some(clauses) => some(clauses, out),
+        Value::Some(clauses) => quantified(clauses, out),
         Value::Sets(operation, left, right) => {
             value(left, level, out);
             out.push(' ');
@@ -198,7 +198,7 @@ fn condition(expr: &Expr, out: &mut String) {
 }
 
 /// A quantified expression has no other clauses than `for`s and one condition.
-fn some(clauses: &[Clause], out: &mut String) {
+fn quantified(clauses: &[Clause], out: &mut String) {
     out.push_str("some ");
     for (at, clause) in clauses.iter().enumerate() {
         match clause {

@@ -1,7 +1,7 @@
-//! Which variables an expression names, and where its paths start.
+//! The variables that an expression names (its free variables), and where its paths start.
 //!
-//! Outside of its predicates, all paths of an expression start at the same place: what an expression says of a
-//! variable there, a predicate of the variable's nodes can say too.
+//! If outside of its predicates all paths of an expression start at one variable, the expression can be rewritten as a
+//! predicate of the variable's nodes.
 //!
 //! ```text
 //! $v/b = //c[@x = $v2/@x]    free: $v, $v2    nested: $v2
@@ -41,12 +41,12 @@ impl VariableSet {
     }
 }
 
-/// What an expression depends on beside the message.
+/// What an expression depends on besides the message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Uses {
     /// The variables that are bound outside of it.
     pub free: VariableSet,
-    /// Those of them that are named in predicates.
+    /// The free variables that are named in predicates.
     pub nested: VariableSet,
     /// Whether a path outside of predicates starts at the context node, or `lang()` does.
     pub context: bool,
@@ -86,7 +86,7 @@ impl Uses {
     fn path(&mut self, path: &Path) {
         match path.start {
             Start::Context => self.context = true,
-            Start::Document => {}
+            Start::Document | Start::Message => {}
             Start::Variable(variable) => self.free = self.free.with(variable),
         }
         for predicate in path.steps.iter().flat_map(|step| &step.predicates) {
@@ -196,6 +196,8 @@ pub struct AsPredicate {
     pub of: Variable,
     /// The level of the first variable that the expression binds.
     pub bound_from: u32,
+    /// Whether the variable's nodes may be in records: then `/` may be another document there than outside.
+    pub is_of_record: bool,
 }
 
 impl AsPredicate {
@@ -207,6 +209,7 @@ impl AsPredicate {
         match start {
             Start::Variable(variable) if variable == self.of && !is_nested => Start::Context,
             Start::Variable(variable) => Start::Variable(self.variable(variable)),
+            Start::Document if self.is_of_record && !is_nested => Start::Message,
             start => start,
         }
     }

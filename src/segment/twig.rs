@@ -10,6 +10,7 @@
 //! predicate = POSITION | n, or offset of an expr
 //! ```
 
+pub mod local_data;
 pub mod values;
 
 use rustc_hash::FxHashMap;
@@ -30,10 +31,12 @@ pub const COMPUTED: u32 = 4;
 /// Flag of a condition that depends on variables or on the position: nothing may be remembered of it.
 pub const VARYING: u32 = 1 << 8;
 
-/// Where a path starts: at the context node, at the document node, or at a variable of level n: `FROM_VARIABLE + n`.
+/// Where a path starts: at the context node, at its document node, or at a variable of level n: `FROM_VARIABLE + n`.
 pub const FROM_CONTEXT: u32 = 0;
 pub const FROM_DOCUMENT: u32 = 1;
 pub const FROM_VARIABLE: u32 = 2;
+/// The same number of no variable: the document node of the message.
+pub const FROM_MESSAGE: u32 = 0xFF;
 
 pub const TEST_EXISTS: u32 = 0;
 pub const TEST_TEXT: u32 = 1;
@@ -69,8 +72,8 @@ pub fn operator_code(operator: Operator) -> u32 {
     }
 }
 
-/// The offset of a part, which is stored before what it is a part of. In a damaged twig it may not be: to walk such a
-/// twig would take for ever.
+/// The offset of a part, which is stored before the whole. Panics otherwise: the twig is damaged, and walking it might
+/// never end.
 pub fn part(words: &[u32], whole: u32, place: u32) -> u32 {
     let part = words[(whole + place) as usize];
     assert!(part < whole, "the twig is damaged");
@@ -97,6 +100,8 @@ pub struct Twigs {
     has_variables: bool,
     /// How many predicates are around what is compiled.
     predicates: u32,
+    /// Walks over collections: their names, and where the accesses are that find their records.
+    collections: Vec<(String, Vec<u32>)>,
 }
 
 impl Twigs {
@@ -106,7 +111,7 @@ impl Twigs {
         self.expr(expr, label, 0)
     }
 
-    /// The same for an expression that is asked of elements which may lie in one another.
+    /// Compiles an expression that is evaluated on elements which may be nested.
     pub fn compile_nested(&mut self, expr: &Expr, label: &mut impl FnMut(&NameTest) -> LabelId) -> u32 {
         self.note_variables(expr);
         self.expr(expr, label, 1)
@@ -120,6 +125,11 @@ impl Twigs {
 
     fn note_variables(&mut self, expr: &Expr) {
         self.has_variables = names_variables(expr);
+    }
+
+    /// The walks over collections: their names, and where the accesses are that find their records.
+    pub fn collections(&self) -> &[(String, Vec<u32>)] {
+        &self.collections
     }
 
     pub fn words(&self) -> &[u32] {
@@ -192,6 +202,7 @@ impl Twigs {
             Start::Context => FROM_CONTEXT,
             Start::Document => FROM_DOCUMENT,
             Start::Variable(Variable(level)) => FROM_VARIABLE + level,
+            Start::Message => FROM_MESSAGE,
         };
         let mut words = vec![PATH | start << 8 | (path.steps.len() as u32) << 16];
         push_test(test, &mut words);

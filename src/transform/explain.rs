@@ -1,4 +1,4 @@
-//! Reports which operators a transformation runs on a message, and what each gave.
+//! Reports the operators that a transformation runs on a message, with the number of results of each.
 
 use rustc_hash::FxHashMap;
 

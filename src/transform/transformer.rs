@@ -161,8 +161,7 @@ impl Transformer {
             };
             let mut out = Vec::new();
             let writer = TreeWriter::new(&copier, limits.output, &mut out);
-            let (document, verifier) = (evaluator.document, evaluator.twigs.verifier());
-            let mut evaluator = TupleEvaluator::new(verifier, document, writer, limits.bindings);
+            let mut evaluator = TupleEvaluator::new(evaluator.twigs.verifier(), writer, limits.bindings);
             return report_clauses(&content, tuples, &mut evaluator);
         }
         // One by one: all streams together may not fit the result cache.
@@ -357,10 +356,9 @@ fn output(
     evaluator.twigs.budget.restart();
     if let Some(tuples) = &plan.tuples {
         check_outputs(outputs, limits)?;
-        let (document, start) = (evaluator.document, outputs.bytes.len());
+        let start = outputs.bytes.len();
         let writer = TreeWriter::new(copier, limits.output, &mut outputs.bytes);
-        let written =
-            TupleEvaluator::new(evaluator.twigs.verifier(), document, writer, limits.bindings).write(tuples);
+        let written = TupleEvaluator::new(evaluator.twigs.verifier(), writer, limits.bindings).write(tuples);
         if let Err(error) = written {
             outputs.bytes.truncate(start);
             return Err(match error {

@@ -1,8 +1,8 @@
 //! A set of small numbers that is emptied in constant time.
 //!
 //! Each number has a stamp, and is a member if the stamp is not older than the current epoch. `clear` starts
-//! a new epoch instead of writing to all stamps. A member can be *flagged*, so that it can be told whether it
-//! was inserted once or more often:
+//! a new epoch instead of writing to all stamps. A member can be *flagged*, to mark that it was inserted more than
+//! once:
 //!
 //! ```text
 //! epoch 4   stamps 4 0 5   0 is a member, 2 a flagged member

@@ -1,4 +1,4 @@
-"""Measuring, on a workload small enough for every run: the contract of the output, not the figures."""
+"""The benchmarks on a tiny workload: tests the form of their output, not the figures."""
 
 import json
 import re
@@ -86,7 +86,7 @@ def test_bench_stock_ends_with_the_promised_json(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.data
 def test_bench_spark_ends_with_json() -> None:
-    """In a process of its own, as it brings its own Spark."""
+    """In a child process, because it starts its own Spark."""
     sizes = {"queries": 100, "megabytes": 1, "subscriptions": 2_000, "rounds": 1}
     options = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
     command = [sys.executable, "-m", "benches", "spark", *options]
@@ -125,7 +125,7 @@ def test_bench_serve_ends_with_json() -> None:
     assert result["kill"]["again"] >= result["kill"]["deliveries"] > 0
 
 
-def test_a_rate_is_held_if_lag_does_not_grow() -> None:
+def test_a_rate_is_sustained_if_lag_does_not_grow() -> None:
     def stretch(wait: Callable[[float], float], **more: Any) -> Stretch:
         return Stretch(10, 30.0, waits=[(at / 10, wait(at / 10)) for at in range(300)], **more)
 
@@ -133,7 +133,7 @@ def test_a_rate_is_held_if_lag_does_not_grow() -> None:
     # A start that was slow is overcome.
     assert stretch(lambda at: max(1.0, 8.0 - at)).is_held
     assert not stretch(lambda at: 1.0 + at / 10).is_held
-    # All in one batch: nothing can be told.
+    # All in one batch: the growth of the lag is unknown.
     assert not stretch(lambda at: 40.0 - at).is_held
     assert not stretch(lambda at: 1.0, refused=1).is_held
     assert not stretch(lambda at: 1.0, late_s=5.0).is_held
@@ -221,7 +221,7 @@ def test_a_suite_reports_wrong_counts_and_missing_data(
     assert "stale" not in text
     assert "| small |" in text
     assert text.count("| forms |") == 4
-    assert "| the service | messages a second that it holds | 2,000 |" in text
+    assert "| the service | sustained messages a second | 2,000 |" in text
     assert text.count("| the service |") == 2
 
 

@@ -1,4 +1,4 @@
-"""The generators: what they make follows the DTD, fits together, and is the same for a seed."""
+"""The generators: their output follows the DTD, fits together, and is reproducible by seed."""
 
 import re
 from collections import Counter
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same() -> None:
     assert [etree.tostring(one) for one in documents()] == [etree.tostring(one) for one in documents()]
 
 
-def test_queries_are_distinct_unless_told_otherwise() -> None:
+def test_queries_are_distinct_by_default() -> None:
     assert len(set(queries(300))) == 300
     assert len(set(queries(300, distinct=False))) < 300
     with pytest.raises(ValueError, match="no more than"):

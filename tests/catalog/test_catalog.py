@@ -1,4 +1,4 @@
-"""The catalog, in each database: what its verbs do, and what it refuses."""
+"""The calls of the catalog, in each database, and the errors they raise."""
 
 import dataclasses
 import json
@@ -46,7 +46,7 @@ def followed(catalog: Catalog, since: int | None) -> tuple[list[int], dict[int, 
         return list(changes.removed), {row["number"]: row["query"] for row in added}, changes.version.count
 
 
-def test_a_subscription_is_kept_as_it_was_asked_for(catalog: Catalog, catalog_url: str) -> None:
+def test_a_subscription_is_stored_as_given(catalog: Catalog, catalog_url: str) -> None:
     wanted = asked("ü", "//p:a[b = 'é']", tenant="t", namespaces={"p": "urn:x"}, delivery_target='{"k": 1}')
     added = catalog.add(wanted)
     assert (added.revision, added.state) == (1, State.ACTIVE)
@@ -58,7 +58,7 @@ def test_a_subscription_is_kept_as_it_was_asked_for(catalog: Catalog, catalog_ur
             assert getattr(added, field.name) == getattr(wanted, field.name)
 
 
-def test_ids_are_made_up_and_unique_in_a_tenant(catalog: Catalog) -> None:
+def test_ids_are_generated_and_unique_in_a_tenant(catalog: Catalog) -> None:
     assert catalog.add(asked()).id != catalog.add(asked()).id
     first = catalog.add(asked("x"))
     assert catalog.add(asked("x")) == first
@@ -90,7 +90,9 @@ def test_a_bad_query_is_refused_with_its_position(catalog: Catalog) -> None:
         (asked("x", namespaces="nowhere"), "unknown-prefix-map"),
     ],
 )
-def test_what_cannot_be_stored_is_refused(catalog: Catalog, wanted: NewSubscription, code: str) -> None:
+def test_values_that_cannot_be_stored_are_refused(
+    catalog: Catalog, wanted: NewSubscription, code: str
+) -> None:
     with pytest.raises(CatalogError) as caught:
         catalog.add(wanted)
     assert caught.value.code == code
@@ -130,7 +132,7 @@ def test_pausing_is_a_removal_and_resuming_an_addition(catalog: Catalog) -> None
     assert followed(catalog, None) == followed(catalog, 3)
 
 
-def test_an_id_that_comes_again_goes_on_counting_revisions(catalog: Catalog) -> None:
+def test_an_id_that_is_added_again_continues_its_revisions(catalog: Catalog) -> None:
     catalog.add(asked("x"))
     before = catalog.change("x", query="//b")
     assert catalog.remove("x")
@@ -292,7 +294,7 @@ def test_an_export_imports_as_the_same(catalog: Catalog, tmp_path: Path) -> None
         assert [lines.write(item) for item in other.export(tenant="t")] == [exported[0], exported[2]]
 
 
-def test_a_compacted_log_still_leads_from_nothing(catalog: Catalog) -> None:
+def test_changes_of_a_compacted_log_start_from_an_empty_catalog(catalog: Catalog) -> None:
     for id in "abc":
         catalog.add(asked(id))
     third = catalog.version
@@ -374,7 +376,7 @@ def test_two_writers_of_one_catalog_wait_for_each_other(catalog_url: str) -> Non
         assert sorted(one.number for one in catalog.list()) == list(range(1, 101))
 
 
-def test_a_locked_file_is_told_apart(tmp_path: Path) -> None:
+def test_a_locked_file_has_its_own_error(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/catalog.db?timeout=0.1"
     with Catalog(url) as catalog:
         holder = sa.create_engine(url)
@@ -399,7 +401,7 @@ def test_a_locked_file_is_told_apart(tmp_path: Path) -> None:
         ("postgresql://secret:secret@127.0.0.1:{port}/x", "catalog-unreachable"),
     ],
 )
-def test_what_cannot_be_opened(url: str, code: str, tmp_path: Path) -> None:
+def test_urls_that_cannot_be_opened(url: str, code: str, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("This is a text of some length, and no database at all. " * 10)
     with pytest.raises(CatalogError) as caught:
         Catalog(url.format(folder=tmp_path, port=free_port()))
@@ -407,7 +409,7 @@ def test_what_cannot_be_opened(url: str, code: str, tmp_path: Path) -> None:
     assert ":secret" not in str(caught.value)
 
 
-def test_a_lost_connection_is_made_anew(postgres: Postgres) -> None:
+def test_a_lost_connection_is_reopened(postgres: Postgres) -> None:
     with Catalog(postgres.new_database()) as catalog:
         catalog.add(asked("x"))
         postgres.stop()

@@ -1,4 +1,4 @@
-"""Random changes of a catalog against a dictionary, and followers that must end up with the same."""
+"""Random changes of a catalog against a model, and followers that must reach the same state."""
 
 import json
 import random
@@ -32,7 +32,7 @@ class Wanted:
 
 @dataclass
 class Model:
-    """What a tenant's subscriptions should be, and random steps that change both."""
+    """The expected subscriptions of a tenant, and random steps that change both them and the catalog."""
 
     catalog: Catalog
     tenant: str
@@ -131,7 +131,7 @@ class Model:
 
 @dataclass
 class Follower:
-    """Who replays changes."""
+    """Applies the changes of a catalog to its own copy."""
 
     catalog: Catalog
     since: Version | None = None

@@ -1,4 +1,4 @@
-"""Versions of a catalog: which of them are the same, and which only count the same."""
+"""Versions of a catalog: equal counts with different marks are different versions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_versions_of_a_restored_catalog_are_other_ones(catalog: Catalog) -> None
     assert catalog.version != lost[-1]
 
 
-def test_what_changes_nothing_makes_no_version(catalog: Catalog) -> None:
+def test_changes_without_effect_make_no_version(catalog: Catalog) -> None:
     catalog.add(NewSubscription("bob", "//a", "x"))
     version = catalog.version
     catalog.add(NewSubscription("bob", "//a", "x"))
@@ -50,7 +50,7 @@ def test_what_changes_nothing_makes_no_version(catalog: Catalog) -> None:
 
 
 def test_a_catalog_without_marks_is_migrated(catalog_url: str) -> None:
-    """It goes on at its version; who followed it starts from nothing."""
+    """It continues at its version; its followers start from an empty catalog."""
     from alembic import command
     from alembic.config import Config
 

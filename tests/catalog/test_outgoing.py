@@ -1,4 +1,4 @@
-"""What the catalog keeps of deliveries to webhooks, in each database: leases, attempts, dead letters."""
+"""The queue of webhook deliveries in each database: leases, attempts, dead letters."""
 
 import threading
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def test_each_delivery_goes_where_its_target_says_once(catalog: Catalog) -> None
     assert (first.id, first.payload, first.tries, first.received) == ("d1", b"<x/>", 0, TIME)
 
 
-def test_what_is_claimed_is_nobody_elses_for_a_while(catalog: Catalog, catalog_url: str) -> None:
+def test_a_claimed_delivery_is_leased(catalog: Catalog, catalog_url: str) -> None:
     catalog.mailbox.store("a-0.json", [row(n) for n in range(40)])
     seen: list[list[str]] = []
 
@@ -80,7 +80,7 @@ def test_what_is_claimed_is_nobody_elses_for_a_while(catalog: Catalog, catalog_u
     assert claim(catalog) == []
     catalog.outgoing.release(["d7"])
     assert [one.id for one in claim(catalog)] == ["d7"]
-    # Who claimed them is gone.
+    # Their sender died: the lease has ended.
     assert len(claim(catalog, now() + 2 * HOUR)) == 40
 
 
@@ -101,19 +101,19 @@ def test_tries_are_noted_once(catalog: Catalog) -> None:
     assert webhook.failing
     assert webhook.failure == "answered with 503"
     assert letters(catalog) == {"d2": ("webhook-failed", b"<a/>")}
-    # What was sent is known for a while.
+    # Sent deliveries are remembered for a while.
     assert catalog.mailbox.store("b-0.json", [row(n) for n in range(3)]) == 0
     assert catalog.outgoing.forget(now() - HOUR) == 0
     assert catalog.outgoing.forget(now() + HOUR) == 1
     assert catalog.mailbox.store("c-0.json", [row(n) for n in range(3)]) == 1
 
 
-def test_one_that_is_gone_takes_what_waits_with_it(catalog: Catalog) -> None:
+def test_a_disabled_webhook_gives_up_its_queue(catalog: Catalog) -> None:
     catalog.mailbox.store("a-0.json", [row(n) for n in range(4)])
     first, second, third = claim(catalog, limit=3)
     catalog.outgoing.record([Attempt(first, now(), "answered with 410", gone=True)])
     assert catalog.webhooks.get(*HOOK).state is WebhookState.DISABLED
-    # They were on their way: one arrived, one did not.
+    # Their requests were running: one succeeded, one failed.
     catalog.outgoing.record([Attempt(second, now()), Attempt(third, now(), "answered with 500", next=now())])
     catalog.mailbox.store("b-0.json", [row(4)])
     assert catalog.outgoing.waiting() == []
@@ -157,7 +157,7 @@ def test_an_interrupted_batch_of_dead_letters_is_the_same_again(
     assert catalog.dead_deliveries.claim_batches() == []
 
 
-def test_what_waits_for_one_that_is_removed_is_dead(catalog: Catalog) -> None:
+def test_queued_deliveries_of_a_removed_webhook_are_dead(catalog: Catalog) -> None:
     catalog.mailbox.store("a-0.json", [row(1), row(2, "never")])
     catalog.webhooks.remove(*HOOK)
     assert {code for code, _ in letters(catalog).values()} == {"webhook-removed"}

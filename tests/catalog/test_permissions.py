@@ -1,4 +1,4 @@
-"""The database is for its user only, whatever the umask is: it has secrets and payloads."""
+"""Only its user can read the database, independent of the umask: it has secrets and payloads."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_a_new_database_and_its_log(tmp_path: Path) -> None:
         assert modes(tmp_path) == dict.fromkeys(("tamis.db", "tamis.db-wal", "tamis.db-shm"), "0o600")
 
 
-def test_permissions_that_somebody_gave_stay(tmp_path: Path) -> None:
+def test_changed_permissions_are_kept(tmp_path: Path) -> None:
     (tmp_path / "tamis.db").touch(0o660)
     (tmp_path / "tamis.db").chmod(0o660)
     with Catalog(str(tmp_path / "tamis.db")):

@@ -1,4 +1,4 @@
-"""What the service keeps in the catalog, in each database: tokens, accepted messages, mailboxes."""
+"""The tables of the service in each database: tokens, accepted messages, mailboxes."""
 
 import threading
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ def test_a_mailbox_has_each_delivery_once_and_in_order(catalog: Catalog) -> None
     assert mailbox.pending("t", "bob") == []
 
 
-def test_what_is_acknowledged_waits_no_more(catalog: Catalog) -> None:
+def test_acknowledged_deliveries_are_not_pending(catalog: Catalog) -> None:
     mailbox = catalog.mailbox
     mailbox.store("a-0.json", [delivery(n) for n in range(5)] + [delivery(9, "eve")])
     first, second, *_ = mailbox.pending("", "bob")
@@ -106,7 +106,7 @@ def test_large_payloads_come_a_few_at_a_time(catalog: Catalog, monkeypatch: pyte
 
 
 def test_two_that_fill_mailboxes_at_once_wait_for_each_other(catalog_url: str) -> None:
-    """Whoever has seen a number has seen all below it; and each delivery is there once."""
+    """Numbers become visible in order, and each delivery is stored once."""
 
     def fill(first: int) -> None:
         with Catalog(catalog_url) as catalog:

@@ -1,4 +1,4 @@
-"""The command line, by its contracts."""
+"""The commands `check`, `match`, `transform` and `explain`: output and exit codes."""
 
 import json
 import subprocess
@@ -144,37 +144,39 @@ def test_transform_prints_json_and_takes_a_dtd(folder: Path, capsys: pytest.Capt
     assert run("transform", "--strict", *arguments[:-1]) == 2
 
 
-def test_explain_tells_what_a_transformation_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_shows_the_operators_of_a_transformation(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("a.dtd").write_text("<!ELEMENT a (b)> <!ELEMENT b (#PCDATA)> <!ATTLIST b x CDATA #IMPLIED>")
     query = "for $b in //b where $b/@x = 1 return <c>{ $b/text() }</c>"
     assert run("explain", "--verbose", query, "one.xml") == 0
-    told = capsys.readouterr().out
-    assert "condition  //b/@x by //b = 1: 1; found by matching, semijoin; not shared" in told
-    assert "group      //b/text() by //b: 1; merged by depth; not shared" in told
+    printed = capsys.readouterr().out
+    assert "condition  //b/@x by //b = 1: 1; found by matching, semijoin; not shared" in printed
+    assert "group      //b/text() by //b: 1; merged by depth; not shared" in printed
     assert (
         run(
             "explain", "--verbose", "for $b in /a where $b//b return <c>{ $b/nothing }{ $b/b }</c>", "one.xml"
         )
         == 0
     )
-    told = capsys.readouterr().out
-    assert "join       /a with //b: 1; merged (claim 4), no duplicates (claim 3); not shared" in told
-    assert "group      /a/nothing by /a: 0; merged by depth; not shared" in told
-    assert "group      /a/b by /a: 1; merged by depth; not shared" in told
+    printed = capsys.readouterr().out
+    assert "join       /a with //b: 1; merged (claim 4), no duplicates (claim 3); not shared" in printed
+    assert "group      /a/nothing by /a: 0; merged by depth; not shared" in printed
+    assert "group      /a/b by /a: 1; merged by depth; not shared" in printed
     assert run("explain", "--verbose", "for $b in //b where $b//b or $b//@x return $b//b//b", "one.xml") == 0
-    told = capsys.readouterr().out
-    assert "group      //b//b//b by //b: 0; merged, duplicates eliminated; not shared" in told
+    printed = capsys.readouterr().out
+    assert "group      //b//b//b by //b: 0; merged, duplicates eliminated; not shared" in printed
     assert run("explain", "--verbose", "--dtd", "a.dtd", query, "one.xml") == 0
     assert (
         "bindings   /a/b with 1 conditions: 1; no duplicates (claim 1); not shared" in capsys.readouterr().out
     )
 
 
-def test_explain_tells_what_failed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_shows_the_failed_test(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("explain", "/a/b[@x > 5]", "one.xml") == 0
-    told = capsys.readouterr().out
-    assert "does not match" in told
-    assert "@x" in told
+    printed = capsys.readouterr().out
+    assert "does not match" in printed
+    assert "@x" in printed
     assert run("explain", "/a/b[@x = 1]", "one.xml") == 0
     assert "\nmatches" in capsys.readouterr().out
     assert run("explain", "/a[", "one.xml") == 1
@@ -191,7 +193,7 @@ def test_the_command_runs_as_a_program(folder: Path) -> None:
 def test_the_demo_shows_whom_messages_reach() -> None:
     done = subprocess.run([sys.executable, "-m", "tamis.demo"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    for told in (
+    for printed in (
         "harbour office",
         "storm watch",
         "refused: `AND`",
@@ -202,4 +204,4 @@ def test_the_demo_shows_whom_messages_reach() -> None:
         "1 dead;",
         "all received",
     ):
-        assert told in done.stdout
+        assert printed in done.stdout

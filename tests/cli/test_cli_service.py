@@ -1,4 +1,4 @@
-"""The commands that speak to a service: the same verbs, values and exit codes as on a catalog."""
+"""The commands on a service: the same arguments, values and exit codes as on a local catalog."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from tamis.model.token import Role
 from tamis.status import BatchReport, StatusBoard
 from tests.helpers.delivery_rows import delivery
 from tests.helpers.served import Served, serving, settings_in
-from tests.service.test_service_letters import bury, letter
+from tests.service.test_service_letters import letter, write_letters
 
 Captured = pytest.CaptureFixture[str]
 
@@ -27,12 +27,12 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
         monkeypatch.setenv("TAMIS_URL", served.url)
         monkeypatch.setenv("TAMIS_TOKEN", served.secret(Role.ADMIN))
         yield served
-    # Nobody has made a catalog here.
+    # There is no local catalog.
     assert not Path("tamis.db").exists()
 
 
-def said(capsys: Captured, *arguments: str, code: int = 0) -> str:
-    """What a command prints."""
+def printed_by(capsys: Captured, *arguments: str, code: int = 0) -> str:
+    """Run a command; returns its output."""
     assert cli.main(list(arguments)) == code
     return capsys.readouterr().out
 
@@ -40,20 +40,20 @@ def said(capsys: Captured, *arguments: str, code: int = 0) -> str:
 def test_subscriptions(served: Served, capsys: Captured) -> None:
     Path("prefixes.toml").write_text('p = "urn:x"\n')
     named = ["--subscriber", "ann", "--id", "s1", "--namespaces", "prefixes.toml"]
-    assert said(capsys, "subscriptions", "add", "//p:a", *named) == "s1\n"
-    assert said(capsys, "subscriptions", "change", "s1", "--query", "//p:b") == "s1 revision 2\n"
-    said(capsys, "subscriptions", "pause", "s1")
-    shown = json.loads(said(capsys, "subscriptions", "show", "s1"))
+    assert printed_by(capsys, "subscriptions", "add", "//p:a", *named) == "s1\n"
+    assert printed_by(capsys, "subscriptions", "change", "s1", "--query", "//p:b") == "s1 revision 2\n"
+    printed_by(capsys, "subscriptions", "pause", "s1")
+    shown = json.loads(printed_by(capsys, "subscriptions", "show", "s1"))
     assert (shown["query"], shown["state"], shown["namespaces"]) == ("//p:b", "paused", {"p": "urn:x"})
     # A catalog of one's own shows the same.
     own = ["--catalog", served.settings.catalog]
-    assert json.loads(said(capsys, "subscriptions", "show", "s1", *own)) == shown
-    table = said(capsys, "subscriptions", "list")
-    assert table == said(capsys, "subscriptions", "list", *own)
-    said(capsys, "subscriptions", "resume", "s1")
-    exported = said(capsys, "subscriptions", "export")
-    assert exported == said(capsys, "subscriptions", "export", *own)
-    said(capsys, "subscriptions", "remove", "s1")
+    assert json.loads(printed_by(capsys, "subscriptions", "show", "s1", *own)) == shown
+    table = printed_by(capsys, "subscriptions", "list")
+    assert table == printed_by(capsys, "subscriptions", "list", *own)
+    printed_by(capsys, "subscriptions", "resume", "s1")
+    exported = printed_by(capsys, "subscriptions", "export")
+    assert exported == printed_by(capsys, "subscriptions", "export", *own)
+    printed_by(capsys, "subscriptions", "remove", "s1")
     assert cli.main(["subscriptions", "remove", "s1"]) == 1
     assert "there is no subscription s1" in capsys.readouterr().err
     Path("lines.jsonl").write_text(f'{exported}{{"subscriber": "bob", "query": "//a["}}\nno\n')
@@ -75,38 +75,38 @@ def test_publish_and_receive(
 ) -> None:
     for name in ("one.xml", "two.xml"):
         Path(name).write_text("<a/>")
-    assert said(capsys, "publish", "one.xml", "two.xml").split() == ["one.xml", "two.xml"]
-    assert said(capsys, "publish", "one.xml", "--id", "m1", "--source", "inbox") == "m1\n"
+    assert printed_by(capsys, "publish", "one.xml", "two.xml").split() == ["one.xml", "two.xml"]
+    assert printed_by(capsys, "publish", "one.xml", "--id", "m1", "--source", "inbox") == "m1\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"<b/>")))
-    assert len(said(capsys, "publish", "-")) == 33
+    assert len(printed_by(capsys, "publish", "-")) == 33
     assert served.service.inboxes.waiting(served.settings.sources[0]) == 4  # type: ignore[arg-type]
     assert cli.main(["publish", "one.xml", "two.xml", "--id", "m1"]) == 2
     rows = [delivery(n, "ann", payload=b"\xff" if n == 2 else b"<a/>") for n in range(3)]
     served.catalog.mailbox.store("c-0.json", rows)
     ann = ["receive", "--subscriber", "ann"]
     capsys.readouterr()
-    assert said(capsys, *ann, "--limit", "1") == "m0\ts0\n<a/>\n"
-    lines = said(capsys, *ann, "--json", "--acknowledge", "--follow", "--limit", "3").splitlines()
+    assert printed_by(capsys, *ann, "--limit", "1") == "m0\ts0\n<a/>\n"
+    lines = printed_by(capsys, *ann, "--json", "--acknowledge", "--follow", "--limit", "3").splitlines()
     assert [json.loads(line)["message"] for line in lines] == ["m0", "m1", "m2"]
     assert json.loads(lines[2])["base64"] == "/w=="
-    assert said(capsys, *ann) == ""
+    assert printed_by(capsys, *ann) == ""
 
 
 def test_dead_letters(served: Served, capsys: Captured, tmp_path: Path) -> None:
-    bury(tmp_path, 0, [letter("m1")])
-    (row,) = map(json.loads, said(capsys, "dead-letters", "list", "--json").splitlines())
+    write_letters(tmp_path, 0, [letter("m1")])
+    (row,) = map(json.loads, printed_by(capsys, "dead-letters", "list", "--json").splitlines())
     own = ["--dead-letters", served.settings.dead_letters]
-    (local,) = map(json.loads, said(capsys, "dead-letters", "list", "--json", *own).splitlines())
+    (local,) = map(json.loads, printed_by(capsys, "dead-letters", "list", "--json", *own).splitlines())
     assert datetime.fromisoformat(row.pop("received")) == datetime.fromisoformat(local["received"])
     assert row.items() <= local.items()
-    assert said(capsys, "dead-letters", "list") == said(capsys, "dead-letters", "list", *own)
-    assert said(capsys, "dead-letters", "show", row["letter"], "--raw") == said(
+    assert printed_by(capsys, "dead-letters", "list") == printed_by(capsys, "dead-letters", "list", *own)
+    assert printed_by(capsys, "dead-letters", "show", row["letter"], "--raw") == printed_by(
         capsys, "dead-letters", "show", row["letter"], "--raw", *own
     )
-    assert row["reason"] in said(capsys, "dead-letters", "show", row["id"])
-    assert said(capsys, "dead-letters", "list", "--json", "--since", "2100-01-01") == ""
+    assert row["reason"] in printed_by(capsys, "dead-letters", "show", row["id"])
+    assert printed_by(capsys, "dead-letters", "list", "--json", "--since", "2100-01-01") == ""
     assert cli.main(["dead-letters", "replay", "--all", "--to", "inbox"]) == 1
-    assert said(capsys, "dead-letters", "replay", "--all") == "1 replayed, 0 not\n"
+    assert printed_by(capsys, "dead-letters", "replay", "--all") == "1 replayed, 0 not\n"
     assert cli.main(["dead-letters", "show", "nobody"]) == 1
 
 
@@ -115,14 +115,14 @@ def test_status(served: Served, capsys: Captured) -> None:
     board = StatusBoard(served.settings.state, ["inbox", "others"])
     board.state("running")
     board.report(BatchReport("inbox", 0, 1, 3, 2, 1, 0, 2, 2, datetime.now(UTC), 0.5))
-    told = json.loads(said(capsys, "status", "--json"))
-    own = json.loads(said(capsys, "status", "--json", "--state", str(served.settings.state)))
-    assert told["state"] == own["state"] == "running"
-    assert told["sources"] == own["sources"]
-    assert "inbox" in said(capsys, "status")
+    status = json.loads(printed_by(capsys, "status", "--json"))
+    own = json.loads(printed_by(capsys, "status", "--json", "--state", str(served.settings.state)))
+    assert status["state"] == own["state"] == "running"
+    assert status["sources"] == own["sources"]
+    assert "inbox" in printed_by(capsys, "status")
 
 
-def test_what_is_missing_is_said(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_url_and_token_are_reported(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TAMIS_URL", raising=False)
     monkeypatch.delenv("TAMIS_TOKEN", raising=False)
     assert cli.main(["receive"]) == 1

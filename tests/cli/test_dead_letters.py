@@ -1,4 +1,4 @@
-"""`tamis dead-letters`: what was refused, why, and once more."""
+"""`tamis dead-letters`: list, show, replay."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ def letter(number: int, **values: Any) -> dict[str, Any]:
     } | values
 
 
-def bury(letters: DeadLetters, batch: Batch, rows: list[dict[str, Any]]) -> None:
+def write_letters(letters: DeadLetters, batch: Batch, rows: list[dict[str, Any]]) -> None:
     some = [pa.RecordBatch.from_pylist([row], schema=LETTER) for row in rows]
     letters.publish(batch, letters.write(batch, 0, some))
 
@@ -51,8 +51,8 @@ def letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeadLetters:
         '[[source]]\nkind = "kafka"\nname = "bus"\nservers = "localhost:1"\ntopics = "t"\n'
     )
     made = DeadLetters(tmp_path / "dead")
-    bury(made, Batch("c", 0), [letter(0), letter(1, tenant="acme", code="depth-limit")])
-    bury(
+    write_letters(made, Batch("c", 0), [letter(0), letter(1, tenant="acme", code="depth-limit")])
+    write_letters(
         made,
         Batch("c", 1),
         [
@@ -142,7 +142,7 @@ def test_show_gives_the_bytes(capfdbinary: pytest.CaptureFixture[bytes]) -> None
 @pytest.mark.usefixtures("letters")
 def test_show_reads_what_the_message_says_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     raw = "\ufeff<é>\n<ü></é>".encode("utf-16-le")
-    bury(DeadLetters(tmp_path / "dead"), Batch("c", 2), [letter(9, raw=raw)])
+    write_letters(DeadLetters(tmp_path / "dead"), Batch("c", 2), [letter(9, raw=raw)])
     assert run("show", "m9") == 0
     assert "<ü></é>" in capsys.readouterr().out
 
@@ -154,7 +154,7 @@ def test_a_letter_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def entered() -> dict[str, bytes]:
-    """What the inbox gives, as a job would read it."""
+    """The messages of the inbox, as a job would read them."""
     source = DirectorySource("inbox", "", Path("inbox").absolute(), after="keep")
     inbox = Inbox(source, 1)
     start = inbox.first_offset()
@@ -182,14 +182,14 @@ def test_a_replayed_message_enters_its_inbox_with_its_id(capsys: pytest.CaptureF
     assert set(marks.values()) == {None}
 
 
-def test_what_a_transformation_failed_on_names_the_subscription_and_can_be_replayed(
+def test_a_failed_transformation_names_the_subscription_and_can_be_replayed(
     letters: DeadLetters, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nowhere = dict.fromkeys(("position", "line", "column"))
     failed = [
         letter(7, code="output-limit", raw=b"<a/>", subscription=name, **nowhere) for name in ("s1", "s2")
     ]
-    bury(letters, Batch("c", 2), failed)
+    write_letters(letters, Batch("c", 2), failed)
     monkeypatch.setenv("COLUMNS", "200")
     assert run("list", "--code", "output-limit") == 0
     out = capsys.readouterr().out
@@ -201,7 +201,7 @@ def test_what_a_transformation_failed_on_names_the_subscription_and_can_be_repla
 
 
 @pytest.mark.usefixtures("letters")
-def test_replaying_twice_needs_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+def test_replaying_twice_needs_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("replay", "m0") == 0
     assert run("replay", "m0") == 1
     assert "--again" in capsys.readouterr().err
@@ -211,7 +211,7 @@ def test_replaying_twice_needs_a_word(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.usefixtures("letters")
-def test_all_that_can_be_replayed_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_replayable_letters_are_replayed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("replay") == 2
     assert not any(Path("inbox").iterdir())
     capsys.readouterr()
@@ -224,7 +224,7 @@ def test_all_that_can_be_replayed_is(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.usefixtures("letters")
-def test_letters_of_other_sources_go_where_they_are_told(tmp_path: Path) -> None:
+def test_letters_of_other_sources_go_to_the_given_inbox(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     assert run("replay", "--source", "bus", "--to", "other") == 0
     [file] = (tmp_path / "other").iterdir()
@@ -235,7 +235,7 @@ def test_letters_of_other_sources_go_where_they_are_told(tmp_path: Path) -> None
 def test_a_message_that_died_twice_is_replayed_once(
     letters: DeadLetters, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bury(letters, Batch("c", 2), [letter(0, raw=b"<newer")])
+    write_letters(letters, Batch("c", 2), [letter(0, raw=b"<newer")])
     assert run("replay", "m0") == 0
     assert entered() == {"m0": b"<newer"}
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Those who take part in the demo; the demo itself is run by `test_cli.py`."""
+"""The participants of the demo; `test_cli.py` runs the demo itself."""
 
 import asyncio
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def broker(served: Served, subscribers: dict[str, str]) -> Broker:
     return Broker(served.url, Path("log"), admin, feed, subscribers)
 
 
-def test_all_that_a_feed_published_is_accepted_whenever_it_ends(served: Served) -> None:
+def test_all_published_messages_of_a_feed_are_accepted_whenever_it_ends(served: Served) -> None:
     async def run() -> None:
         async with Participants(broker(served, {})) as participants:
             for number in range(20):
@@ -41,7 +41,7 @@ def test_all_that_a_feed_published_is_accepted_whenever_it_ends(served: Served) 
     asyncio.run(run())
 
 
-def test_one_that_cannot_listen_is_told(served: Served) -> None:
+def test_a_port_in_use_is_an_error(served: Served) -> None:
     async def run() -> None:
         async with Participants(broker(served, {"bob": "no token"})) as participants:
             participants.listen()

@@ -133,7 +133,9 @@ def test_without_a_file_it_is_the_embedded_job(tmp_path: Path, monkeypatch: pyte
         ("[serve]\nwebhooks = 1", "unknown-setting", "backlog"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_place(text: str, code: str, said: str, tmp_path: Path) -> None:
+def test_invalid_settings_are_refused_with_their_position(
+    text: str, code: str, said: str, tmp_path: Path
+) -> None:
     file = tmp_path / "tamis.toml"
     file.write_text(text)
     with pytest.raises(Exception, match=code) as refused:
@@ -150,7 +152,7 @@ def test_sizes_of_limits_have_units(tmp_path: Path) -> None:
     assert source.limits == Limits(document=64 << 20, depth=9, text=1_000_000)
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no-settings"):
         load_settings(tmp_path / "none.toml", environment={})
 

@@ -3,11 +3,14 @@
 import io
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tamis import cli
+from tamis.catalog import Catalog
+from tests.helpers.waiting import until
 
 Captured = pytest.CaptureFixture[str]
 
@@ -131,7 +134,46 @@ def test_prefix_maps(capsys: Captured) -> None:
     assert run("prefixes", "remove", "m", "--tenant", "t") == 0
 
 
-def test_an_unreachable_catalog_is_told_in_a_line(capsys: Captured) -> None:
+def test_an_unreachable_catalog_is_reported_in_one_line(capsys: Captured) -> None:
     assert run("list", "--catalog", "sqlite:////nowhere/at/all.db") == 1
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("tamis: catalog-unreachable: ")
+
+
+def network(folder: Path) -> None:
+    """This catalog is that of a broker with one neighbour."""
+    (folder / "tamis.toml").write_text("[broker]\nname = 'a'\n")
+    link = "[[link]]\nends = ['a', 'b']\npath = 'links'\n"
+    (folder / "network.toml").write_text(f"[[broker]]\nname = 'a'\n[[broker]]\nname = 'b'\n{link}")
+
+
+def test_show_says_where_a_subscription_is_established(folder: Path, capsys: Captured) -> None:
+    network(folder)
+    run("add", "//a", "--subscriber", "bob", "--id", "x")
+    capsys.readouterr()
+    assert shown(capsys, "x")["established"] == {"brokers": [], "missing": ["a", "b"]}
+    with Catalog("tamis.db") as catalog:
+        catalog.routes.establish({"a": catalog.version.count})
+    assert shown(capsys, "x")["established"] == {"brokers": ["a"], "missing": ["b"]}
+    run("pause", "x")
+    assert shown(capsys, "x")["established"] == {"brokers": [], "missing": ["a", "b"]}
+
+
+def test_add_waits_until_a_subscription_is_established(folder: Path, capsys: Captured) -> None:
+    assert run("add", "//a", "--subscriber", "bob", "--wait") == 1
+    assert "no-network" in capsys.readouterr().err
+    network(folder)
+    assert run("add", "//a", "--subscriber", "bob", "--wait", "--timeout", "0") == 1
+    assert "not-established: after 0 s not established at a, b" in capsys.readouterr().err
+
+    def establish() -> None:
+        with Catalog("tamis.db") as catalog:
+            until(lambda: any(one.id == "x" for one in catalog.list()), "the subscription")
+            catalog.routes.establish(dict.fromkeys("ab", catalog.version.count))
+
+    with ThreadPoolExecutor() as pool:
+        done = pool.submit(establish)
+        assert run("add", "//b", "--subscriber", "bob", "--id", "x", "--wait") == 0
+        done.result()
+    out, err = capsys.readouterr()
+    assert (out, err) == ("x\n", "established at a, b\n")

@@ -54,7 +54,7 @@ class Publisher:
         self.raw: dict[str, bytes] = {}
 
     def drop_files(self) -> None:
-        """Every kind as a file of its own, and files that are none."""
+        """Put each kind of message into a separate file, and files without messages."""
         for number, (kind, attack) in enumerate(KINDS.items()):
             assert attack.make() == attack.make(), kind
             drop(self.inbox, f"attack-{number}.xml", attack.make())
@@ -81,7 +81,7 @@ class Publisher:
         drop(self.inbox, "mixed.jsonl", b"\n".join(lines))
 
     def drop_tables(self) -> None:
-        """What is still missing, shuffled together: attacks byte by byte as they are, and good messages."""
+        """The remaining attacks, byte by byte as they are, shuffled with good messages."""
         small = {name: attack.make() for name, attack in KINDS.items()}
         small = {name: message for name, message in small.items() if len(message) <= SMALL}
         attacks = islice(cycle(small.items()), BROKEN - len(self.codes))

@@ -1,4 +1,4 @@
-"""A job that is killed hard, in every phase of a batch: the books agree afterwards, see books.py."""
+"""A job that is killed in every phase of a batch loses and doubles nothing, by the model in books.py."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The same by way of Kafka: a file of its own, so that it runs beside the other."""
+"""The same with Kafka; a separate file, so that it runs in parallel."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ topic = "{topic}-out"
 
 
 class Feed(Books):
-    """What is published by way of Kafka."""
+    """Publishes messages to Kafka, and records them."""
 
     def __init__(
         self, folder: Folder, catalog: Catalog, seed: int, spark: SparkSession, servers: str

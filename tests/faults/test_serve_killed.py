@@ -1,4 +1,4 @@
-"""The service and its job are killed hard while somebody publishes: what was accepted is delivered, once."""
+"""The service and its job are killed while messages are published: accepted ones are delivered once."""
 
 import os
 import signal
@@ -63,7 +63,7 @@ class Publisher(threading.Thread):
             self.join()
 
 
-def test_what_was_accepted_is_delivered_once_through_kills(tmp_path: Path) -> None:
+def test_accepted_messages_are_delivered_once_through_kills(tmp_path: Path) -> None:
     folder = Folder(tmp_path, MORE)
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -74,7 +74,7 @@ def test_what_was_accepted_is_delivered_once_through_kills(tmp_path: Path) -> No
         return [one.message for one in catalog.mailbox.pending("", "ann", limit=1_000_000)]
 
     def kill(service: "subprocess.Popen[bytes]") -> None:
-        """The service, then its job: nobody looks after it any more."""
+        """Kill the service, then its job, which is no longer supervised."""
         job = admin.status()["process"]["pid"]
         service.kill()
         service.wait()

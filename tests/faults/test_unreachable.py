@@ -159,7 +159,7 @@ def database() -> Iterator[Postgres]:
 
 
 def test_the_catalog_may_go_and_come_back(database: Postgres, tmp_path: Path) -> None:
-    """Messages go on being matched as before; changes are there when the database is."""
+    """Messages are matched as before; changes appear once the database is back."""
     url = database.new_database()
     port = free_port()
     folder = Folder(tmp_path, f"[metrics]\nport = {port}\n")
@@ -175,8 +175,8 @@ def test_the_catalog_may_go_and_come_back(database: Postgres, tmp_path: Path) ->
         folder.publish("m1.xml", b"<a/>")
         until_failing(job, "catalog-unreachable")
         until(lambda: folder.read() == 2, "the message without the database")
-        told = urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
-        assert 'tamis_errors_total{code="catalog-unreachable",source=""} ' in told
+        metrics = urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+        assert 'tamis_errors_total{code="catalog-unreachable",source=""} ' in metrics
         database.start()
         folder.publish("m2.xml", b"<a/>")
         until(lambda: folder.read() == 3, "the message after it")

@@ -145,21 +145,21 @@ def test_a_damaged_snapshot_is_refused_or_answers_as_before(
         folder = tmp_path / str(case)
         shutil.copytree(original, folder)
         done = harm(random, [folder])
-        told = f"TAMIS_SEED={SEED + case} TAMIS_DAMAGES=1: {done}"
+        context = f"TAMIS_SEED={SEED + case} TAMIS_DAMAGES=1: {done}"
         try:
             index = tamis.Index.open(folder, number)
-            assert answers(index) == expected, told
+            assert answers(index) == expected, context
             index.insert(100, "//c")
             if random.random() < 0.5:
                 index.merge()
             merged = answers(index)
             index.remove(100)
-            assert answers(index) == expected, told
-            assert merged != expected, told
+            assert answers(index) == expected, context
+            assert merged != expected, context
             outcomes["no effect"] += 1
         except tamis.GenerationError as error:
             if error.code not in DAMAGE - {"kernel-panic"}:
-                raise AssertionError(told) from error
+                raise AssertionError(context) from error
             outcomes[error.code] += 1
         shutil.rmtree(folder)
     print(f"TAMIS_SEED={SEED}", dict(outcomes))
@@ -176,7 +176,7 @@ class Worker:
         self._open: OpenGeneration | None = None
 
     def delivered(self, number: int) -> Answers:
-        """What it makes of the messages: the numbers of subscriptions, and payloads."""
+        """The results for the messages: numbers of subscriptions, and payloads."""
         generation = Generation(self._store.url, number, stored=True, cache=self._cache)
         self._open = opened = open_generation(generation, self._open)
         found = answers(opened.index)
@@ -209,19 +209,19 @@ def test_damage_between_runs_is_repaired(tmp_path: Path) -> None:
             assert Worker(store, cache).delivered(first) == expected
             places = [run / "store", run / "work", store.cache_in(cache)]
             done = harm(random, random.choice([places, places[:2], places[:1]]))
-            told = f"TAMIS_SEED={SEED + case}: {done}"
+            context = f"TAMIS_SEED={SEED + case}: {done}"
             attempts, worker = 0, Worker(store, cache)
             with Publisher(catalog, store, run / "work", first) as publisher:
                 while True:
                     attempts += 1
-                    assert attempts < 4, told
+                    assert attempts < 4, context
                     number = publisher.refresh()
                     try:
-                        assert worker.delivered(number) == expected, told
+                        assert worker.delivered(number) == expected, context
                         break
                     except (tamis.GenerationError, StoreError) as error:
                         if not is_lost(error):
-                            raise AssertionError(told) from error
+                            raise AssertionError(context) from error
                         publisher.remove_damaged()
                 outcomes["repaired" if number == first else "compiled again"] += 1
                 assert publisher.has(number)

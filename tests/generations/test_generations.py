@@ -1,4 +1,4 @@
-"""From the catalog to generations: what each shows, what is shipped, and what survives."""
+"""From the catalog to generations: their content, the copied files, and recovery."""
 
 import json
 import logging
@@ -15,7 +15,8 @@ import pytest
 import tamis
 from tamis.catalog import Catalog
 from tamis.errors import StoreError
-from tamis.generations import publisher as generations
+from tamis.generations import compiled
+from tamis.generations import publisher as publisher_module
 from tamis.generations.manifest import Manifest
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
@@ -32,7 +33,7 @@ def catalog(catalog_url: str) -> Iterator[Catalog]:
 
 @pytest.fixture(params=["apart", "in place", "elsewhere"])
 def publisher(request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path) -> Iterator[Publisher]:
-    """One whose store is another directory, one that works in its store, one whose store is far away."""
+    """Publishers to another directory, to the own working directory, and to a remote store."""
     places = {"apart": f"{tmp_path}/store", "in place": f"{tmp_path}/work", "elsewhere": "mock:///store"}
     with Publisher(catalog, Store(places[request.param]), tmp_path / "work") as publisher:
         yield publisher
@@ -89,7 +90,7 @@ def test_prefixes_hold_in_the_index(catalog: Catalog, publisher: Publisher, tmp_
         assert index.match(message) == [catalog.get(id).number]
 
 
-def test_what_does_not_matter_makes_no_generation(catalog: Catalog, publisher: Publisher) -> None:
+def test_changes_without_effect_make_no_generation(catalog: Catalog, publisher: Publisher) -> None:
     put(catalog, "x")
     number = publisher.refresh()
     catalog.put_prefixes(PrefixMap("m", {}))
@@ -121,7 +122,7 @@ def test_the_working_directory_may_be_lost(catalog: Catalog, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("place", ["store", "work"])
-def test_numbers_go_on_where_the_store_is_lost(catalog: Catalog, tmp_path: Path, place: str) -> None:
+def test_numbers_continue_after_the_store_is_lost(catalog: Catalog, tmp_path: Path, place: str) -> None:
     store = Store(tmp_path / place)
     put(catalog, "x", "y")
     with Publisher(catalog, store, tmp_path / "work") as publisher:
@@ -153,7 +154,7 @@ def test_another_catalog_starts_from_nothing_under_new_numbers(catalog: Catalog,
     with Publisher(catalog, store, tmp_path / "work") as publisher:
         first = publisher.refresh()
     with Catalog(f"{tmp_path}/other.db") as other:
-        # The same queries under the same numbers, but somebody else's.
+        # The same queries under the same numbers, but of other subscriptions.
         put(other, "x", "y", subscriber="al")
         with Publisher(other, store, tmp_path / "work") as publisher:
             second = publisher.refresh()
@@ -177,10 +178,10 @@ def test_a_compacted_catalog_starts_from_nothing(catalog: Catalog, tmp_path: Pat
         assert shown(store, second, tmp_path / "cache") == active(catalog)
 
 
-def test_only_so_much_of_the_log_is_kept(
+def test_old_entries_of_the_log_are_deleted(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generations, "KEPT_VERSIONS", 3)
+    monkeypatch.setattr(publisher_module, "KEPT_VERSIONS", 3)
     with Publisher(catalog, Store(tmp_path / "work"), tmp_path / "work") as publisher:
         for number in range(6):
             put(catalog, f"s{number}")
@@ -199,7 +200,9 @@ def test_one_publisher_for_a_directory(catalog: Catalog, tmp_path: Path) -> None
         assert caught.value.code == "publisher-busy"
 
 
-def test_two_publishers_of_one_store_go_on_from_each_other(catalog: Catalog, tmp_path: Path) -> None:
+def test_two_publishers_of_one_store_continue_each_others_generations(
+    catalog: Catalog, tmp_path: Path
+) -> None:
     store = Store(tmp_path / "store")
     numbers = []
     with (
@@ -271,24 +274,24 @@ def test_a_query_that_is_none_any_more_is_left_out(
     batch = pa.record_batch({"number": pa.array([1, 2], pa.uint64()), **columns})
     index = tamis.Index()
     with caplog.at_level(logging.WARNING):
-        generations._load(index, batch)
+        compiled._load(index, batch)
     assert index.match(b"<a/>", tenant="t") == [2]
     assert "subscription x of tenant 't' is left out: syntax" in caplog.text
 
 
-def test_a_refresh_killed_anywhere_leaves_whole_generations(tmp_path: Path) -> None:
-    """A process of its own kills itself at every step that it takes on files, one after the other."""
-    command = [sys.executable, "-m", "tests.helpers.refresh_killed", str(tmp_path)]
+def test_a_refresh_killed_anywhere_leaves_whole_generations() -> None:
+    """A child process kills itself at each of its file operations in turn."""
+    command = [sys.executable, "-m", "tests.helpers.refresh_killed"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > 20
 
 
 @pytest.mark.parametrize("place", ["store", "work"])
-def test_segments_of_another_format_are_compiled_anew(
+def test_segments_of_another_format_are_compiled_again(
     tmp_path: Path, place: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As after an upgrade: nobody empties a store by hand, and numbers go on."""
+    """As after an upgrade: no store is emptied by hand, and numbers continue."""
     with Catalog(f"sqlite:///{tmp_path}/catalog.db") as catalog:
         put(catalog, "s1", "s2")
         store = Store(tmp_path / place)
@@ -307,7 +310,7 @@ def test_segments_of_another_format_are_compiled_anew(
             assert publisher.subscriptions == 3
         assert "cannot be continued" in caplog.text
         assert shown(store, number, tmp_path / "cache") == active(catalog)
-        # And on from there as ever.
+        # Later changes are compiled as usual.
         put(catalog, "s4")
         with Publisher(catalog, store, tmp_path / "work") as publisher:
             assert shown(store, publisher.refresh(), tmp_path / "cache") == active(catalog)
@@ -322,10 +325,10 @@ def truncate(path: Path) -> None:
 @pytest.mark.parametrize("place", ["store", "work"])
 @pytest.mark.parametrize("harm", [truncate, Path.unlink])
 @pytest.mark.parametrize("suffix", ["segment", "texts", "manifest", "json", "arrow"])
-def test_what_is_broken_is_compiled_anew(
+def test_damaged_files_are_compiled_again(
     tmp_path: Path, place: str, harm: Callable[[Path], None], suffix: str
 ) -> None:
-    """Whatever it is, wherever it lies, and also if nothing has changed since."""
+    """Any file, in the store or the directory, also if nothing has changed since."""
     with Catalog(f"sqlite:///{tmp_path}/catalog.db") as catalog:
         put(catalog, "s1", "s2")
         store = Store(tmp_path / place)
@@ -360,16 +363,16 @@ def test_a_store_that_is_lost_under_a_publisher_is_made_again(catalog: Catalog, 
         assert shown(store, first + 1, tmp_path / "cache") == active(catalog)
 
 
-def test_stores_have_caches_of_their_own(tmp_path: Path) -> None:
+def test_each_store_has_its_own_cache(tmp_path: Path) -> None:
     one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
     assert one.cache_in(tmp_path) != two.cache_in(tmp_path)
     assert one.cache_in(tmp_path) == Store(tmp_path / "one").cache_in(tmp_path)
 
 
-def test_a_restored_catalog_is_compiled_anew(
+def test_a_restored_catalog_is_compiled_again(
     catalog: Catalog, publisher: Publisher, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Versions and numbers are given out again: what the store shows of them is somebody else's."""
+    """Versions and numbers are reused: the store has other subscriptions under them."""
     put(catalog, "s0", tenant="t")
     restore = backup(catalog)
     for id in ("old0", "old1", "old2"):
@@ -379,14 +382,14 @@ def test_a_restored_catalog_is_compiled_anew(
     put(catalog, "new0", "new1", "new2", "new3", "new4")
     with caplog.at_level(logging.WARNING):
         number = publisher.refresh()
-        assert caplog.text.count("compiled anew") == 1
+        assert caplog.text.count("compiling the whole catalog") == 1
         assert number == last + 1
         assert shown(publisher.store, number, tmp_path / "cache") == active(catalog)
-        # And on from there as ever.
+        # Later changes are compiled as usual.
         assert publisher.refresh() == number
         put(catalog, "new5")
         number = publisher.refresh()
-        assert caplog.text.count("compiled anew") == 1
+        assert caplog.text.count("compiling the whole catalog") == 1
     assert shown(publisher.store, number, tmp_path / "cache") == active(catalog)
 
 
@@ -417,7 +420,7 @@ def test_no_tenant_gets_what_is_anothers_after_a_restore(
     assert index.match(b"<a/>") == [catalog.get(f"new{number}").number for number in range(since)]
 
 
-def test_a_version_that_made_no_generation_is_told_from_a_restored_one(
+def test_a_version_without_a_generation_is_distinguished_from_a_restored_one(
     catalog: Catalog, publisher: Publisher, tmp_path: Path
 ) -> None:
     put(catalog, "x")
@@ -432,10 +435,10 @@ def test_a_version_that_made_no_generation_is_told_from_a_restored_one(
 
 
 @pytest.mark.parametrize("place", ["store", "work"])
-def test_a_manifest_without_a_mark_is_gone_on_from_nothing(
+def test_after_a_manifest_without_a_mark_the_whole_catalog_is_compiled(
     catalog: Catalog, tmp_path: Path, place: str
 ) -> None:
-    """As an older tamis wrote it: it can be read, and all is compiled anew once."""
+    """As an older tamis wrote it: it can be read, and the whole catalog is compiled once."""
     store = Store(tmp_path / place)
     put(catalog, "x", "y")
     with Publisher(catalog, store, tmp_path / "work") as publisher:

@@ -1,4 +1,4 @@
-"""Stores: generations travel whole, are checked, and are swept when nobody needs them."""
+"""Stores: generations are copied completely, verified, and swept when they are not needed."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def names(directory: Path) -> set[str]:
 
 @pytest.fixture(params=["directory", "file", "elsewhere"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """A directory, the same by a URL, and a file system that is none of this host's."""
+    """A store in a directory, the same by URL, and one in a remote file system."""
     places = {
         "directory": f"{tmp_path}/store",
         "file": f"file://{tmp_path}/store",
@@ -95,7 +95,7 @@ def test_only_a_directory_is_opened_in_place(store: Store, tmp_path: Path) -> No
         assert tamis.Index.open(store.fetch(number), number).match(MESSAGE) == [1]
 
 
-def test_what_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
+def test_missing_generations_are_reported(store: Store, tmp_path: Path) -> None:
     for ask in (lambda: store.manifest(7), lambda: store.fetch(7, tmp_path / "cache")):
         with pytest.raises(StoreError, match=r"generation.7") as caught:
             ask()
@@ -149,7 +149,7 @@ def test_a_sweep_leaves_what_is_needed(store: Store, tmp_path: Path) -> None:
         store.fetch(made[-1].number, cache)
     mapped = tamis.Index.open(cache, made[0].number)
     for place in (store, Store(cache)):
-        # Of no generation yet: somebody may be about to publish.
+        # Of no generation yet: a publisher may be about to use it.
         place._place.put("", "0.segment", b"")
         removed = place.sweep([made[2].number])
         assert Manifest.name(made[0].number) in removed
@@ -165,7 +165,7 @@ def test_a_sweep_leaves_what_is_needed(store: Store, tmp_path: Path) -> None:
     assert tamis.Index.open(tmp_path / "again", made[4].number).match(MESSAGE) == [1, 2]
 
 
-def test_a_store_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     number = make(tmp_path / "work", tamis.Index(), None, 1).number
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError) as caught:

@@ -1,4 +1,4 @@
-"""What tests share."""
+"""Code that tests share."""
 
 from pathlib import Path
 

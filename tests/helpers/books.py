@@ -1,7 +1,7 @@
-"""The books that are kept against a job which is killed hard, while messages arrive and subscriptions change.
+"""A model of what a job must deliver, while it is killed, messages arrive and subscriptions change.
 
-Afterwards they must agree: what was published × what matches it, by lxml, at the generation that its batch
-was given = what is in the outbox, each once, and in the form that was asked for.
+Afterwards both must agree: the published messages × the subscriptions that match them by lxml, at the
+generation of their batch = the deliveries in the outbox, each once and with the right payload.
 """
 
 import os
@@ -28,15 +28,15 @@ TEMPLATE = '<found n="{}"/>'
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What somebody has subscribed to: messages by a path, or a transformation of what it selects."""
+class Subscribed:
+    """A subscription: to messages by a path, or to a transformation of the selected elements."""
 
     revision: int
     path: str
     transforms: bool
 
     def payload(self, xml: bytes) -> bytes | None:
-        """What a message is to become, by lxml; nothing if it does not match."""
+        """The expected payload for a message, by lxml; None if it does not match."""
         selected: Any = etree.fromstring(xml).xpath(self.path)
         if not selected:
             return None
@@ -45,7 +45,7 @@ class Asked:
 
 
 class Books:
-    """What was published, and who subscribed to what when."""
+    """The published messages, and the active subscriptions at each version of the catalog."""
 
     def __init__(self, folder: Folder, catalog: Catalog, seed: int) -> None:
         self.folder = folder
@@ -53,21 +53,21 @@ class Books:
         self.random = random.Random(seed)
         self.messages: dict[str, bytes] = {}
         self.broken: set[str] = set()
-        self.active: dict[str, Asked] = {}
-        self.at: dict[int, dict[str, Asked]] = {}
+        self.active: dict[str, Subscribed] = {}
+        self.at: dict[int, dict[str, Subscribed]] = {}
         """The active subscriptions at each version of the catalog."""
         self.noted: dict[int, datetime] = {}
-        """When each version was there for certain."""
+        """A time at which each version existed for certain."""
         self.subscribe("all", "//*")
 
     def subscribe(self, name: str, path: str, *, transforms: bool = False) -> None:
         query = f"for $v in {path} return {TEMPLATE.format('{ $v/@n }')}" if transforms else path
         added = self.catalog.add(NewSubscription("somebody", query, id=name))
-        self.active[name] = Asked(added.revision, path, transforms)
+        self.active[name] = Subscribed(added.revision, path, transforms)
         self.note()
 
     def change(self) -> None:
-        """Somebody subscribes, or no longer does."""
+        """Add or remove a random subscription."""
         names = sorted(self.active.keys() - {"all"})
         if names and self.random.random() < 0.4:
             name = self.random.choice(names)
@@ -89,7 +89,7 @@ class Books:
             self.folder.publish(name, xml)
 
     def made(self, count: int) -> list[tuple[str, bytes]]:
-        """New messages, written into the books; one in ten is broken, and one at least."""
+        """New messages, recorded in the model; one in ten is broken, and at least one."""
         surely = self.random.randrange(count)
         return [self._one(broken=at == surely or self.random.random() < 0.1) for at in range(count)]
 
@@ -103,7 +103,7 @@ class Books:
         return name, self.messages[name]
 
     def check(self, source: str = "inbox") -> None:
-        """Exactly what there should be."""
+        """Check that the deliveries and dead letters are exactly the expected ones."""
         rows = self.folder.deliveries()
         counts = Counter((row["message"], row["subscription"]) for row in rows)
         assert [key for key, count in counts.items() if count > 1] == []
@@ -136,18 +136,18 @@ class Books:
             self.check_generation(before, record)
 
     def check_generation(self, before: BatchRecord, record: BatchRecord) -> None:
-        """A batch is matched against what was published, and subscribed to, before the previous one began."""
+        """Check that a batch uses a generation that is not older than the begin of the previous batch."""
         begun = before.time
         published = [number for number, when in self.folder.published.items() if when < begun]
         assert record.generation >= max(published, default=0)
         known = max(version for version, when in self.noted.items() if when < begun)
         shown = self.at[self.folder.versions[record.generation]]
-        # Versions between which nobody subscribed to anything else are one generation.
+        # Versions with the same subscriptions share a generation.
         assert any(shown == self.at[version] for version in self.at if version >= known)
 
 
 def phases(folder: Folder, source: str = "inbox") -> list[Callable[[], bool]]:
-    """Moments of a batch to be killed at, told by what lies in the folder."""
+    """The phases of a batch, recognised by the files in the folder, at which the job is killed."""
     begun, done = len(folder.records(source)), _done(folder, source)
     parts, manifests = _files(folder, "outbox/data"), _files(folder, "outbox/manifests")
     letters = _files(folder, "dead-letters/manifests")
@@ -170,14 +170,14 @@ def _files(folder: Folder, name: str) -> int:
 
 
 def counted(what: str) -> Iterator[int]:
-    """The number of each kill; a line for each, for those who let it run long and look on (`pytest -s`)."""
+    """The number of each kill; prints a line for each (`pytest -s` shows them)."""
     for kill in range(KILLS):
         print(f"{what}: kill {kill + 1} of {KILLS}", flush=True)
         yield kill
 
 
 def strike(job: Job, kill: int) -> None:
-    """All of it, or first only the workers, whose tasks Spark then tries again."""
+    """Kill the job; every fourth time, kill only its workers first, whose tasks Spark retries."""
     if kill % 4 == 3:
         job.kill_workers()
     job.kill()

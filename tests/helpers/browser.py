@@ -38,7 +38,7 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """Somebody's window on the page, and what is noticed in it."""
+    """A window with the page, and the errors that occur in it."""
 
     page: Page
     url: str
@@ -60,7 +60,7 @@ class Visit:
         )
 
     def log_in(self, secret: str, view: str = "") -> Page:
-        """Come in, with a token, to a view."""
+        """Log in with a token and open a view."""
         self.page.goto(f"{self.url}/#/{view}")
         self.page.get_by_label("Token").fill(secret)
         self.page.get_by_role("button", name="Log in").click()
@@ -68,12 +68,12 @@ class Visit:
         return self.page
 
     def check(self) -> None:
-        """What holds of the page whatever is on it."""
+        """Check the rules that every view must keep (`page_checks.js`)."""
         wrong = self.page.evaluate(CHECKS.read_text("utf-8"))
         assert not wrong, wrong
 
     def leave(self) -> None:
-        """Nothing went elsewhere, nothing was refused by the page's own policy, no script failed."""
+        """Check that there were no foreign requests, no policy violations and no script errors; close."""
         elsewhere = [url for url in self.requests if not url.startswith(f"{self.url}/")]
         assert not elsewhere, elsewhere
         assert not self.complaints, self.complaints
@@ -86,7 +86,7 @@ def visiting(
     size: tuple[int, int] = DESKTOP,
     colours: Literal["light", "dark"] = "light",
 ) -> Iterator[Visit]:
-    """A window of its own, with no memory of others."""
+    """A new window with empty storage."""
     viewport = {"width": size[0], "height": size[1]}
     context = browser.new_context(viewport=viewport, color_scheme=colours)  # type: ignore[arg-type]
     try:

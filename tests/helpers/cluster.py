@@ -1,4 +1,4 @@
-"""A Spark standalone cluster on this machine: a master and two workers, each a process of its own."""
+"""A Spark standalone cluster on this machine: a master and two workers, each a separate process."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ WORKERS = 2
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where the master listens, and the folders of its workers, which share nothing."""
+    """The URL of the master, and the folders of its workers, which share nothing."""
 
     master: str
     folders: tuple[Path, ...]
@@ -49,7 +49,7 @@ def standalone_cluster(folder: Path) -> Iterator[Cluster]:
 
 
 def _own(place: Path) -> dict[str, str]:
-    """What a worker has for itself."""
+    """The environment and folder of one worker."""
     return {"TMPDIR": str(place), "TAMIS_CACHE": str(place / "cache")}
 
 

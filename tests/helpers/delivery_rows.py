@@ -28,6 +28,7 @@ def delivery(
         "received": TIME,
         "matched": TIME,
         "encoding": None if number % 2 else "UTF-8",
+        "headers": None if number % 2 else '{"b":"é","priority":"high"}',
         "payload": payload,
     }
 

@@ -10,10 +10,10 @@ from functools import partial
 import pyarrow as pa
 
 import tamis
-from tamis import engine
+from tamis import naive as kernel_naive
 
 Answer = list[set[int]]
-"""For each message, the places of the queries that match it."""
+"""For each message, the positions of the queries that match it."""
 
 Engine = Callable[[Sequence[str], Sequence[bytes], Mapping[str, str]], Answer]
 
@@ -31,7 +31,7 @@ def table(queries: Sequence[str], first: int = 0) -> pa.Table:
 
 
 def answer(index: tamis.Index, messages: Sequence[bytes]) -> Answer:
-    """What an index says, as places of queries."""
+    """The matches of an index, as positions of queries."""
     batch = index.match_batch(messages)
     assert batch["code"].null_count == len(messages), batch["reason"].drop_null().to_pylist()
     return [set(targets or ()) for targets in index.targets(batch).to_pylist()]
@@ -39,7 +39,7 @@ def answer(index: tamis.Index, messages: Sequence[bytes]) -> Answer:
 
 SMALL_CACHE = (1 << 20) - 1
 TINY_CACHE = 4096
-"""Hardly anything fits."""
+"""A capacity that is nearly always exceeded."""
 
 
 def loaded(
@@ -59,7 +59,7 @@ def loaded(
 
 def naive(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
     """The slow evaluator over the AST."""
-    rows = engine.naive_batch(queries, messages, namespaces)
+    rows = kernel_naive.naive_batch(queries, messages, namespaces)
     return [set(places) for places in rows]
 
 
@@ -87,7 +87,7 @@ def small_cache(queries: Sequence[str], messages: Sequence[bytes], namespaces: M
 
 
 def large_inputs(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
-    """The methods for large messages and many queries, whatever their size."""
+    """Always the methods for large messages and many queries."""
     return answer(loaded(queries, namespaces, cache_bytes=SMALL_CACHE, large_inputs=True), messages)
 
 
@@ -119,13 +119,13 @@ def naive_transform(
     queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]
 ) -> Outputs:
     """The slow evaluator over the AST."""
-    return engine.naive_transform(queries, messages, namespaces)
+    return kernel_naive.naive_transform(queries, messages, namespaces)
 
 
 def outputs(
     index: tamis.Index, count: int, messages: Sequence[bytes], schema: tamis.Schema | None
 ) -> Outputs:
-    """What an index makes of messages, by the places of its transformations."""
+    """The outputs of an index for messages, by the positions of its transformations."""
     rows: Outputs = []
     for message in messages:
         row: list[tuple[bytes | None, str | None]] = [(None, None)] * count
@@ -152,7 +152,7 @@ def by_network(
 
 
 def segmented(queries: Sequence[str], namespaces: Mapping[str, str]) -> tamis.Index:
-    """Several loads, each a segment of its own, and inserts on top."""
+    """Several loads, each with its own segment, and inserts after them."""
     index = tamis.Index()
     loads = len(queries) * 3 // 4
     step = max(1, loads // 7)

@@ -1,4 +1,4 @@
-"""What a generation must show: the catalog, at the version that it says."""
+"""The expected content of a generation: the subscriptions of the catalog at its version."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +17,11 @@ Shown = dict[int, tuple[str, str, int, str, str]]
 """By number: tenant, id, revision, subscriber, delivery target."""
 
 MESSAGE = b"<a/>"
-"""What every query of these tests matches."""
+"""A message that every query of these tests matches."""
 
 
 def active(catalog: Catalog) -> Shown:
-    """What a generation made now must show."""
+    """The subscriptions that a generation compiled now must have."""
     with catalog.changes(None) as changes:
         return shown_in(list(changes.added))
 
@@ -34,7 +34,7 @@ def shown_in(batches: list[pa.RecordBatch]) -> Shown:
 
 
 def shown(store: Store, number: int, cache: Path, tenants: tuple[str, ...] = ("", "t")) -> Shown:
-    """What a generation shows to who fetches it: those that match, and whose they are."""
+    """The subscriptions of a generation that match, as a process that fetches it finds them."""
     directory = store.fetch(number, cache)
     index, subscriptions = tamis.Index.open(directory, number), Subscriptions.open(directory, number)
     found = [pa.array(index.match(MESSAGE, tenant=tenant), pa.uint64()) for tenant in tenants]
@@ -51,7 +51,7 @@ def version_of(catalog: Catalog, count: int) -> Version:
 
 
 def backup(catalog: Catalog) -> Callable[[], None]:
-    """What restores a catalog as it is now, in whichever database."""
+    """Copy the tables of a catalog; returns a function that restores them."""
     tables = schema.metadata.sorted_tables
 
     def copy(connection: sa.Connection) -> list[list[dict[str, object]]]:
@@ -70,5 +70,5 @@ def backup(catalog: Catalog) -> Callable[[], None]:
 
 
 def unexpected(refusal: Refusal) -> None:
-    """No line is to be refused."""
+    """Fail: no line may be refused."""
     raise AssertionError(refusal)

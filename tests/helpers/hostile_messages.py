@@ -1,4 +1,4 @@
-"""Messages that are broken, in every way that one has to survive, as data: kind → maker → code."""
+"""Hostile and broken messages as data: kind, function that builds it, expected error code."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Attack:
 
     code: str
     limits: Limits
-    """What a message may cost where it is refused so."""
+    """The limits for a message that is refused with this code."""
     make: Callable[[], bytes]
 
 

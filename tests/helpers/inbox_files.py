@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 
 def drop(inbox: Path, name: str, content: bytes) -> None:
-    """Let a file enter; a name that ends in `.gz` is packed."""
+    """Put a file into an inbox; one whose name ends in `.gz` is compressed."""
     inbox.mkdir(parents=True, exist_ok=True)
     entering = inbox / f".{name}.tmp"
     entering.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)

@@ -1,4 +1,4 @@
-"""`tamis run` in a process of its own, as people run it; and the books that are kept against it."""
+"""Runs `tamis run` in a child process, and reads what it has done."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Folder:
     """Lines of `tamis.toml`, beside the usual."""
     spark: str = LOCAL
     log: Path = Path("job.log")
-    """What the job says, by default in the folder."""
+    """The file with the output of the job; by default in the folder."""
     versions: dict[int, int] = field(default_factory=dict)
     """Generations that were seen, and the version of the catalog that each shows."""
     published: dict[int, datetime] = field(default_factory=dict)
@@ -59,21 +59,21 @@ class Folder:
         return self.path / "state"
 
     def publish(self, name: str, content: bytes) -> None:
-        """A file enters the inbox."""
+        """Put a file into the inbox."""
         self.enter(self.draft(name, content))
 
     def draft(self, name: str, content: bytes) -> Path:
-        """A file that waits to enter the inbox."""
+        """Write a file beside the inbox, to be renamed into it by `enter`."""
         draft = self.path / "inbox" / f".{name}"
         draft.write_bytes(content)
         return draft
 
     def enter(self, draft: Path) -> None:
-        """It enters."""
+        """Rename a draft into the inbox."""
         draft.rename(draft.with_name(draft.name[1:]))
 
     def deliveries(self) -> list[dict[str, Any]]:
-        """All deliveries in the outbox, once for each time they are there."""
+        """All deliveries in the outbox, with duplicates."""
         outbox = Outbox(self.path / "outbox")
         return [row for one in outbox.published() for batch in outbox.read(one) for row in batch.to_pylist()]
 
@@ -85,7 +85,7 @@ class Folder:
         ]
 
     def records(self, source: str = "inbox") -> list[BatchRecord]:
-        """What is written down of batches, checkpoint by checkpoint."""
+        """The records of the batch logs, by checkpoint."""
         folder = self.state / "batches" / source
         files = sorted(folder.glob("*.jsonl"), key=lambda file: file.stat().st_mtime)
         return [record for file in files for record in BatchLog(folder, file.stem).records()]
@@ -101,7 +101,7 @@ class Folder:
             return None
 
     def look_at_generations(self) -> None:
-        """Note when each generation is there, and what it shows, before it is swept away."""
+        """Record each generation with its version and the time, before it is swept."""
         for path in (self.state / "generations").glob("generation-*.json"):
             number = Manifest.number_in(path.name)
             if number is not None and number not in self.versions:
@@ -120,17 +120,17 @@ class Job:
     folder: Folder
 
     def kill(self) -> None:
-        """All of it, at once: the driver, Spark, and the workers."""
+        """Kill the whole process group at once: the driver, Spark, and the workers."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> int:
-        """As an operator does."""
+        """Stop the job by SIGTERM, as an operator does."""
         self.process.terminate()
         return self.process.wait(timeout=120)
 
     def kill_workers(self) -> int:
-        """The Python workers only; how many there were."""
+        """Kill only the Python workers; returns how many there were."""
         killed = 0
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -187,5 +187,5 @@ def until_running(job: Job) -> None:
 
 
 def forget_checkpoints(folder: Folder) -> None:
-    """What an operator does who wants to begin anew."""
+    """Remove the checkpoints, as an operator does to start again."""
     shutil.rmtree(folder.state / "checkpoints")

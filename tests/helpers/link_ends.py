@@ -1,4 +1,4 @@
-"""Brokers in memory, linked by real logs: each forwards what arrives, and remembers what it delivered."""
+"""Brokers in memory, linked by real logs: each forwards its arrivals, and records its deliveries."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ import pyarrow as pa
 from tamis.network.arrivals import ArrivedMessages
 from tamis.network.link_end import MOST_HOPS, LinkEnd, open_links
 from tamis.network.messages import MESSAGES
-from tamis.network.topology import DirectoryCarrier, Link, Topology
+from tamis.network.topology import DirectoryCarrier, KafkaCarrier, Link, Topology
 
 RECEIVED = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -22,6 +22,15 @@ def tree(folder: Path, *ends: str, tenants: Iterable[str] | None = None) -> Topo
     links = tuple(
         Link((pair[0], pair[1]), carrier, 1, barred) for pair, carrier in zip(ends, carriers, strict=True)
     )
+    return Topology(tuple(sorted(set("".join(ends)))), links)
+
+
+def kafka_tree(servers: str, topics: str, *ends: str, **client: str) -> Topology:
+    """The same by Kafka."""
+    carrier = KafkaCarrier(
+        servers, topics, client={name.replace("_", "."): one for name, one in client.items()}
+    )
+    links = tuple(Link((pair[0], pair[1]), carrier) for pair in ends)
     return Topology(tuple(sorted(set("".join(ends)))), links)
 
 
@@ -46,7 +55,7 @@ def messages(root: str | None, *ids: str, tenant: str = "", hops: int = 0) -> pa
 
 
 class MemoryBroker:
-    """What it delivered, and how far it has processed its arrivals, survives: as a job's checkpoint does."""
+    """A broker. Its deliveries and its position in the arrivals survive a restart, like a checkpoint."""
 
     def __init__(self, topology: Topology, name: str, folder: Path, *, most_hops: int = MOST_HOPS) -> None:
         self.name = name
@@ -61,12 +70,14 @@ class MemoryBroker:
 
     def restart(self) -> None:
         """Open everything again, as a new process does."""
+        for end in self.ends.values():
+            end.close()
         opened = open_links(self._topology, self.name, self.state, most_hops=self._most_hops, keep=0)
         self.ends = {end.status.neighbour: end for end in opened}
         self._arrived = ArrivedMessages(self.state)
 
     def publish(self, key: str, *ids: str, tenant: str = "") -> None:
-        """A batch of a source of its own."""
+        """Publish a batch of a source of the broker."""
         self._batch(key, messages(self.name, *ids, tenant=tenant))
 
     def process(self, *, done: bool = True) -> None:

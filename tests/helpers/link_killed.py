@@ -1,16 +1,15 @@
-"""Kills a broker that sends or receives at each step it takes on files; sees what is left.
+"""Kills a broker that sends or receives at each of its file operations, and checks what is left.
 
-Run as `python -m tests.helpers.link_killed FOLDER sender|receiver`; prints how often it killed.
+Run as `python -m tests.helpers.link_killed sender|receiver`; prints how often it killed.
 """
 
-import os
 import sys
 from collections import Counter
 from pathlib import Path
 
 from tamis.network.topology import Topology
+from tests.helpers.killing import kill_at_each_step
 from tests.helpers.link_ends import MemoryBroker, settle, tree
-from tests.helpers.publish_killed import main
 
 BATCHES = {f"inbox-a:{number}": (f"m{number}", f"n{number}") for number in range(3)}
 EVERYTHING = Counter(one for ids in BATCHES.values() for one in ids)
@@ -45,7 +44,7 @@ def receive(here: Path) -> None:
     b.exchange()
 
 
-def see(here: Path) -> None:
+def see(here: Path, _: int) -> None:
     """All batches are published, the known ones again; then every broker has every message once."""
     topology = network(here)
     brokers = [MemoryBroker(topology, name, here) for name in "abc"]
@@ -61,6 +60,5 @@ def see(here: Path) -> None:
 
 
 if __name__ == "__main__":
-    # A kill, unlike a power cut, loses nothing that is written.
-    setattr(os, "fsync", lambda _: None)  # noqa: B010 - mypy knows another name of its argument
-    print(main(Path(sys.argv[1]), {"sender": send, "receiver": receive}[sys.argv[2]], see))
+    work = {"sender": send, "receiver": receive}[sys.argv[1]]
+    print(kill_at_each_step(work, see))

@@ -1,7 +1,7 @@
-// What must hold of the page whatever is on it; gives what does not.
+// Rules that every view of the page must keep; returns the violations.
 () => {
   const wrong = [];
-  const told = (element) => element.outerHTML.slice(0, 120);
+  const describe = (element) => element.outerHTML.slice(0, 120);
   const isSeen = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
 
   const root = document.documentElement;
@@ -14,14 +14,14 @@
   const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
   for (const id of new Set(ids)) if (ids.indexOf(id) !== ids.lastIndexOf(id)) wrong.push(`the id ${id} twice`);
 
-  // Whatever can be used has a name, and is large enough to be hit.
+  // Every control has a name, and is large enough to be hit.
   for (const element of document.querySelectorAll("a, button, input, select, textarea, summary")) {
     if (!isSeen(element)) continue;
     const labels = [...(element.labels ?? [])].map((label) => label.textContent).join("");
     const name = element.getAttribute("aria-label") || labels || (element.labels ? "" : element.textContent) || (element.matches("button") && element.textContent);
-    if (!name || !name.trim()) wrong.push(`no name: ${told(element)}`);
+    if (!name || !name.trim()) wrong.push(`no name: ${describe(element)}`);
     const { width, height } = element.getBoundingClientRect();
-    if (!element.matches("p a, .skip, details summary") && (width < 24 || height < 24)) wrong.push(`too small: ${told(element)}`);
+    if (!element.matches("p a, .skip, details summary") && (width < 24 || height < 24)) wrong.push(`too small: ${describe(element)}`);
   }
 
   // Contrast of text: 4.5, or 3 where it is large.
@@ -54,7 +54,7 @@
     const [lighter, darker] = [light(over(rgba(style.color), below)), light(below)].sort((a, b) => b - a);
     const ratio = (lighter + 0.05) / (darker + 0.05);
     const isLarge = size >= 24 || (size >= 18.6 && style.fontWeight >= 700);
-    if (ratio < (isLarge ? 3 : 4.5)) wrong.push(`contrast ${ratio.toFixed(2)}: ${node.textContent.trim().slice(0, 40)}: ${told(element)}`);
+    if (ratio < (isLarge ? 3 : 4.5)) wrong.push(`contrast ${ratio.toFixed(2)}: ${node.textContent.trim().slice(0, 40)}: ${describe(element)}`);
   }
   return wrong;
 }

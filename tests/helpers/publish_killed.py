@@ -1,14 +1,9 @@
-"""Kills who publishes a batch, or replays a dead letter, at each step taken on files; sees what is left.
+"""Kills a process that publishes a batch, or replays a dead letter, at each file operation; checks the rest.
 
-Run as `python -m tests.helpers.publish_killed FOLDER outbox|replay`; prints how often it killed.
+Run as `python -m tests.helpers.publish_killed outbox|replay`; prints how often it killed.
 """
 
-import os
-import shutil
-import signal
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,40 +14,10 @@ from tamis.sinks.dead_letters import LETTER, DeadLetters, LetterFilter
 from tamis.sinks.outbox import Outbox
 from tamis.sinks.replay import Replays
 from tests.helpers.delivery_rows import TIME, batches, deliveries
-from tests.helpers.refresh_killed import STEPS, in_child
+from tests.helpers.killing import kill_at_each_step
 
 BATCH = Batch("checkpoint", 3)
 ROWS = deliveries(range(20))
-
-
-def main(folder: Path, work: Callable[[Path], None], see: Callable[[Path], None]) -> int:
-    """Kill at the first step, at the second, until there are no more."""
-    killed = 0
-    while True:
-        here = folder / "here"
-        here.mkdir()
-        died = in_child(partial(kill_at, killed, work, here))
-        in_child(partial(see, here))
-        shutil.rmtree(here)
-        if not died:
-            return killed
-        killed += 1
-
-
-def kill_at(step: int, work: Callable[[Path], None], here: Path) -> None:
-    """Work, and die before the nth step."""
-    taken = 0
-
-    def watch(event: str, details: tuple[object, ...]) -> None:
-        nonlocal taken
-        # What Python reads to import modules is no step of the work.
-        if event in STEPS and str(details[0]).startswith(str(here)):
-            taken += 1
-            if taken > step:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(watch)
-    work(here)
 
 
 def publish(here: Path) -> None:
@@ -63,8 +28,8 @@ def publish(here: Path) -> None:
     outbox.publish(BATCH, [*parts, *outbox.write(BATCH, 1, batches(ROWS[10:]))])
 
 
-def see_published(here: Path) -> None:
-    """All of the batch is there or nothing; published again, by other tasks, all of it is there once."""
+def see_published(here: Path, _: int) -> None:
+    """Check that all of the batch is published or nothing, and after another attempt all of it once."""
     outbox = Outbox(here)
     before = ids(outbox)
     assert before in ([], sorted(row["id"] for row in ROWS)), before
@@ -81,22 +46,23 @@ def ids(outbox: Outbox) -> list[str]:
     return sorted(row for batch in rows for row in batch.column("id").to_pylist() if row)
 
 
-def bury_and_replay(here: Path) -> None:
+def write_and_replay_letter(here: Path) -> None:
     """A dead letter goes back into the inbox."""
     inbox = here / "inbox"
     inbox.mkdir()
     letters = DeadLetters(here / "dead")
     row = {
         "tenant": "", "source": "inbox", "id": "m1", "offset": "m1.xml", "received": TIME, "code": "bad",
-        "reason": "it is", "position": 1, "line": 1, "column": 2, "raw": b"<a",
+        "headers": '{"priority":"high"}', "reason": "it is", "position": 1, "line": 1, "column": 2,
+        "raw": b"<a",
     }  # fmt: skip
     parts = letters.write(BATCH, 0, [pa.RecordBatch.from_pylist([row], schema=LETTER)])
     letters.publish(BATCH, parts)
     Replays(letters).replay(list(letters.letters(LetterFilter())), inbox)
 
 
-def see_replayed(here: Path) -> None:
-    """What is marked has entered, once what was left is finished; what is not marked has not."""
+def see_replayed(here: Path, _: int) -> None:
+    """Check that after `finish` exactly the letters with a mark are in the inbox."""
     letters = DeadLetters(here / "dead")
     replays = Replays(letters)
     replays.finish()
@@ -104,9 +70,11 @@ def see_replayed(here: Path) -> None:
     marks = replays.marks()
     assert len(entered) == len(marks)
     for path in entered:
-        assert pq.read_table(path).to_pylist() == [{"id": "m1", "xml": b"<a"}]
+        assert pq.read_table(path).to_pylist() == [
+            {"id": "m1", "headers": '{"priority":"high"}', "xml": b"<a"}
+        ]
 
 
 if __name__ == "__main__":
-    kinds = {"outbox": (publish, see_published), "replay": (bury_and_replay, see_replayed)}
-    print(main(Path(sys.argv[1]), *kinds[sys.argv[2]]))
+    kinds = {"outbox": (publish, see_published), "replay": (write_and_replay_letter, see_replayed)}
+    print(kill_at_each_step(*kinds[sys.argv[1]]))

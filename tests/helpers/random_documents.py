@@ -1,4 +1,4 @@
-"""Random documents: small, recursive, and full of what makes XPath's corners show.
+"""Random documents: small, recursive, with many corner cases of XPath.
 
 The same few names and values occur everywhere, so that a random query has a fair chance
 either way.
@@ -12,7 +12,7 @@ from random import Random
 from xml.sax.saxutils import escape
 
 NAMESPACES = {"p": "urn:p", "q": "urn:q"}
-"""The prefixes of random queries; documents bind the same URIs to whatever prefix they like."""
+"""The prefixes of random queries; documents bind random prefixes to the same URIs."""
 
 XML = "http://www.w3.org/XML/1998/namespace"
 

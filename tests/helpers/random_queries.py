@@ -83,7 +83,7 @@ class Grower:
         return RandomQuery(text, without_any_prefix(oracle), frozenset(self.used))
 
     def chance(self, probability: float, *productions: str) -> bool:
-        """Whether to take a turn; taken more readily where the favoured production lies that way."""
+        """A random choice, more probable if it leads to the favoured production."""
         if self.favoured in productions:
             probability = max(probability, 0.7)
         return self.random.random() < probability

@@ -34,7 +34,7 @@ PRODUCTIONS = (
 
 CLAUSES = PRODUCTIONS[PRODUCTIONS.index("two-variables") : PRODUCTIONS.index("nested-for")]
 COMPUTED = PRODUCTIONS[PRODUCTIONS.index("nested-for") : PRODUCTIONS.index("nested-element")]
-"""What is evaluated tuple by tuple."""
+"""The productions that are evaluated tuple by tuple."""
 
 # No `]]>` in plain text: before a CDATA section, Saxon changes their order.
 TEXTS = {

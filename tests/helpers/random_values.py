@@ -233,7 +233,7 @@ class Grower:
         return f"{name}({self.stringlike(depth + 1)}, {self.part()})"
 
     def stringlike(self, depth: int) -> str:
-        """What is used as a string. Not computed numbers: libxml2 writes them with 15 digits."""
+        """An expression that is used as a string. No computed numbers: libxml2 writes them with 15 digits."""
         return self.value(self.random.choice(("nodes", "nodes", "text", "boolean")), depth)
 
     def small_number(self) -> str:

@@ -1,4 +1,4 @@
-"""Random filters over what XPath 2.0 adds, and the same filters as Saxon has to be asked.
+"""Random filters with the features of XPath 2.0, and the equivalent filters for Saxon.
 
 Comparisons of untyped values and the functions of one string mean something else in XPath 2.0. For Saxon they
 are spelled out as docs/language.md defines them; everything else is the same text.
@@ -95,7 +95,7 @@ NEVER_EMPTY = ("a", "\\d", "x|y", "\\s+", "(a)(b)?", "[^a]")
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """An expression, and what Saxon is asked instead."""
+    """An expression, and its equivalent for Saxon."""
 
     text: str
     saxon: str

@@ -1,4 +1,4 @@
-"""What a message contains, by the kernel and by the parsers it is compared with, in one form."""
+"""The content of a message by the kernel, expat and lxml, in one comparable form."""
 
 from collections.abc import Iterator, Sequence
 from xml.parsers import expat
@@ -16,7 +16,7 @@ SEPARATOR = "\x1f"
 
 
 def by_kernel(messages: Sequence[bytes], limits: tamis.Limits) -> list[list[Event] | str]:
-    """Of each message the content, or the code of the error."""
+    """The content of each message, or the code of its error."""
     batch = tamis.read_batch(messages, limits)
     codes = dict(rows(batch.errors, "message", "code"))
     attributes: dict[tuple[int, int], list[tuple[str, str]]] = {}
@@ -64,7 +64,7 @@ def add_text(events: list[Event], text: str | None) -> None:
 
 
 def by_expat(message: bytes) -> list[Event]:
-    """What expat finds with no handler for external entities; parameter entities are read."""
+    """The content by expat, without a handler for external entities; parameter entities are read."""
     events: list[Event] = []
 
     def start_element(name: str, flat: list[str]) -> None:

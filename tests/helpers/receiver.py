@@ -1,4 +1,4 @@
-"""A webhook's other end: a server that answers as a test says, and keeps what it got."""
+"""A webhook receiver: a server that answers as a test configures it, and records its requests."""
 
 import json
 import socket
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True)
 class Reply:
-    """What is answered."""
+    """The answer to a request."""
 
     status: int = 204
     headers: dict[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Receiver:
 
     @property
     def ids(self) -> list[str]:
-        """What came, in its order."""
+        """The ids of the received requests, in order."""
         return [got.id for got in self.got]
 
     def take(self, got: Got) -> Reply:
@@ -109,7 +109,7 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
             super().process_request(request, address)
 
         def handle_error(self, request: Any, address: Any) -> None:
-            """Who sends may hang up before all is read: that is what some tests are about."""
+            """Ignore clients that disconnect early: some tests do that."""
 
     with Server(("127.0.0.1", port), Handler) as server:
         if tls is not None:
@@ -124,6 +124,6 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
             server.shutdown()
             thread.join()
             for connection in server.connections:
-                # They would be kept for the next request, which nobody is to answer any more.
+                # A kept-alive connection would wait for the next request.
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)

@@ -1,14 +1,9 @@
-"""Kills a refresh at each step that it takes on files, and sees what is left each time.
+"""Kills a refresh at each of its file operations, and checks what is left each time.
 
-Run as `python -m tests.helpers.refresh_killed FOLDER`; prints how often it killed.
+Run as `python -m tests.helpers.refresh_killed`; prints how often it killed.
 """
 
-import os
 import shutil
-import signal
-import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from tamis.catalog import Catalog
@@ -16,26 +11,7 @@ from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
 from tamis.model.subscription import NewSubscription
 from tests.helpers.generations import Shown, active, shown
-
-STEPS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "sqlite3.connect"}
-"""What Python tells of what it does; the kernel's own files are written in between."""
-
-
-def main(folder: Path) -> int:
-    """Kill at the first step, at the second, until there are no more."""
-    origin = folder / "origin"
-    origin.mkdir()
-    in_child(lambda: prepare(origin))
-    here = folder / "here"
-    killed = 0
-    while True:
-        shutil.copytree(origin, here)
-        died = in_child(partial(kill_at, killed, here))
-        in_child(partial(see, here, lose=killed % 2 == 1))
-        shutil.rmtree(here)
-        if not died:
-            return killed
-        killed += 1
+from tests.helpers.killing import kill_at_each_step
 
 
 def prepare(here: Path) -> None:
@@ -52,7 +28,7 @@ def prepare(here: Path) -> None:
 
 
 def refresh(here: Path) -> Shown:
-    """What is shown after a refresh."""
+    """Refresh; returns the subscriptions of the generation."""
     with (
         Catalog(f"{here}/catalog.db") as catalog,
         Publisher(catalog, Store(here / "store"), here / "work") as publisher,
@@ -61,14 +37,17 @@ def refresh(here: Path) -> Shown:
         return active(catalog)
 
 
-def see(here: Path, *, lose: bool) -> None:
-    """The store has a whole generation, the old or the new; and it goes on from there."""
+def see(here: Path, killed: int) -> None:
+    """Check that the store has a complete generation, the old or the new, and that a refresh continues.
+
+    Every second time, the publisher's folder is lost too.
+    """
     store = Store(here / "store")
     left = store.newest()
     assert left is not None
     old, new = ({f"s{number}" for number in numbers} for numbers in (range(20), range(5, 30)))
     assert {row[1] for row in shown(store, left, here / "cache").values()} in (old, new)
-    if lose:
+    if killed % 2:
         shutil.rmtree(here / "work")
     expected = refresh(here)
     newest = store.newest()
@@ -78,38 +57,5 @@ def see(here: Path, *, lose: bool) -> None:
     assert {row[1] for row in expected.values()} == new
 
 
-def kill_at(step: int, here: Path) -> None:
-    """Refresh, and die before the nth step."""
-    taken = 0
-
-    def watch(event: str, _: object) -> None:
-        nonlocal taken
-        if event in STEPS:
-            taken += 1
-            if taken > step:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(watch)
-    refresh(here)
-
-
-def in_child(work: Callable[[], object]) -> bool:
-    """Do work in a process of its own; whether that was killed."""
-    child = os.fork()
-    if not child:
-        try:
-            work()
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-            os._exit(1)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
-        return True
-    if status:
-        sys.exit("a child failed")
-    return False
-
-
 if __name__ == "__main__":
-    print(main(Path(sys.argv[1])))
+    print(kill_at_each_step(refresh, see, prepare))

@@ -7,7 +7,7 @@ from tamis.status import BatchReport, StatusBoard
 
 
 class Clock:
-    """Stands still but for `sleep`."""
+    """A clock that only `sleep` advances."""
 
     def __init__(self) -> None:
         self.time = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

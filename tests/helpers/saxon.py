@@ -1,4 +1,4 @@
-"""What Saxon makes of messages, and whether tamis makes the same."""
+"""Saxon as the oracle of transformations and XPath 2.0: its results, and their comparison with tamis."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 from lxml import etree
 
-from tests.helpers.saxon_query import as_written
+from tests.helpers.saxon_query import as_written, declarations
 from tests.helpers.xquery import spelled
 
 CODES = {"XQDY0025": "duplicate-attribute", "XQTY0024": "attribute-place"}
@@ -27,55 +27,61 @@ def _processor() -> Any:
 
 
 class Saxon:
-    """Some messages, and what transformations make of them."""
+    """Messages to evaluate expressions and transformations on."""
 
-    def __init__(self, messages: Sequence[bytes]) -> None:
+    def __init__(self, messages: Sequence[bytes], data: Mapping[str, Sequence[bytes]] | None = None) -> None:
         processor = _processor()
         self.queries = processor.new_xquery_processor()
         # A sequence does not keep its documents alive, nor the processor its parameters: this does.
-        self.documents = [processor.parse_xml(xml_text=message.decode()) for message in messages]
-        self.sequence = processor.empty_sequence()
-        for document in self.documents:
-            self.sequence.add_xdm_item(document)
-        self.queries.set_parameter("messages", self.sequence)
+        self.kept: list[Any] = []
+        self.variables = [f"data-{name}" for name in data or {}]
+        given = {"messages": messages} | {f"data-{name}": records for name, records in (data or {}).items()}
+        for name, texts in given.items():
+            documents = [processor.parse_xml(xml_text=text.decode()) for text in texts]
+            sequence = processor.empty_sequence()
+            for document in documents:
+                sequence.add_xdm_item(document)
+            self.kept += [documents, sequence]
+            self.queries.set_parameter(name, sequence)
 
     def conditions(self, prolog: str, condition: str) -> list[bool]:
         """For each message, whether an XPath expression is true of it. An error is false."""
+        prolog += declarations(self.variables)
         self.queries.set_query_content(
             f"{prolog} for $doc in $messages return try {{ $doc/boolean({condition}) }} catch * {{ false() }}"
         )
         found = self.queries.run_query_to_value()
         return [found.item_at(place).boolean_value for place in range(found.size)]
 
-    def outputs(self, query: str, namespaces: Mapping[str, str] | None) -> list["Made"]:
-        """For each message, what a transformation makes of it. `None` for one that is XQuery as it stands."""
-        asked = as_written(query) if namespaces is None else spelled(query, namespaces)
+    def outputs(self, query: str, namespaces: Mapping[str, str] | None) -> list["Result"]:
+        """The output of a transformation for each message; `None`: it is XQuery without changes."""
+        asked = as_written(query, self.variables) if namespaces is None else spelled(query, namespaces)
         self.queries.set_query_content(asked)
-        return [Made.of(element) for element in etree.fromstring(self.queries.run_query_to_string())]
+        return [Result.of(element) for element in etree.fromstring(self.queries.run_query_to_string())]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class Result:
     """An output, nothing, or an error; outputs are the same if they are the same tree."""
 
     tree: etree._Element | None = None
     code: str | None = None
 
     @staticmethod
-    def of(element: etree._Element) -> "Made":
+    def of(element: etree._Element) -> "Result":
         """From an element `oracle`, `nothing` or `error`."""
         if element.tag == "error":
-            return Made(code=CODES.get(str(element.text), element.text))
-        return Made(tree=element if element.tag == "oracle" else None)
+            return Result(code=CODES.get(str(element.text), element.text))
+        return Result(tree=element if element.tag == "oracle" else None)
 
     @staticmethod
-    def by(output: bytes | None, code: str | None) -> "Made":
+    def by(output: bytes | None, code: str | None) -> "Result":
         """From what an engine gives."""
         tree = None if output is None else etree.fromstring(b"<oracle>" + output + b"</oracle>")
-        return Made(tree, code)
+        return Result(tree, code)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Made) or self.code != other.code:
+        if not isinstance(other, Result) or self.code != other.code:
             return False
         if self.tree is None or other.tree is None:
             return self.tree is other.tree
@@ -93,7 +99,7 @@ def _canonical(tree: Any) -> str:
 
 
 def _alike(one: etree._Element, other: etree._Element) -> bool:
-    """Whether two trees differ in prefixes only that were made up, and in those that had to give way."""
+    """Whether two trees differ in generated prefixes only, and in prefixes that were renamed."""
     made_up = [found for prefix in (*one.nsmap, *other.nsmap) if (found := GENERATED.fullmatch(prefix or ""))]
     free = {prefix for found in made_up for prefix in (found[0], found[1])}
     return (

@@ -1,6 +1,6 @@
 """The query that Saxon is asked, around a transformation."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 PROLOG = r"""
 declare boundary-space strip;
@@ -27,12 +27,12 @@ declare variable $never := exists($messages/self::text());
 """`$never` is false, and Saxon does not know: of a path that it knows to be empty, it refuses conditions."""
 
 
-def for_each_message(made: str, namespaces: Mapping[str, str]) -> str:
-    """What an expression makes of each `$doc` of `$messages`, or an element `error`."""
+def for_each_message(made: str, namespaces: Mapping[str, str], variables: Iterable[str] = ()) -> str:
+    """The value of an expression for each `$doc` of `$messages`, or an element `error`."""
     declared = "".join(
         f"declare namespace {prefix} = {literal(uri)};\n" for prefix, uri in namespaces.items()
     )
-    return f"""{declared}{PROLOG}
+    return f"""{declared}{PROLOG}{declarations(variables)}
 <all>{{ for $doc in $messages return
   (: Named twice, what is made is a tree before it is written: an error can still be caught. :)
   try {{
@@ -43,9 +43,14 @@ def for_each_message(made: str, namespaces: Mapping[str, str]) -> str:
 }}</all>"""
 
 
-def as_written(text: str) -> str:
-    """A query over all `$messages` for a transformation that means the same in XQuery as it stands."""
-    return for_each_message(f"$doc/<oracle>{{ {text} }}</oracle>", {})
+def declarations(variables: Iterable[str]) -> str:
+    """Declarations of external variables."""
+    return "".join(f"declare variable ${name} external;\n" for name in variables)
+
+
+def as_written(text: str, variables: Iterable[str] = ()) -> str:
+    """A query over all `$messages` for a transformation that has the same meaning in XQuery."""
+    return for_each_message(f"$doc/<oracle>{{ {text} }}</oracle>", {}, variables)
 
 
 def literal(value: str) -> str:

@@ -1,4 +1,4 @@
-"""The service on a port of its own, in this process, and clients that speak HTTP to it."""
+"""The service on a free port in this process, and HTTP clients for it."""
 
 import threading
 from collections.abc import Iterator

@@ -15,7 +15,7 @@ POSTGRES_HELP = "these tests need PostgreSQL's server: make programs (or put `in
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
+    """A free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -31,7 +31,7 @@ def _postgres_programs() -> Path:
 
 
 def _find_postgres() -> Path | None:
-    """Debian keeps the programs of each version in a folder of their own; the newest, then PATH."""
+    """The newest version: Debian has a folder for the programs of each version; otherwise, from PATH."""
     versions = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     newest = sorted(versions, key=lambda path: float(path.parent.parent.name))
     if newest:
@@ -41,7 +41,7 @@ def _find_postgres() -> Path | None:
 
 
 class Postgres:
-    """A server of our own; a database for each test."""
+    """A PostgreSQL server of the tests; a database for each test."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -70,7 +70,7 @@ class Postgres:
         self._run("pg_ctl", "start", *wait, data, log, f"--options={options}")
 
     def stop(self) -> None:
-        """End it at once: who is connected loses the connection."""
+        """Kill the server: its clients lose their connections."""
         self._run("pg_ctl", "stop", "--wait", "--mode=immediate", f"--pgdata={self._data}")
 
     def new_database(self) -> str:
@@ -83,14 +83,14 @@ class Postgres:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._programs / program), *arguments]
-        # Its files and not a pipe: a server that goes on would keep a pipe open.
+        # To files, not to a pipe: a server that keeps running would keep a pipe open.
         with (self._folder / "commands").open("ab") as output:
             done = subprocess.run(
                 command, user=self._user, stdout=output, stderr=output, cwd="/", check=False
             )
         if done.returncode:
-            told = "".join(path.read_text() for path in sorted(self._folder.glob("[cl]o*")))
-            pytest.fail(f"{program}: {told[-2000:]}")
+            logged = "".join(path.read_text() for path in sorted(self._folder.glob("[cl]o*")))
+            pytest.fail(f"{program}: {logged[-2000:]}")
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def postgres_server() -> Iterator[Postgres]:
 
 @contextmanager
 def mounted(place: Path, size: str) -> Iterator[Path]:
-    """A small disk at a place, which is made; a test is skipped where nobody may mount one."""
+    """A small disk, mounted at a new folder; the test is skipped if mounting is not permitted."""
     place.mkdir(parents=True)
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(place)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:

@@ -1,4 +1,4 @@
-"""A local Spark for tests: quiet, on loopback only, with all it writes in a folder of the test's."""
+"""A local Spark for tests: quiet, on loopback only, with all its files in a folder of the test."""
 
 import os
 import sys
@@ -17,12 +17,12 @@ MASTER = "local[2,4]"
 
 
 def environment() -> dict[str, str]:
-    """What Spark's processes need: loopback, and workers of this Python."""
+    """The environment of Spark's processes: loopback, and workers of this Python."""
     return {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
 
 def settings(folder: Path) -> dict[str, str]:
-    """What every Spark of the tests is started with."""
+    """The settings of every Spark of the tests."""
     return {
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
@@ -53,7 +53,7 @@ def local_session(folder: Path, jars: Iterable[Path] = ()) -> Iterator[SparkSess
 
 @contextmanager
 def configured(session: SparkSession, values: Mapping[str, Any]) -> Iterator[None]:
-    """Settings for a while."""
+    """Change settings during the block."""
     before = {name: session.conf.get(name) for name in values}
     for name, value in values.items():
         session.conf.set(name, value)

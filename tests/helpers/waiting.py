@@ -1,4 +1,4 @@
-"""Waiting for something to become true, and no longer."""
+"""Waits for a condition."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ SECONDS = 120.0
 
 
 def until(condition: Callable[[], T | None], what: str, seconds: float = SECONDS) -> T:
-    """What the condition gives as soon as it gives something true."""
+    """The first true value of the condition; fails after a time-out."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()

@@ -1,4 +1,4 @@
-"""Transformations as XQuery 3.1 spells them, so that Saxon can be asked what they make of messages.
+"""Translates transformations to XQuery 3.1 for Saxon.
 
 Paths, order and construction mean the same in both. Comparisons and functions do not: they are spelled out
 as XPath 1.0 defines them. Names are expanded, since a constructed `xmlns` would change those of paths too.
@@ -51,7 +51,7 @@ class _Spelling:
         """For each `for` outside of others, its tuples."""
         self.depth = 0
         self.kinds: dict[str, str] = {}
-        """What variables of `let` hold."""
+        """The values of the variables of `let`."""
 
     # ── tokens ───────────────────────────────────────────────────────────────────────────────
 
@@ -232,7 +232,7 @@ class _Spelling:
                 parts.append(self.character())
 
     def character(self) -> str:
-        """A character, or what stands in braces."""
+        """A character, or an expression in braces."""
         character = self.text[self.at]
         self.at += 1
         if character != "{":

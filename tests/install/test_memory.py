@@ -22,7 +22,7 @@ WARM_UP = 0.2
 """The share of the time in which caches, heaps and pools may fill."""
 
 GROWTH = 0.15
-"""How much more a process may have at the end than after the warm-up, as a share …"""
+"""The permitted growth of a process after the warm-up, as a share …"""
 
 SLACK = 48 << 20
 """… and in bytes. Both are less than 1 KiB for each message of 30 minutes: a leak of a message shows."""

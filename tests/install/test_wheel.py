@@ -69,7 +69,7 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    # A make of its own, also below `make test`.
+    # A separate `make`, also below `make test`.
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     subprocess.run(["make", "--silent", "wheel"], cwd=ROOT, env=plain, check=True)
     [wheel] = (ROOT / "dist").glob("*.whl")

@@ -1,4 +1,4 @@
-"""The archive of classes: made once, in the background, and never in the way."""
+"""The class archive: written once, in the background, and failures do no harm."""
 
 import os
 import stat
@@ -115,7 +115,7 @@ def test_no_java(spark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ClassArchive.of(spark) is None
 
 
-def test_what_nobody_uses_is_removed(spark: Path) -> None:
+def test_unused_archives_are_removed(spark: Path) -> None:
     file = made(spark)
     os.utime(file, (0, 0))
     (spark / "jars" / "b.jar").write_text("b")

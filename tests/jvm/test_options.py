@@ -24,7 +24,7 @@ def test_an_embedded_spark_gets_a_small_jvm() -> None:
     assert SERIAL in spark_config(with_spark())[JAVA_OPTIONS].split()
 
 
-def test_what_the_user_sets_comes_first() -> None:
+def test_settings_of_the_user_take_precedence() -> None:
     config = spark_config(with_spark(**{JAVA_OPTIONS: "-Xss4m", "spark.ui.enabled": "true"}))
     assert (config[JAVA_OPTIONS], config["spark.ui.enabled"]) == ("-Xss4m", "true")
 

@@ -93,7 +93,7 @@ def test_every_engine_compares_moments_as_datetime_does(kind: str, path: str) ->
         ("x:date(//a) = 1", "unbound-prefix"),
     ],
 )
-def test_what_no_date_can_be_compared_with_is_refused(query: str, code: str) -> None:
+def test_invalid_uses_of_dates_are_refused(query: str, code: str) -> None:
     with pytest.raises(tamis.QueryError) as refused:
         tamis.check(query)
     assert refused.value.code == code

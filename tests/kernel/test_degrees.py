@@ -14,7 +14,7 @@ SEED = 20260
 
 
 def select(tree: etree._ElementTree, path: str) -> list[Any]:
-    """What lxml selects."""
+    """The nodes that lxml selects."""
     selected = tree.xpath(path, namespaces=documents.NAMESPACES)
     assert isinstance(selected, list)
     return selected

@@ -136,7 +136,7 @@ def test_filters_and_transformations_see_characters() -> None:
         assert outputs == {1: xml, 2: "<b>é€</b>".encode()}
 
 
-def test_strings_are_utf8_whatever_they_declare() -> None:
+def test_strings_are_utf8_even_if_they_declare_another_encoding() -> None:
     text = message("iso-8859-1", "é".encode()).decode()
     arrays = [pa.array([text], kind) for kind in (pa.string(), pa.large_string(), pa.string_view())]
     mixed: list[Any] = [[text], [text, b"<a/>"], *arrays]

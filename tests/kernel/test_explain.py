@@ -1,4 +1,4 @@
-"""`explain` is the twin of `match`: it must say the same, and say why."""
+"""`explain` agrees with `match`, and gives the reason."""
 
 from random import Random
 
@@ -43,7 +43,7 @@ def test_a_first_step_that_fails_has_no_place() -> None:
     assert (line.holds, line.fails_at) == (False, None)
 
 
-def test_the_access_test_is_told_for_what_the_index_has() -> None:
+def test_the_access_test_is_shown_for_indexed_queries() -> None:
     index = tamis.Index()
     index.insert(1, "/story[topic/@code = 'markets']")
     (known,) = index.explain(MESSAGE, "/story[topic/@code = 'markets']").alternatives
@@ -62,12 +62,12 @@ def test_a_query_without_a_necessary_test_is_always_a_candidate() -> None:
 
 def test_the_text_says_what_fails_and_the_plan_how_it_is_indexed() -> None:
     explanation = explained("/story[topic/@code = 'sport']/company")
-    told, plan = explanation.render(MESSAGE), explanation.render_plan(MESSAGE)
+    summary, plan = explanation.render(MESSAGE), explanation.render_plan(MESSAGE)
     for part in ("does not match", "/story/topic/@code='sport'", "fails at line 2"):
-        assert part in told
+        assert part in summary
         assert part in plan
     assert "access test" in plan
-    assert "access test" not in told
+    assert "access test" not in summary
 
 
 def test_explanations_and_matches_agree() -> None:
@@ -94,7 +94,7 @@ def test_explanations_and_matches_agree() -> None:
                 assert explanation.render_plan(message)
 
 
-def test_a_position_after_other_predicates_is_told_as_a_place() -> None:
+def test_a_position_after_other_predicates_is_shown_as_a_position() -> None:
     """Its line asks for a place among all siblings of the name, not for a value."""
     message = b"<r><a><b/></a><a><b/></a></r>"
     explanation = explained("//a[b][2]", message)

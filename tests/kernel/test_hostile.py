@@ -1,4 +1,4 @@
-"""Input that means harm: each attack gets its code, quickly, and disturbs nobody else."""
+"""Hostile input: each attack is refused with its code in bounded time, and other messages are unaffected."""
 
 import resource
 import time
@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import pytest
 
 import tamis
-from tamis import Limits, engine
+from tamis import Limits, naive
 from tests.helpers.hostile_messages import HARMLESS, MESSAGES, SUBSET, nested_entities
 
 GOOD = b"<good><a x='1'/></good>"
@@ -79,7 +79,7 @@ def test_external_identifiers_are_never_fetched() -> None:
     assert [row for row in batch.nodes.to_pylist() if row["kind"] == "text"] == []
 
 
-def test_what_only_looks_like_an_attack_is_read() -> None:
+def test_harmless_messages_that_resemble_attacks_are_read() -> None:
     assert tamis.read_batch(HARMLESS, SUBSET).errors.num_rows == 0
 
 
@@ -170,7 +170,7 @@ def nested(inside: bytes) -> bytes:
     return b"<a>" * 250 + inside + b"</a>" * 250
 
 
-# Walks that must not begin anew from every context. No condition of theirs can be told without a walk.
+# Walks that must not be repeated from every context. None of their conditions can be decided without a walk.
 WALKS = {
     "the first of many nodes": ("//a[contains(.//*//*, 'zzz')]", nested(b"<b/>" * 100_000)),
     "the first of no nodes": ("//a[contains(.//*/b//c, 'zzz')]", nested(b"<b/>" * 50_000 + b"<c/>")),
@@ -194,7 +194,7 @@ WALKS = {
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_a_walk_does_not_begin_anew(name: str) -> None:
+def test_a_walk_is_not_repeated_from_every_context(name: str) -> None:
     query, message = WALKS[name]
     index = tamis.Index()
     index.insert(1, query)
@@ -220,4 +220,4 @@ def test_the_way_to_a_first_node_counts_before_others() -> None:
 
 @pytest.mark.parametrize("query", EXPLOSIVE)
 def test_nor_for_the_slow_evaluator(query: str) -> None:
-    engine.naive_batch([query], [REPETITIVE["deep"]])
+    naive.naive_batch([query], [REPETITIVE["deep"]])

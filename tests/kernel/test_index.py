@@ -109,6 +109,19 @@ def test_a_table_of_another_shape_is_refused_whole(table: pa.Table) -> None:
     assert index.match(MESSAGE) == [1]
 
 
+def test_the_rows_of_a_load_may_have_different_prefixes() -> None:
+    maps = [{}, {"p": "urn:p"}, {"p": "urn:q", "": "urn:p"}]
+    columns = {"target": [0, 1, 2, 3], "query": ["//a", "//p:a", "//p:a", "//a"]}
+    prefixes = pa.array([0, 1, 2, 2], pa.uint32())
+    index = tamis.Index()
+    assert index.load(pa.table({**columns, "prefixes": prefixes}), namespaces=maps).num_rows == 0
+    assert index.match(b"<a/>") == [0]
+    assert index.match(b"<a xmlns='urn:p'/>") == [1, 3]
+    assert index.match(b"<a xmlns='urn:q'/>") == [2]
+    with pytest.raises(ValueError, match="`prefixes` must be places in the list"):
+        index.load(pa.table({**columns, "prefixes": prefixes}), namespaces=maps[:2])
+
+
 def test_tenants_see_only_their_own() -> None:
     index = tamis.Index()
     index.insert(1, "//b", tenant="one")
@@ -172,7 +185,7 @@ def test_errors_survive_pickling() -> None:
 
 
 class Model:
-    """What an index should answer: a dict, and the slow evaluator."""
+    """A model of an index: a dict, and the naive evaluator."""
 
     def __init__(self, messages: list[bytes]) -> None:
         self.messages = messages

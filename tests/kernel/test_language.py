@@ -13,7 +13,7 @@ PREFIXES = {"p": "urn:p", "r": "urn:p"}
 
 
 def rows(key: str) -> list[Any]:
-    """What all files of cases say of one thing."""
+    """The rows of one table in all files of cases."""
     return [row for file in FILES for row in file.get(key, [])]
 
 

@@ -46,7 +46,7 @@ def test_lxml_agrees_on_a_sample(
         assert matched[number] & set(places) == expected
 
 
-def test_one_by_one_in_threes_and_all_at_once(
+def test_matches_do_not_depend_on_the_size_of_batches(
     index: tamis.Index, matched: list[set[int]], nitf_messages: list[bytes]
 ) -> None:
     for number in range(0, 60, 3):

@@ -43,7 +43,7 @@ class Group:
             self.queries.append(queries.query(random, witness, TURNS[(first + number) % len(TURNS)]))
 
     def oracle(self) -> Answer:
-        """What lxml says."""
+        """The matches by lxml."""
         trees = [etree.ElementTree(etree.fromstring(message)) for message in self.messages]
         matched: Answer = [set() for _ in trees]
         for place, query in enumerate(self.queries):

@@ -27,7 +27,7 @@ TURNS = (*values.PRODUCTIONS, "filter-steps", "function lang", "test processing-
 
 
 def oracle(queries: list[RandomQuery], messages: list[bytes]) -> Answer:
-    """What lxml says."""
+    """The matches by lxml."""
     trees = [etree.ElementTree(etree.fromstring(message)) for message in messages]
     matched: Answer = [set() for _ in trees]
     for place, query in enumerate(queries):

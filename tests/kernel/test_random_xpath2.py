@@ -23,7 +23,7 @@ DOCUMENTS = 16
 
 
 def oracle(queries: list[xpath2.Query], messages: list[bytes]) -> Answer:
-    """What Saxon says. An error is no match."""
+    """The matches by Saxon. An error is no match."""
     saxon = Saxon(messages)
     matched: Answer = [set() for _ in messages]
     for place, query in enumerate(queries):

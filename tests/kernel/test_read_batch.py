@@ -12,7 +12,7 @@ from tests.helpers import random_documents as documents
 
 
 def kind(node: Any) -> str:
-    """What lxml's node is called here."""
+    """The kind of lxml's node, as tamis names it."""
     if isinstance(node, str):
         return "text"
     if node.tag is etree.Comment:
@@ -83,9 +83,9 @@ def test_tag_paths_lead_from_the_root_down() -> None:
         row = paths[path]
         return f"{text(row['parent'])}/{{{row['namespace']}}}{row['name']}"
 
-    told = [text(row["tag_path"]) for row in batch.nodes.to_pylist()]
+    element_paths = [text(row["tag_path"]) for row in batch.nodes.to_pylist()]
     first = ["/{}a", "/{}a/{}b", "/{}a/{}b/{}c", "/{}a/{}b"]
-    assert told == [*first, "/{u}a", "/{u}a/{u}b", "/{}a", "/{}a/{}b"]
+    assert element_paths == [*first, "/{u}a", "/{u}a/{u}b", "/{}a", "/{}a/{}b"]
     assert len(paths) == 5
 
 

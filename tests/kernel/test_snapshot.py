@@ -108,7 +108,7 @@ def test_files_that_are_not_whole_are_refused(tmp_path: Path, suffix: str, harm:
     assert path.stem in caught.value.reason
 
 
-def test_what_is_not_there_cannot_be_opened(tmp_path: Path) -> None:
+def test_missing_snapshots_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(tamis.GenerationError, match="no-snapshot"):
         tamis.Index.open(tmp_path)
     with pytest.raises(tamis.GenerationError, match="unreadable"):

@@ -1,4 +1,4 @@
-"""What transformations make of messages, as data: through every engine, and asked of Saxon."""
+"""The outputs of transformations, as data: by every engine, and by Saxon."""
 
 import tomllib
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 import tamis
-from tamis import engine
+from tamis import naive
 from tests.helpers import CASES
 from tests.helpers.engines import ENGINES, TRANSFORMERS
-from tests.helpers.saxon import Made, Saxon
+from tests.helpers.saxon import Result, Saxon
 
 
 def cases() -> list[Any]:
@@ -40,7 +40,7 @@ def test_every_engine_and_saxon_make_what_is_expected(case: dict[str, Any]) -> N
     saxon = Saxon([message])
     for query, output, code in expected:
         (made_by_saxon,) = saxon.outputs(query, None if case.get("is_xquery") else namespaces)
-        assert made_by_saxon == Made.by(output, code), query
+        assert made_by_saxon == Result.by(output, code), query
 
 
 @pytest.mark.parametrize("case", cases())
@@ -59,7 +59,7 @@ def test_messages_with_an_internal_subset() -> None:
     message = b"<!DOCTYPE r [" + subset + b']><r xmlns:p="urn:p"><a>x&e;</a></r>'
     limits = tamis.Limits(internal_subset=True)
     queries = ["for $v in //a return $v", "for $v in //b return <o xmlns='urn:o'>{ $v }</o>"]
-    ((copied, wrapped),) = engine.naive_transform(queries, [message], limits=limits)
+    ((copied, wrapped),) = naive.naive_transform(queries, [message], limits=limits)
     assert copied == (b'<a xmlns:p="urn:p" i="1">x<b>&amp;</b></a>', None)
     assert wrapped == (b'<o xmlns="urn:o"><b xmlns:p="urn:p" xmlns="">&amp;</b></o>', None)
 
@@ -67,6 +67,6 @@ def test_messages_with_an_internal_subset() -> None:
 def test_an_output_past_the_limit() -> None:
     message = b"<r>" + b"<a>0123456789</a>" * 100 + b"</r>"
     query = "for $v in //a return <o>{ $v }</o>"
-    (((output, code),),) = engine.naive_transform([query], [message], output_limit=2400)
+    (((output, code),),) = naive.naive_transform([query], [message], output_limit=2400)
     assert (output is not None, code) == (True, None)
-    assert engine.naive_transform([query], [message], output_limit=2399) == [[(None, "output-limit")]]
+    assert naive.naive_transform([query], [message], output_limit=2399) == [[(None, "output-limit")]]

@@ -111,8 +111,8 @@ def test_values_that_are_compared_are_counted() -> None:
     assert (outputs[2].payload, outputs[2].code) == (None, "bindings-limit")
 
 
-def test_what_is_found_is_climbed_from_once() -> None:
-    """For each of 240 elements around it, that would be as many levels each."""
+def test_ancestors_of_an_end_are_visited_once() -> None:
+    """Without that, each of the 240 elements around an end would cost as many levels."""
     message = b"<a><x>" + b"<a>" * 240 + b"<j/>" * 100_000 + b"</a>" * 240 + b"</x></a>"
     queries = {
         1: "for $v in //a return <c>{ count($v/x//j) }</c>",
@@ -124,7 +124,7 @@ def test_what_is_found_is_climbed_from_once() -> None:
 
 
 def test_texts_of_elements_in_between_are_passed_over() -> None:
-    """For each of 240 elements and each in it, there are twenty thousand texts further down."""
+    """Each of 240 nested elements has twenty thousand texts further down."""
     message = b"<a>" * 240 + b"<j>t</j>" * 20_000 + b"u" + b"</a>" * 240
     queries = {
         1: "for $v in //a return <c>{ count($v//a/text()) }</c>",
@@ -182,7 +182,7 @@ def test_a_prefix_with_a_number_is_found_again() -> None:
     )
 
 
-def test_what_is_forgotten_is_computed_again() -> None:
+def test_evicted_results_are_computed_again() -> None:
     """Streams of two thousand transformations do not all fit, nor what passes each of many conditions."""
     marks = b"".join(b"<x%d/>" % number for number in range(2_000))
     message = b"<r>" + marks + b"<j a='1'><k/></j>" * 100_000 + b"<j a='2'><k/></j>" + b"</r>"

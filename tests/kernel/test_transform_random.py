@@ -12,11 +12,11 @@ from random import Random
 import pytest
 
 import tamis
-from tamis import engine
+from tamis import naive
 from tests.helpers import random_documents as documents
 from tests.helpers import random_transformations as transformations
 from tests.helpers.engines import ENGINES, TRANSFORMERS
-from tests.helpers.saxon import Made, Saxon
+from tests.helpers.saxon import Result, Saxon
 
 PAIRS = int(os.environ.get("TAMIS_PAIRS") or 24_000)
 SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
@@ -97,7 +97,7 @@ def test_every_engine_makes_what_saxon_makes(capsys: pytest.CaptureFixture[str])
         for place, query in enumerate(group.queries):
             expected = saxon.outputs(query.text, documents.NAMESPACES)
             for number, (message, right) in enumerate(zip(group.messages, expected, strict=True)):
-                got = Made.by(*naive[number][place])
+                got = Result.by(*naive[number][place])
                 assert got == right, f"seed {SEED}: {query.text}\nof {message!r}\nsaxon {right}\ntamis {got}"
                 if right.tree is not None or right.code is not None:
                     matching[number].add(place)
@@ -121,7 +121,7 @@ def test_every_engine_makes_what_saxon_makes(capsys: pytest.CaptureFixture[str])
         assert made[rare] >= 100, rare
 
 
-def test_what_a_dtd_adds_is_there() -> None:
+def test_entities_and_attributes_of_a_dtd_are_in_outputs() -> None:
     random = Random(SEED)
     pairs = outputs = 0
     while pairs < PAIRS // 8:
@@ -129,12 +129,12 @@ def test_what_a_dtd_adds_is_there() -> None:
         messages = [with_subset(random, root) for root in group.roots]
         texts = [query.text for query in group.queries]
         limits = tamis.Limits(internal_subset=True)
-        made = engine.naive_transform(texts, messages, documents.NAMESPACES, limits)
+        made = naive.naive_transform(texts, messages, documents.NAMESPACES, limits)
         saxon = Saxon(messages)
         for place, text in enumerate(texts):
             expected = saxon.outputs(text, documents.NAMESPACES)
             for message, right, row in zip(messages, expected, made, strict=True):
-                got = Made.by(*row[place])
+                got = Result.by(*row[place])
                 assert got == right, f"seed {SEED}: {text}\nof {message!r}\nsaxon {right}\ntamis {got}"
                 outputs += right.tree is not None
         pairs += len(texts) * len(messages)

@@ -33,7 +33,7 @@ def plain(element: documents.Element, depth: int, *, by_depth: bool) -> None:
 
 
 def schema_of(roots: Sequence[documents.Element]) -> Dtd:
-    """What some documents allow."""
+    """A schema that allows some documents."""
     elements: dict[str, dict[str, list[int | None]]] = {}
     for root in roots:
         for element in (root, *root.descendants()):

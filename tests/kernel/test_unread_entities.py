@@ -4,7 +4,7 @@ import pytest
 from lxml import etree
 
 import tamis
-from tamis import Limits, engine
+from tamis import Limits, naive
 from tests.helpers.reading import by_lxml
 
 MESSAGE = b'<!DOCTYPE a SYSTEM "x.dtd"><a b="p&bar;q">x&foo;y</a>'
@@ -33,8 +33,8 @@ def test_matches_values_and_copies_agree_without_the_references() -> None:
         index.insert(target, query)
     outputs = {one.target: one.payload for one in index.transform(MESSAGE, limits=SKIP)}
     assert outputs == {1: MESSAGE, 2: b'<a b="pq">xy</a>', 3: b"<s>xy</s>"}
-    assert engine.naive_batch([queries[1]], [MESSAGE], limits=SKIP) == [[0]]
-    ((copied, value),) = engine.naive_transform([queries[2], queries[3]], [MESSAGE], limits=SKIP)
+    assert naive.naive_batch([queries[1]], [MESSAGE], limits=SKIP) == [[0]]
+    ((copied, value),) = naive.naive_transform([queries[2], queries[3]], [MESSAGE], limits=SKIP)
     assert (copied, value) == ((outputs[2], None), (outputs[3], None))
     matches = index.match_batch([MESSAGE, b"<a/>", b"<"], limits=SKIP)
     assert matches["skipped_entities"].to_pylist() == [2, 0, 0]

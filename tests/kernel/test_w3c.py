@@ -34,7 +34,7 @@ class Case:
 
     @property
     def verdict(self) -> str | None:
-        """What the catalogue wants; `None` where either will do."""
+        """The verdict of the catalogue; `None` where both are allowed."""
         return {"valid": "accepted", "invalid": "accepted", "not-wf": "refused"}.get(self.entry["TYPE"])
 
 
@@ -122,7 +122,7 @@ def test_accepted_documents_have_the_content_that_expat_finds(
 
 
 def by_another_parser(message: bytes) -> list[Event]:
-    """What expat finds; of encodings with several bytes a character, which pyexpat does not know, libxml2."""
+    """The content by expat, or by libxml2 for multi-byte encodings, which pyexpat does not support."""
     if b"iso-2022" in message[:80].lower():
         return by_lxml(message)
     try:
@@ -132,6 +132,6 @@ def by_another_parser(message: bytes) -> list[Event]:
 
 
 def applies(rule: dict[str, str | list[str]], case: Case) -> bool:
-    """Whether a rule speaks of a case: by what its catalogue entry has under the rule's keys."""
+    """Whether a rule applies to a case: whether its catalogue entry has the rule's values."""
     keys = [key for key in rule if key.isupper()]
     return bool(keys) and all(case.entry.get(key) in rule[key] for key in keys)

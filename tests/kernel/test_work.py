@@ -1,4 +1,4 @@
-"""How much is looked at, not only what is answered: the prefilter must filter."""
+"""The work of matching: the prefilter must leave few candidates."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""What README and docs show is run; what ARCHITECTURE names is there."""
+"""Runs the examples of README and docs; checks that the files and functions of ARCHITECTURE exist."""
 
 import doctest
 import re
@@ -104,7 +104,7 @@ def test_architecture_names_both_flows() -> None:
 
 
 @pytest.mark.parametrize(("file", "function"), arrows())
-def test_what_architecture_names_is_there(file: str, function: str) -> None:
+def test_functions_named_by_architecture_exist(file: str, function: str) -> None:
     name = re.split(r"::|\.", function)[-1]
     assert re.search(rf"\b(fn|def|class|struct|enum|trait|mod) {name}\b", (ROOT / file).read_text("utf-8"))
 

@@ -12,7 +12,19 @@ import pytest
 from tests.helpers import ROOT
 
 LAYERS = [
-    *("errors", "extras", "model", "engine", "storage", "workload", "bench", "sources", "sinks", "network"),
+    *(
+        "errors",
+        "extras",
+        "model",
+        "engine",
+        "storage",
+        "workload",
+        "bench",
+        "sources",
+        "data",
+        "sinks",
+        "network",
+    ),
     *("settings", "jvm", "catalog", "generations", "pipeline", "status", "spark", "client", "service"),
     *("cli", "demo"),
 ]
@@ -84,7 +96,7 @@ NETWORK = [name for name in sorted(MODULES) if layer(name) == "network"]
     ],
     ids=["values", "network", "spark", "cli"],
 )
-def test_what_is_light_imports_nothing_heavy(names: list[str], heavy: set[str]) -> None:
+def test_light_packages_import_nothing_heavy(names: list[str], heavy: set[str]) -> None:
     program = f"import sys, {', '.join(names)}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert heavy.intersection(loaded.stdout.split()) == set()

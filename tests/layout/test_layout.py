@@ -30,13 +30,15 @@ def naming(folder: str, suffix: str, pattern: str) -> set[str]:
     return {path for path, text in sources(folder, suffix) if re.search(pattern, text)}
 
 
-def test_only_the_engine_imports_the_kernel() -> None:
-    assert naming("python", ".py", r"import.*\b_kernel\b|from tamis\._kernel") == {"python/tamis/engine.py"}
+def test_only_the_engine_and_its_oracle_import_the_kernel() -> None:
+    importers = naming("python", ".py", r"import.*\b_kernel\b|from tamis\._kernel")
+    assert importers == {"python/tamis/engine.py", "python/tamis/naive.py"}
 
 
-def test_only_the_catalog_has_sql() -> None:
+def test_only_the_catalog_has_sql_and_data_that_is_read_by_a_query() -> None:
     named = naming("python", ".py", r"import sqlalchemy|from (sqlalchemy|alembic|psycopg)\b|sqlite3")
-    assert {path for path in named if not path.startswith("python/tamis/catalog/")} == set()
+    others = {path for path in named if not path.startswith("python/tamis/catalog/")}
+    assert others == {"python/tamis/data/sql_query.py"}
 
 
 def test_only_the_spark_folder_imports_pyspark() -> None:
@@ -70,7 +72,7 @@ def test_only_segments_and_snapshots_touch_files() -> None:
 
 
 # Each imports only from those before it; `naive.rs` and `python/` stand on top.
-LAYERS = ["util", "document", "query", "segment", "matching", "transform", "engine"]
+LAYERS = ["util", "document", "query", "data", "segment", "matching", "transform", "engine"]
 
 
 def test_the_layers_of_the_kernel_point_one_way() -> None:

@@ -25,7 +25,7 @@ HEAVY = {
     [["--help"], ["check", "//a"], ["match", "-q", "//a", "a.xml"], ["explain", "//a", "a.xml"]],
     ids=lambda arguments: arguments[0],
 )
-def test_what_a_small_command_does_not_import(arguments: list[str], tmp_path: Path) -> None:
+def test_a_small_command_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text("<a/>")
     program = (
         "import sys\nfrom tamis.cli import main\n"

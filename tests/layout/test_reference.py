@@ -84,7 +84,7 @@ def test_every_setting_is_listed_with_its_default(heading: str) -> None:
 
 
 def is_table(one: Field[Any]) -> bool:
-    """Whether a key of the top level is a table of its own."""
+    """Whether a key of the top level is a table."""
     return one.name in ("spark", "metrics", "serve", "webhooks", "broker", "sources", "sinks")
 
 

@@ -6,12 +6,15 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from tamis.model.envelope import ENVELOPE
+from tamis.network.arrivals import Arrivals, ArrivedMessages
 from tamis.network.exchange import Exchange
 from tamis.network.link_end import ACKNOWLEDGE_AFTER
 from tamis.network.log import LinkLog, UnknownPositionError, read_log
-from tamis.network.messages import pack, unpack
+from tamis.network.messages import arrived, pack, unpack
 from tamis.network.parcel import LinkError, Parcel, Position, content_hash
 from tamis.storage.place import Directory
 from tests.helpers.link_ends import MemoryBroker, messages, settle, tree
@@ -39,6 +42,31 @@ def test_a_message_reaches_every_broker_once(tmp_path: Path) -> None:
     settle(brokers.values())
     everything = Counter(f"{name}{number}" for name in brokers for number in (1, 2))
     assert {name: broker.delivered for name, broker in brokers.items()} == dict.fromkeys(brokers, everything)
+
+
+def test_headers_cross_links_and_older_brokers_read_parcels_without_them(tmp_path: Path) -> None:
+    plain = messages("a", "x", "y")
+    old = pa.ipc.open_stream(pack(plain)).schema.names
+    assert "headers" not in old
+    assert unpack(pack(plain), "it").equals(plain)
+    headers = pa.array([None, '{"priority":"high"}'], pa.string())
+    place = plain.schema.get_field_index("headers")
+    marked = plain.set_column(place, plain.schema.field(place), headers)
+    assert unpack(pack(marked), "it").equals(marked)
+    topology = tree(tmp_path, "ab")
+    table = arrived(unpack(pack(marked), "it"), topology, "b", topology.links[0], 32)
+    parcel = Parcel("e", 1, "messages", "k", "h", b"")
+    Arrivals(tmp_path).store("a", parcel, table)
+    read = [ArrivedMessages(tmp_path).read(0)]
+    # What an earlier version stored.
+    path = next((tmp_path / "arrivals").glob("*.arrow"))
+    earlier = read[0].drop_columns(["topic", "headers"])
+    path.unlink()  # it is mapped
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, earlier.schema) as writer:
+        writer.write_table(earlier)
+    read.append(ArrivedMessages(tmp_path).read(0))
+    assert [table.schema for table in read] == [ENVELOPE, ENVELOPE]
+    assert [table["headers"].to_pylist() for table in read] == [headers.to_pylist(), [None, None]]
 
 
 def test_a_batch_has_one_parcel_with_the_next_number(tmp_path: Path) -> None:

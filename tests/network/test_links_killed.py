@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +9,8 @@ from tests.helpers import ROOT
 
 
 @pytest.mark.parametrize("who", ["sender", "receiver"])
-def test_killed_at_each_step(who: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.helpers.link_killed", str(tmp_path), who]
+def test_killed_at_each_step(who: str) -> None:
+    command = [sys.executable, "-m", "tests.helpers.link_killed", who]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 20

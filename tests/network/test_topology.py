@@ -5,7 +5,17 @@ from pathlib import Path
 import pytest
 
 from tamis.cli import main
-from tamis.network.topology import DirectoryCarrier, Topology, TopologyError, read_topology
+from tamis.model.matching import Limits
+from tamis.network.limits import check_limits
+from tamis.network.parcel import LinkError
+from tamis.network.topology import (
+    RETENTION,
+    DirectoryCarrier,
+    KafkaCarrier,
+    Topology,
+    TopologyError,
+    read_topology,
+)
 
 SEED = ["one-two", "two-three", "one-four", "four-five", "four-six"]
 """Figure 7.2 of seed 001."""
@@ -59,7 +69,31 @@ def test_a_link_as_it_is_written(tmp_path: Path) -> None:
     assert other.carries("other")
 
 
+def test_limits_of_the_network(tmp_path: Path) -> None:
+    text = "[limits]\ndocument = '20MiB'\ndepth = 9\ninternal_subset = true\n" + brokers("a")
+    limits = read(tmp_path, text).limits
+    assert limits == Limits(document=20 << 20, depth=9, internal_subset=True)
+    check_limits(limits, limits, [("x", Limits(depth=9)), ("y", limits)], "n.toml")
+    with pytest.raises(LinkError, match=r"limits-above-network: source x .*depth: 10 and not 9"):
+        check_limits(limits, limits, [("x", Limits(depth=10))], "n.toml")
+    with pytest.raises(LinkError, match=r"limits-above-network: .*text: 30000000 and not 20971520"):
+        check_limits(limits, limits, [("x", Limits(depth=9, text=30_000_000))], "n.toml")
+    with pytest.raises(LinkError, match=r"limits-below-network: .*document: .*internal_subset: 1 and not 0"):
+        check_limits(limits, Limits(), [], "n.toml")
+
+
 AB = brokers("a", "b")
+KAFKA = AB + "[[link]]\nends = ['a', 'b']\ncarrier = 'kafka'\n"
+
+
+def test_a_link_by_kafka(tmp_path: Path) -> None:
+    (link,) = read(tmp_path, KAFKA + "servers = 'k:1'\n").links
+    assert link.carrier == KafkaCarrier("k:1", "tamis", RETENTION, {})
+    more = "topics = 'x.y'\nretention = 60\nclient = { 'security.protocol' = 'SSL' }\n"
+    (link,) = read(tmp_path, KAFKA + "servers = 'k:1'\n" + more).links
+    assert link.carrier == KafkaCarrier("k:1", "x.y", 60.0, {"security.protocol": "SSL"})
+    assert (link.carrier.kind, link.carrier.location) == ("kafka", "k:1/x.y")
+    assert hash(link) == hash(link)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +115,17 @@ AB = brokers("a", "b")
         (AB + link("a", "b", "carrier = 'pigeon'"), ["[[link]] 1: carrier: bad-carrier"]),
         (AB + "[[link]]\nends = ['a', 'b']", ["[[link]] 1: path: missing-key"]),
         (AB + link("a", "b", "path = 1"), ["[[link]] 1: path: bad-value"]),
+        ("limits = 1\n" + brokers("a"), ["[limits]: bad-value"]),
+        ("[limits]\nx = 1\n" + brokers("a"), ["[limits]: unknown-key"]),
+        ("[limits]\ndepth = true\n" + brokers("a"), ["[limits]: depth: bad-value"]),
+        ("[limits]\ndocument = 'much'\n" + brokers("a"), ["[limits]: document: bad-value"]),
+        (KAFKA, ["[[link]] 1: servers: missing-key"]),
+        (KAFKA + "servers = 1", ["[[link]] 1: servers: bad-value"]),
+        (KAFKA + "servers = 'k'\npath = 'x'", ["[[link]] 1: unknown-key"]),
+        (AB + link("a", "b", "servers = 'k'"), ["[[link]] 1: unknown-key"]),
+        (KAFKA + "servers = 'k'\ntopics = 'a/b'", ["[[link]] 1: topics: bad-value"]),
+        (KAFKA + "servers = 'k'\nretention = 0", ["[[link]] 1: retention: bad-value"]),
+        (KAFKA + "servers = 'k'\nclient = { x = 1 }", ["[[link]] 1: client: bad-value"]),
         (AB + link("a", "b", "cost = 0"), ["[[link]] 1: cost: bad-value"]),
         (AB + link("a", "b", "cost = 1.5"), ["[[link]] 1: cost: bad-value"]),
         (AB + link("a", "b", "tenants = 'acme'"), ["[[link]] 1: tenants: bad-value"]),

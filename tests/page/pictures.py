@@ -1,4 +1,4 @@
-"""The pictures of the page in docs/service.md, taken anew: `python -m tests.page.pictures`."""
+"""Takes the pictures of the page in docs/service.md: `python -m tests.page.pictures`."""
 
 import io
 import random
@@ -84,7 +84,7 @@ def take(page: Page, name: str) -> None:
     """A picture."""
     path = TO / f"page-{name}.png"
     picture = Image.open(io.BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
-    # As many colours as a third of the bytes can tell.
+    # A palette of 256 colours: a third of the bytes.
     few = picture.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
     print(path.name, path.stat().st_size)

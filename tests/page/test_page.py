@@ -94,7 +94,7 @@ def test_a_subscription_with_an_error_that_is_mended(place: Place, visit: Visit)
     expect(form.locator(".editor .wrong")).to_have_text("A")
     expect(form.get_by_label("Query")).to_have_attribute("aria-invalid", "true")
     visit.check()
-    # Who insists is refused by the service, in the same words.
+    # The service refuses the query with the same reason.
     form.get_by_label("Subscriber").fill("ann")
     form.get_by_role("button", name="Subscribe").click()
     expect(form.get_by_text("in lower case")).to_be_visible()
@@ -168,11 +168,11 @@ def test_the_playground(place: Place, visit: Visit) -> None:
     expect(page.locator(".checked .located")).to_contain_text("1:9")
     query.fill("for $c in //company return <q>{ $c/name/text() }</q>")
     expect(page.locator(".result .code")).to_have_text("<q>Qualité 𝄞</q>")
-    # Why not somebody else?
+    # The explanation for a subscription that does not match.
     other = page.locator(".others [data-id=none]")
     other.locator("summary").click()
     expect(other.locator(".paths .fails")).to_contain_text("='NONE'")
-    # A message that is not well-formed is told at its place.
+    # The error of a message that is not well-formed is shown at its position.
     message.fill("<a>é</b>")
     expect(verdict).to_contain_text("Not well-formed")
     expect(page.locator(".message .wrong")).to_have_text("<")
@@ -231,7 +231,7 @@ def test_from_publishing_to_the_delivery(place: Place, visit: Visit) -> None:
         page.get_by_label("Message id").fill("p1")
         page.get_by_role("button", name="Publish").click()
         expect(page.get_by_text("already known")).to_be_visible()
-        # What is being read does not move away.
+        # A delivery that is being read does not move.
         publish("p2")
         second = theirs.locator(".delivery", has_text="p2")
         expect(theirs.get_by_role("button", name="Show 1 new one")).to_be_visible()
@@ -244,7 +244,7 @@ def test_from_publishing_to_the_delivery(place: Place, visit: Visit) -> None:
         expect(first).to_have_count(0)
         theirs.get_by_role("button", name="Acknowledge all").click()
         expect(theirs.get_by_text("No deliveries")).to_be_visible()
-        # What the job did is seen.
+        # The batches of the job are shown.
         theirs.get_by_role("link", name="Now").click()
         expect(theirs.locator(".tile").first).not_to_contain_text("0 in total")
         expect(theirs.get_by_role("row").filter(has_text="inbox")).to_be_visible()
@@ -303,7 +303,7 @@ def test_a_dead_letter_is_replayed_and_mended(place: Place, visit: Visit) -> Non
     page.get_by_role("button", name="Publish").click()
     page.get_by_role("link", name="Dead letters").click()
     letters = page.locator(".letter", has_text="broken")
-    # It is listed when it is there, and so is the one that comes of the replay.
+    # The letter is listed, and later the one that the replay causes.
     expect(letters).to_have_count(1)
     letters.locator("> summary").click()
     expect(letters.locator(".code").first).to_contain_text("<story>é<company></story>")
@@ -337,7 +337,7 @@ def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
             expect(refusal).to_contain_text("this needs a token with the role")
 
 
-def test_who_comes_in_and_who_does_not(place: Place, visit: Visit) -> None:
+def test_login_with_valid_and_invalid_tokens(place: Place, visit: Visit) -> None:
     page = visit.page
     page.goto(place.url)
     expect(page.get_by_label("Token")).to_be_focused()
@@ -421,7 +421,7 @@ def test_every_view_in_every_form(place: Place, phone: bool, colours: str) -> No
             visit.check()
 
 
-def test_a_service_that_is_gone_is_told(place: Place, visit: Visit) -> None:
+def test_a_lost_service_is_reported(place: Place, visit: Visit) -> None:
     page = visit.log_in(place.secrets[Role.ADMIN])
     page.context.set_offline(True)
     expect(page.get_by_role("alert")).to_contain_text("the service does not answer")

@@ -1,4 +1,4 @@
-"""The files of the page: who gets them, how, and what they may do."""
+"""The files of the page: access, caching, and the content security policy."""
 
 import re
 from collections.abc import Iterator

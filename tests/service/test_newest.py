@@ -29,7 +29,7 @@ def publish(catalog: Catalog, folder: Path, id: str) -> int:
         return publisher.refresh()
 
 
-def test_there_may_be_none(tmp_path: Path) -> None:
+def test_a_store_may_be_empty(tmp_path: Path) -> None:
     with Newest(settings_in(tmp_path)).opened() as opened:
         assert opened is None
 

@@ -1,4 +1,4 @@
-"""What is done about a delivery after a try, by what was answered."""
+"""The outcome of an attempt, by the response."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,11 +14,11 @@ SCHEDULE = (10, 100, 1_000)
 
 def outbound(tries: int) -> Outbound:
     """A delivery that was tried so often."""
-    return Outbound("d", "", "bob", "m", "inbox", "s", 1, 1, AT, AT, None, b"<a/>", "hook", tries)
+    return Outbound("d", "", "bob", "m", "inbox", "s", 1, 1, AT, AT, None, None, b"<a/>", "hook", tries)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
-def test_it_arrived(status: int) -> None:
+def test_success_is_done(status: int) -> None:
     done = outcome_of(outbound(2), Answer(status, retry_after=60), SCHEDULE, AT)
     assert (done.failure, done.next, done.held_until, done.gone, done.number) == (None, None, None, False, 3)
 
@@ -52,7 +52,7 @@ def test_gone_is_gone() -> None:
         (429, None, None),
     ],
 )
-def test_who_is_busy_may_say_how_long(status: int, asked: float | None, held: int | None) -> None:
+def test_a_busy_receiver_may_set_the_delay(status: int, asked: float | None, held: int | None) -> None:
     done = outcome_of(outbound(0), Answer(status, retry_after=asked), SCHEDULE, AT)
     assert done.held_until == (None if held is None else AT + timedelta(seconds=held))
     assert done.next is not None

@@ -23,15 +23,15 @@ path = "inbox"
 """
 
 
-def told(folder: Folder, *arguments: str) -> str:
-    """What a command prints, run in the folder."""
+def output_of(folder: Folder, *arguments: str) -> str:
+    """Run a command in the folder; returns its output."""
     done = subprocess.run([*TAMIS, *arguments], capture_output=True, text=True, check=True, cwd=folder.path)
     return done.stdout.strip()
 
 
 @contextmanager
 def serving(folder: Folder, port: int) -> Iterator["subprocess.Popen[bytes]"]:
-    """The service in a process of its own, ended afterwards however the test ends."""
+    """The service in a child process, which ends with the test in any case."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TAMIS_")}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     with folder.log.open("ab") as log:
@@ -48,7 +48,7 @@ def serving(folder: Folder, port: int) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def token(folder: Folder, role: str, *more: str) -> str:
-    return told(folder, "tokens", "create", "--role", role, *more)
+    return output_of(folder, "tokens", "create", "--role", role, *more)
 
 
 def test_from_publishing_to_the_mailbox(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_from_publishing_to_the_mailbox(tmp_path: Path) -> None:
         token(folder, "publisher"),
         token(folder, "subscriber", "--subscriber", "ann"),
     ]
-    assert "subscriber" in told(folder, "tokens", "list")
+    assert "subscriber" in output_of(folder, "tokens", "list")
     admin, publisher, ann = (Client(f"http://127.0.0.1:{port}", secret) for secret in secrets)
 
     def publish(first: int) -> None:
@@ -103,7 +103,7 @@ def test_from_publishing_to_the_mailbox(tmp_path: Path) -> None:
     assert {"tamis.requests", "tamis.job"} <= {line["logger"] for line in lines}
 
 
-def test_one_service_a_state_directory_and_how_to_begin(tmp_path: Path) -> None:
+def test_one_service_per_state_directory_and_the_first_token(tmp_path: Path) -> None:
     folder = Folder(tmp_path, f"{MORE}\n[serve]\njob = false\n")
     port = free_port()
     with serving(folder, port):

@@ -51,7 +51,7 @@ def done(answers: list["Future[httpx.Response]"]) -> list[httpx.Response]:
     return [answer.result() for answer in answers if answer.done()]
 
 
-def test_one_token_that_tries_messages_holds_up_nobody(
+def test_a_token_that_tries_messages_does_not_delay_others(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = Blocked(matching._try_query)
@@ -65,7 +65,7 @@ def test_one_token_that_tries_messages_holds_up_nobody(
         answers = [threads.submit(send, served, greedy, "/v1/match", json) for _ in range(count)]
         try:
             until(lambda: blocked.waiting and len(done(answers)) == count - allowed, "the refusals")
-            # One runs, and there is a thread for somebody else.
+            # One request runs, and a thread is left for other tokens.
             assert blocked.waiting == 1
             assert other.get("/v1/token").status_code == 200
             assert other.post("/v1/match", json={"xml": "<a/>"}).status_code == 200
@@ -78,7 +78,7 @@ def test_one_token_that_tries_messages_holds_up_nobody(
         assert Counter(one.result().status_code for one in answers) == {200: allowed, 429: count - allowed}
 
 
-def test_publishers_that_wait_for_the_catalog_hold_up_nobody(
+def test_publishers_that_wait_for_the_catalog_do_not_delay_others(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = Blocked(served.catalog.accepted.known)
@@ -110,7 +110,7 @@ def test_a_locked_catalog_is_reported_soon(tmp_path: Path) -> None:
             until(lambda: blocked.waiting, "the writer")
             with pytest.raises(CatalogError, match="catalog-locked"):
                 catalog.accepted.accept([("inbox", "m1")], ["f1"], [])
-            # Who reads does not wait.
+            # Readers do not wait.
             assert catalog.tokens.find("none") is None
         finally:
             blocked.released.set()

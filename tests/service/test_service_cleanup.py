@@ -1,4 +1,4 @@
-"""What the service forgets, and what it may not forget."""
+"""Retention: what the service deletes, and what it must keep."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -41,7 +41,7 @@ def test_ids_are_forgotten_after_the_promised_time(catalog: Catalog, monkeypatch
     assert len(accepted.known("inbox", [f"m{n}" for n in range(10)])) == 10
     assert accepted.forget(datetime.now(UTC) + DAY) == 10
     assert accepted.known("inbox", [f"m{n}" for n in range(10)]) == set()
-    # Whether files have to be let in has nothing to do with it.
+    # Independent of the files that wait for their rename.
     assert accepted.entering() == {"f1"}
 
 
@@ -54,14 +54,14 @@ def test_publications_go_when_they_are_old_and_in_mailboxes(catalog: Catalog, tm
     publish(tmp_path, 4, [delivery(4)])
     assert follower.delete_older(datetime.now(UTC) - DAY) == 0
     assert follower.delete_older(datetime.now(UTC) + DAY) == 3
-    # One that no mailbox has stays, and so does the last, whose batch may be run again.
+    # Kept: one that is not imported, and the last one, whose batch may be run again.
     assert Outbox(tmp_path / "outbox").manifests() == ["c-3.json", "c-4.json"]
     assert parts(tmp_path) == {"c-3", "c-4"}
     assert catalog.mailbox.imported_manifests() == set()
     follower.poll()
     assert follower.delete_older(datetime.now(UTC) + DAY) == 1
     assert catalog.mailbox.imported_manifests() == {"c-4.json"}
-    # Nothing is lost on the way, and nothing comes again, also for one that starts now.
+    # Nothing is lost or repeated, also for a new follower.
     follower_of(tmp_path, catalog).poll()
     assert [one.id for one in catalog.mailbox.pending("", "bob")] == [f"d{n}" for n in range(5)]
     publish(tmp_path, 5, [delivery(5)])

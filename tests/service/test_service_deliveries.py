@@ -25,7 +25,7 @@ def served(tmp_path: Path, catalog_url: str) -> Iterator[Served]:
 
 
 def publish(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
-    """What the job does with the deliveries of a batch."""
+    """Publish the deliveries of a batch to the outbox, as the job does."""
     outbox = Outbox(folder / "outbox")
     ordered = sorted(rows, key=lambda row: str(row["tenant"]))
     outbox.publish(Batch("c", number), outbox.write(Batch("c", number), 0, batches(ordered)))
@@ -47,6 +47,7 @@ def test_a_mailbox_is_polled_and_acknowledged(served: Served, tmp_path: Path) ->
     assert [one["id"] for one in page["deliveries"]] == ["d0", "d1"]
     assert page["deliveries"][0].items() >= {"message": "m0", "subscription": "s0", "payload": "<a/>"}.items()
     assert polled(bob, after=page["next"]) == ["d2", "d3"]
+    assert [one.get("headers") for one in page["deliveries"]] == [{"b": "é", "priority": "high"}, None]
     assert (polled(eve), polled(other)) == (["d8"], ["d9"])
     admin = served.client()
     assert polled(admin, subscriber="eve") == ["d8"]
@@ -57,7 +58,7 @@ def test_a_mailbox_is_polled_and_acknowledged(served: Served, tmp_path: Path) ->
     assert (polled(bob), polled(eve), polled(other)) == (["d2"], ["d8"], ["d9"])
 
 
-def test_nothing_comes_twice_when_the_service_starts_again(tmp_path: Path) -> None:
+def test_no_delivery_is_repeated_after_a_restart(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     publish(tmp_path, 0, [delivery(n) for n in range(3)])
     with serving(settings) as served:
@@ -87,7 +88,7 @@ def test_a_part_that_fails_unforeseen_is_begun_again(
     until(lambda: served.plain().get("/ready").status_code == 200, "that it is ready")
 
 
-def test_what_has_a_sink_of_its_own_waits_in_no_mailbox(tmp_path: Path) -> None:
+def test_deliveries_with_a_separate_sink_are_in_no_mailbox(tmp_path: Path) -> None:
     sinks = '[[sink]]\npath = "outbox"\n[[sink]]\nkind = "console"\ntargets = ["screen"]\n'
     with serving(settings_in(tmp_path, SOURCES + sinks)) as served:
         publish(tmp_path, 0, [delivery(1) | {"delivery_target": "screen"}, delivery(2)])
@@ -117,13 +118,13 @@ def streamed(client: httpx.Client, **headers: str) -> Iterator[Iterator[str]]:
 
 def event(lines: Iterator[str]) -> tuple[str, str]:
     """The next event: its id, and the id of its delivery."""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in lines:
-        if not line and "data" in told:
-            return told["id"], json.loads(told["data"])["id"]
+        if not line and "data" in fields:
+            return fields["id"], json.loads(fields["data"])["id"]
         name, _, value = line.partition(": ")
         if name:
-            told[name] = value
+            fields[name] = value
     raise AssertionError("the stream ended")
 
 

@@ -18,7 +18,12 @@ from tests.helpers.served import Served, serving, settings_in
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     with serving(settings_in(tmp_path)) as served:
-        bury(tmp_path, 0, [letter("m1"), letter("m2", code="depth-limit"), letter("x", "other", "others")])
+        headers = {"headers": '{"priority":"high"}'}
+        write_letters(
+            tmp_path,
+            0,
+            [letter("m1", **headers), letter("m2", code="depth-limit"), letter("x", "other", "others")],
+        )
         yield served
 
 
@@ -42,7 +47,7 @@ def letter(id: str, tenant: str = "", source: str = "inbox", **more: Any) -> dic
     }
 
 
-def bury(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
+def write_letters(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
     letters = DeadLetters(folder / "dead-letters")
     batch = Batch("c", number)
     letters.publish(batch, letters.write(batch, 0, [pa.RecordBatch.from_pylist(rows, schema=LETTER)]))
@@ -50,14 +55,18 @@ def bury(folder: Path, number: int, rows: list[dict[str, Any]]) -> None:
 
 def test_letters_are_listed_and_shown(served: Served) -> None:
     admin = served.client()
-    told = admin.get("/v1/dead-letters").json()
-    assert sorted(one["message"] for one in told["letters"]) == ["m1", "m2"]
+    listed = admin.get("/v1/dead-letters").json()
+    assert sorted(one["message"] for one in listed["letters"]) == ["m1", "m2"]
     [one] = admin.get("/v1/dead-letters", params={"code": "depth-limit"}).json()["letters"]
     shown = admin.get(f"/v1/dead-letters/{one['letter']}").json()
     assert base64.b64decode(shown.pop("base64")) == b"<a></b>"
     assert shown == one
     assert admin.get("/v1/dead-letters/m1").json()["message"] == "m1"
     assert (one["position"], one["line"], one["column"]) == (3, 1, 4)
+    assert (one["headers"], admin.get("/v1/dead-letters/m1").json()["headers"]) == (
+        None,
+        {"priority": "high"},
+    )
     assert admin.get("/v1/dead-letters", params={"limit": 1}).json()["more"]
     assert admin.get("/v1/dead-letters", params={"since": "2026-02-01T00:00:00"}).json()["letters"] == []
     # Another tenant's are not there.

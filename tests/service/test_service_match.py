@@ -12,6 +12,7 @@ from tamis.generations.store import Store
 from tamis.model.matching import Limits
 from tamis.model.subscription import NewSubscription, PrefixMap
 from tamis.model.token import Role
+from tamis.network.tables import EMPTY, TableVersion, changed_hash
 from tamis.service.api import matching
 from tests.helpers.hostile_messages import MESSAGES
 from tests.helpers.served import Served, serving, settings_in
@@ -24,7 +25,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def refresh(served: Served) -> int:
-    """What the job does before each batch."""
+    """Publish a generation of the current catalog, as the job does before each batch."""
     store = Store(served.settings.generations)
     with Publisher(served.catalog, store, served.settings.generations) as publisher:
         return publisher.refresh()
@@ -33,8 +34,8 @@ def refresh(served: Served) -> int:
 def tried(served: Served, role: Role = Role.ADMIN, tenant: str = "", **asked: Any) -> dict[str, Any]:
     answer = served.client(role, tenant).post("/v1/match", json=asked)
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def test_which_subscriptions_match(served: Served) -> None:
@@ -46,10 +47,10 @@ def test_which_subscriptions_match(served: Served) -> None:
     catalog.add(NewSubscription("eve", "/a", id="q3", tenant="other"))
     generation = refresh(served)
     message = "<a><b xmlns='urn:x'/></a>"
-    told = tried(served, xml=message, explain=True)
-    assert told["generation"] == generation
-    assert [(one["id"], one["subscriber"]) for one in told["subscriptions"]] == [("q1", "ann"), ("q2", "bob")]
-    assert all(one["explanation"]["matches"] for one in told["subscriptions"])
+    body = tried(served, xml=message, explain=True)
+    assert body["generation"] == generation
+    assert [(one["id"], one["subscriber"]) for one in body["subscriptions"]] == [("q1", "ann"), ("q2", "bob")]
+    assert all(one["explanation"]["matches"] for one in body["subscriptions"])
     assert [one["id"] for one in tried(served, Role.SUBSCRIBER, xml=message)["subscriptions"]] == ["q1"]
     assert [one["id"] for one in tried(served, tenant="other", xml=message)["subscriptions"]] == ["q3"]
     limited = tried(served, xml=message, limit=1)
@@ -61,13 +62,28 @@ def test_which_subscriptions_match(served: Served) -> None:
     assert [one["id"] for one in tried(served, xml=message)["subscriptions"]] == ["q2"]
 
 
+def test_why_a_message_crosses_a_link(served: Served) -> None:
+    catalog = served.catalog
+    catalog.add(NewSubscription("ann", "/a", id="q1"))
+    rows = {("", "//b"), ("", "//c"), ("", "/a/@x='1'"), ("other", "/a")}
+    version = TableVersion(1, "m", changed_hash(EMPTY, rows, ()))
+    assert catalog.routes.replace("here.there", version, rows)
+    refresh(served)
+    told = tried(served, xml="<a x='1'><b/></a>")
+    assert [one["id"] for one in told["subscriptions"]] == ["q1"]
+    link = "here.there"
+    assert told["routes"] == [{"link": link, "query": "//b"}, {"link": link, "query": "/a/@x='1'"}]
+    assert tried(served, Role.SUBSCRIBER, xml="<a x='1'/>")["routes"] == []
+    assert tried(served, tenant="other", xml="<a/>")["routes"] == [{"link": link, "query": "/a"}]
+
+
 def test_whether_a_query_matches_where_and_what_it_makes(served: Served) -> None:
     message = "<a><b>1</b><b n='2'>2</b></a>"
-    told = tried(served, xml=message, query="//b[ @n = 2 ]", explain=True)["query"]
-    assert (told["canonical"], told["matches"], told["output"]) == ("//b[@n=2]", True, None)
-    [node] = told["nodes"]
+    body = tried(served, xml=message, query="//b[ @n = 2 ]", explain=True)["query"]
+    assert (body["canonical"], body["matches"], body["output"]) == ("//b[@n=2]", True, None)
+    [node] = body["nodes"]
     assert message[node["start"] : node["end"]] == "<b n='2'>2</b>"
-    assert told["explanation"]["lines"]
+    assert body["explanation"]["lines"]
     not_so = tried(served, xml=message, query="//c")["query"]
     assert (not_so["matches"], not_so["nodes"]) == (False, [])
     assert not_so["instead"] is None
@@ -86,7 +102,7 @@ def test_whether_a_text_is_a_query(served: Served) -> None:
     assert (fine["canonical"], fine["error"]) == ("//b[@n=2]", None)
     (warning,) = client.post("/v1/check", json={"query": "//b[@n > 'x']"}).json()["warnings"]
     assert (warning["code"], warning["column"]) == ("compares-numbers", 8)
-    # That it is none is an answer, in the form of errors.
+    # A refused query is an answer, in the form of errors.
     wrong = client.post("/v1/check", json={"query": "//é["})
     assert wrong.status_code == 200
     assert wrong.json()["canonical"] is None
@@ -110,15 +126,15 @@ def test_whether_a_text_is_a_query(served: Served) -> None:
         ({}, "bad-request", None),
     ],
 )
-def test_what_cannot_be_tried(
+def test_invalid_match_requests_are_refused(
     served: Served, asked: dict[str, str], code: str | None, position: tuple[int, int, int] | None
 ) -> None:
     answer = served.client().post("/v1/match", json=asked)
-    told = answer.json()["error"]
+    body = answer.json()["error"]
     assert answer.status_code == 422
-    assert code in (None, told["code"])
+    assert code in (None, body["code"])
     if position is not None:
-        assert told["position"] == dict(zip(("offset", "line", "column"), position, strict=True))
+        assert body["position"] == dict(zip(("offset", "line", "column"), position, strict=True))
 
 
 def test_a_query_past_the_work_limit_fails_alone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,11 +144,11 @@ def test_a_query_past_the_work_limit_fails_alone(served: Served, monkeypatch: py
     served.catalog.add(NewSubscription("eve", hard, id="other", tenant="other"))
     refresh(served)
     message = f"<r>{'<e>one</e>' * 1000}</r>"
-    told = tried(served, xml=message)
-    assert ([one["id"] for one in told["subscriptions"]], told["failed"]) == (["easy"], [])
+    body = tried(served, xml=message)
+    assert ([one["id"] for one in body["subscriptions"]], body["failed"]) == (["easy"], [])
     monkeypatch.setattr(matching, "LIMITS", Limits(work=1000))
-    told = tried(served, xml=message, query="/r")
-    assert ([one["id"] for one in told["subscriptions"]], told["failed"]) == (["easy"], ["hard"])
+    body = tried(served, xml=message, query="/r")
+    assert ([one["id"] for one in body["subscriptions"]], body["failed"]) == (["easy"], ["hard"])
     answer = served.client().post("/v1/match", json={"xml": message, "query": hard})
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "work-limit")
 

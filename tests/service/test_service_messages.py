@@ -1,4 +1,4 @@
-"""Publishing: accepted means stored, once, whatever happens."""
+"""Publishing: an accepted message is stored exactly once, also after crashes."""
 
 import base64
 import json
@@ -14,6 +14,7 @@ import pytest
 
 from tamis.catalog import Catalog
 from tamis.errors import CatalogError
+from tamis.model.headers import unpack_headers
 from tamis.model.matching import Limits
 from tamis.model.token import Role
 from tamis.service.errors import ServiceError
@@ -34,7 +35,7 @@ def served(tmp_path: Path, catalog_url: str) -> Iterator[Served]:
 
 
 def stored(folder: Path, inbox: str = "inbox") -> dict[str, RawMessage]:
-    """The messages of an inbox, as the job reads them; none is there twice."""
+    """The messages of an inbox, as the job reads them; fails on duplicates."""
     messages = []
     for path in sorted((folder / inbox).iterdir()):
         if not path.name.startswith("."):
@@ -115,8 +116,8 @@ def test_many_at_once_in_either_form(served: Served, tmp_path: Path) -> None:
         {"id": "m2", "base64": base64.b64encode(latin).decode()},
         {"id": "m3", "xml": "no xml at all\n"},
     ]
-    told = [("m1", True), ("m1", False), ("m2", True), ("m3", True)]
-    assert accepted(client.post("/v1/messages", json=many)) == told
+    results = [("m1", True), ("m1", False), ("m2", True), ("m3", True)]
+    assert accepted(client.post("/v1/messages", json=many)) == results
     lines = "\n".join(json.dumps(one) for one in [*many, {"id": "m4", "xml": "<d/>"}])
     again = accepted(client.post("/v1/messages", content=lines, headers=LINES))
     assert [id for id, new in again if new] == ["m4"]
@@ -156,7 +157,7 @@ def test_each_tenant_has_its_own_sources(served: Served, tmp_path: Path) -> None
         (b"<a>" + b"x" * 70_000 + b"</a>", XML, "message-limit"),
     ],
 )
-def test_what_is_refused_leaves_nothing(
+def test_refused_requests_store_nothing(
     tmp_path: Path, content: bytes, headers: dict[str, str], code: str
 ) -> None:
     limited = SOURCES.replace('path = "inbox"', 'path = "inbox"\nlimits = { document = 65536 }')
@@ -230,7 +231,7 @@ publishing.publish(publishing.source(""), [NewMessage("m1", "<a/>")])
 def test_a_crash_loses_and_doubles_nothing(
     tmp_path: Path, catalog_url: str, step: str, survives: bool
 ) -> None:
-    """The process dies before the catalog knows, or before the file is let in."""
+    """The process dies before the catalog records the message, or before the file is renamed."""
     settings = settings_in(tmp_path)
     command = [sys.executable, "-c", DYING, str(tmp_path / "tamis.toml"), catalog_url, step]
     assert subprocess.run(command, check=False).returncode == 9
@@ -246,7 +247,7 @@ def test_a_crash_loses_and_doubles_nothing(
     assert len(list((tmp_path / "inbox").iterdir())) == 1
 
 
-def test_what_the_catalog_cannot_note_is_not_accepted(tmp_path: Path) -> None:
+def test_messages_that_the_catalog_cannot_record_are_not_accepted(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     with Catalog(settings.catalog) as catalog:
         first = publishing(settings, catalog)
@@ -260,14 +261,61 @@ def test_what_the_catalog_cannot_note_is_not_accepted(tmp_path: Path) -> None:
             with pytest.raises(CatalogError, match="away"):
                 first.publish(source, [NewMessage("m1", "<a/>")])
         assert list((tmp_path / "inbox").iterdir()) == []
-        # What nobody thought of is no acceptance either: here, half a character.
+        # Nor is a message accepted after an unexpected error: here, by a lone surrogate.
         with pytest.raises(UnicodeEncodeError):
             first.publish(source, [NewMessage("m1", "<a>\ud800</a>")])
         assert list((tmp_path / "inbox").iterdir()) == []
         assert first.publish(source, [NewMessage("m1", "<a/>")]) == {"m1"}
         assert first.publish(source, [NewMessage("m2", "<a/>")]) == {"m2"}
-        # What has entered is not remembered for ever.
+        # Files in the inbox are forgotten.
         assert len(catalog.accepted.entering()) == 1
         limited = replace(source, limits=Limits(document=1))
         with pytest.raises(ServiceError, match="message-limit"):
             first.publish(limited, [NewMessage("m3", "<a/>")])
+
+
+def test_messages_have_headers(served: Served, tmp_path: Path) -> None:
+    publisher = served.client(Role.PUBLISHER)
+    given = {"Tamis-Header-Priority": "high", "Tamis-Header-Name": "é", "Tamis-Message-Id": "one"}
+    headers = [(name.encode(), value.encode()) for name, value in (XML | given).items()]
+    accepted(publisher.post("/v1/messages", content=b"<a/>", headers=headers))
+    many = [
+        {"id": "two", "xml": "<a/>", "headers": {"Priority": "low"}},
+        {"id": "three", "base64": base64.b64encode("<a/>".encode("utf-16")).decode(), "headers": {"x": "y"}},
+        {"id": "four", "xml": "<a/>", "headers": {}},
+    ]
+    accepted(publisher.post("/v1/messages", json=many))
+    assert {name: unpack_headers(message.headers) for name, message in stored(tmp_path).items()} == {
+        "one": {"name": "é", "priority": "high"},
+        "two": {"Priority": "low"},
+        "three": {"x": "y"},
+        "four": {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"a b": "x"}, "bad-header"),
+        ({"tamis-x": "x"}, "bad-header"),
+        ({"a": "x\ny"}, "bad-header"),
+        ({"a": "x" * 8192}, "header-limit"),
+        ({f"n{n}": "" for n in range(65)}, "header-limit"),
+        ({"a": 1}, "bad-request"),
+        (["a"], "bad-request"),
+    ],
+)
+def test_bad_headers_are_refused(served: Served, headers: object, code: str) -> None:
+    publisher = served.client(Role.PUBLISHER)
+    answer = publisher.post("/v1/messages", json={"xml": "<a/>", "headers": headers})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
+
+
+def test_headers_of_a_request_are_for_one_message(served: Served) -> None:
+    publisher = served.client(Role.PUBLISHER)
+    given = {"Content-Type": "application/json", "Tamis-Header-A": "b"}
+    answer = publisher.post("/v1/messages", content=b'[{"xml": "<a/>"}]', headers=given)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "bad-request")
+    bad = [(b"Content-Type", b"application/xml"), (b"Tamis-Header-A", b"\xff")]
+    answer = publisher.post("/v1/messages", content=b"<a/>", headers=bad)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "bad-header")

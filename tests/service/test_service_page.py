@@ -1,4 +1,4 @@
-"""What docs/service.md shows is run against a service."""
+"""Runs the examples of docs/service.md against a service."""
 
 import json
 import re
@@ -72,7 +72,7 @@ def test_python(served: Served, tmp_path: Path) -> None:
         run_examples(PAGE, {"url": served.url, **tokens, **hook})
 
 
-def test_all_operations_and_settings_are_told(served: Served, tmp_path: Path) -> None:
+def test_all_operations_and_settings_are_documented(served: Served, tmp_path: Path) -> None:
     page = PAGE.read_text("utf-8")
     for path in application(Service(served.settings, served.catalog)).openapi()["paths"]:
         assert path in page, path

@@ -1,4 +1,4 @@
-"""Who gets in: tokens, roles, limits; and what errors look like."""
+"""Access control: tokens, roles, limits; and the form of errors."""
 
 import gzip
 import json
@@ -26,12 +26,12 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 def error(answer: httpx.Response) -> tuple[int, str]:
     """The status and the code of a refusal, which has the one form."""
-    (told,) = answer.json().values()
-    assert told.keys() <= {"code", "reason", "position", "value", "limit"}
-    return answer.status_code, told["code"]
+    (parsed,) = answer.json().values()
+    assert parsed.keys() <= {"code", "reason", "position", "value", "limit"}
+    return answer.status_code, parsed["code"]
 
 
-def test_only_what_tells_nothing_is_open(served: Served) -> None:
+def test_only_paths_without_data_need_no_token(served: Served) -> None:
     plain = served.plain()
     for path in security.PUBLIC_PATHS:
         assert plain.get(path).status_code == 200, path
@@ -57,8 +57,8 @@ def test_a_role_is_refused_what_is_not_its_own(served: Served) -> None:
 
 
 def test_a_token_can_ask_what_it_is_good_for(served: Served) -> None:
-    told = served.client(Role.SUBSCRIBER, "other").get("/v1/token").json()
-    assert told == {
+    parsed = served.client(Role.SUBSCRIBER, "other").get("/v1/token").json()
+    assert parsed == {
         "name": "test",
         "role": "subscriber",
         "tenant": "other",
@@ -87,7 +87,7 @@ def test_requests_are_limited_by_number_and_size(served: Served) -> None:
         413,
         "body-limit",
     )
-    # Nobody says how long it is.
+    # A request without Content-Length.
     chunks = (large[at : at + 1000].encode() for at in range(0, len(large), 1000))
     answer = served.client().post("/v1/subscriptions", content=chunks, headers=headers)
     assert error(answer) == (413, "body-limit")
@@ -184,9 +184,9 @@ def test_requests_are_logged_without_their_secrets(served: Served, caplog: pytes
         # It is said when all is done: the client may be quicker.
         (record,) = until(logged, "the line")
     line = JsonLines().format(record)
-    told = json.loads(line)
-    assert told["request"] == answer.headers["x-request-id"]
-    assert (told["status"], told["path"]) == (200, "/v1/subscriptions")
-    assert told["token"] == served.catalog.tokens.list()[0].id
+    parsed = json.loads(line)
+    assert parsed["request"] == answer.headers["x-request-id"]
+    assert (parsed["status"], parsed["path"]) == (200, "/v1/subscriptions")
+    assert parsed["token"] == served.catalog.tokens.list()[0].id
     assert secret not in line
     assert "private" not in line

@@ -39,7 +39,7 @@ def head(served: Served, what: str, *lines: str) -> str:
 
 
 def all_of(connection: socket.socket) -> bytes:
-    """What comes until the other side ends it, in whatever way."""
+    """All bytes that are received until the connection ends, in any way."""
     received = b""
     try:
         while some := connection.recv(1 << 16):
@@ -122,7 +122,7 @@ def test_a_body_that_never_arrives_does_not_end_a_response_that_has_started(
     assert "Traceback" not in caplog.text
 
 
-def test_who_reads_slowly_but_reads_gets_everything(tmp_path: Path) -> None:
+def test_a_slow_reader_gets_the_whole_response(tmp_path: Path) -> None:
     """All of it takes longer than the service waits, no part of it does."""
     count, timeout = 40, 4.0
     with serving(settings_in(tmp_path, timeout=timeout)) as served:

@@ -1,4 +1,4 @@
-"""Status, sources, sinks, metrics, readiness: who sees what."""
+"""Status, sources, sinks, metrics, readiness, and what each role may see."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -8,8 +8,8 @@ import pytest
 
 from tamis.model.token import Role
 from tamis.service.background.supervisor import Supervisor
-from tamis.status import BatchReport, StatusBoard
-from tests.helpers.served import Served, serving, settings_in
+from tamis.status import BatchReport, LinkReport, StatusBoard
+from tests.helpers.served import SOURCES, Served, serving, settings_in
 from tests.helpers.waiting import until
 
 
@@ -20,7 +20,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def report(served: Served) -> None:
-    """What a job says of itself."""
+    """A status as a job writes it."""
     board = StatusBoard(served.settings.state, ["inbox", "others"])
     board.state("running")
     board.generation(3, 7)
@@ -38,23 +38,21 @@ def test_the_status_shows_what_is_the_callers(served: Served) -> None:
     many = [{"xml": "<a/>"}] * 3
     assert admin.post("/v1/messages", json=many).status_code == 202
     until(lambda: admin.get("/v1/status").json()["waiting_messages"]["inbox"] == 3, "the count")
-    told = admin.get("/v1/status").json()
-    assert (told["job"]["state"], told["job"]["generation"], told["job"]["subscriptions"]) == (
+    body = admin.get("/v1/status").json()
+    assert (body["job"]["state"], body["job"]["generation"], body["job"]["subscriptions"]) == (
         "running",
         3,
         7,
     )
-    assert [source["name"] for source in told["job"]["sources"]] == ["inbox", "others"]
-    assert told["job"]["sources"][0]["totals"]["read"] == 5
+    assert [source["name"] for source in body["job"]["sources"]] == ["inbox", "others"]
+    assert body["job"]["sources"][0]["totals"]["read"] == 5
     theirs = other.get("/v1/status").json()
     assert [source["name"] for source in theirs["job"]["sources"]] == ["others"]
     assert (theirs["job"]["subscriptions"], theirs["waiting_messages"]) == (None, {"others": 0})
     assert served.client(Role.SUBSCRIBER).get("/v1/status").json()["waiting_deliveries"] == 0
 
 
-def test_what_was_read_does_not_wait_though_it_is_still_there(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_messages_are_not_counted_as_waiting(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     admin = served.client()
 
     def waiting() -> int:
@@ -129,3 +127,20 @@ def test_a_service_is_ready_when_its_job_runs(served: Served, monkeypatch: pytes
             assert answer.status_code == status, state
             if status == 503:
                 assert answer.json()["error"]["code"] == "not-ready"
+
+
+def test_the_network_is_shown_to_who_looks_after_the_broker(tmp_path: Path) -> None:
+    link = "[[link]]\nends = ['a', 'b']\npath = 'links'\n"
+    (tmp_path / "network.toml").write_text(f"[[broker]]\nname = 'a'\n[[broker]]\nname = 'b'\n{link}")
+    with serving(settings_in(tmp_path, "[broker]\nname = 'a'\n" + SOURCES)) as served:
+        assert served.client(tenant="other").get("/v1/network").status_code == 403
+        admin = served.client()
+        assert admin.get("/v1/network").json() == {"broker": "a", "brokers": ["a", "b"], "links": []}
+        board = StatusBoard(served.settings.state)
+        board.links([LinkReport("a.b", "b", "up", offered=10, messages=4)])
+        board.state("running")
+        (shown,) = admin.get("/v1/network").json()["links"]
+        assert (shown["link"], shown["offered"], shown["messages"]) == ("a.b", 10, 4)
+        text = admin.get("/metrics").text
+        assert 'tamis_link_messages_total{link="a.b"} 4.0' in text
+        assert 'tamis_link_up{link="a.b"} 1.0' in text

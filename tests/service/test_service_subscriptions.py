@@ -119,3 +119,15 @@ def test_a_delivery_target_that_no_sink_has(tmp_path: Path) -> None:
         line = '{"subscriber": "ann", "query": "//a", "delivery_target": "nosuchsink"}'
         done = admin.post("/v1/subscriptions.jsonl", content=line).json()
         assert [one["code"] for one in done["refusals"]] == ["no-target"]
+
+
+def test_one_subscription_is_shown_with_where_it_is_established(tmp_path: Path) -> None:
+    link = "[[link]]\nends = ['a', 'b']\npath = 'links'\n"
+    (tmp_path / "network.toml").write_text(f"[[broker]]\nname = 'a'\n[[broker]]\nname = 'b'\n{link}")
+    with serving(settings_in(tmp_path, "[broker]\nname = 'a'\n" + SOURCES)) as served:
+        client = served.client()
+        one = {"query": "//a", "subscriber": "ann", "id": "x"}
+        assert client.post("/v1/subscriptions", json=one).json()["established"] is None
+        served.catalog.routes.establish({"b": served.catalog.version.count})
+        found = client.get("/v1/subscriptions/x").json()
+        assert found["established"] == {"brokers": ["b"], "missing": ["a"]}

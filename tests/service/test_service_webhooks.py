@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: made, shown, changed, tested, removed; and whose they are."""
+"""`/v1/webhooks`: create, show, change, test and remove; only the own ones."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ def test_a_webhook_is_made_changed_and_removed(served: Served) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown-webhook")
 
 
-def test_who_asks_with_a_secret_may_ask_twice(served: Served) -> None:
+def test_requests_with_a_secret_are_idempotent(served: Served) -> None:
     admin = served.client()
     first, second = new_secret(), new_secret()
     asked = {"name": "hook", "url": URL, "secret": first}
@@ -127,17 +127,17 @@ def test_a_test_tells_what_came_of_it(served: Served) -> None:
     admin = served.client()
     with receiving() as receiver:
         made = admin.post("/v1/webhooks", json={"name": "hook", "url": receiver.url}).json()
-        told = admin.post("/v1/webhooks/hook/test").json()
-        assert (told["delivered"], told["status"], told["failure"]) == (True, 204, None)
+        body = admin.post("/v1/webhooks/hook/test").json()
+        assert (body["delivered"], body["status"], body["failure"]) == (True, 204, None)
         [got] = receiver.got
         assert got.event["type"] == "tamis.test"
         assert verify(got.headers, got.body, made["secret"]) == got.event["id"]
         receiver.otherwise = Reply(500)
-        told = admin.post("/v1/webhooks/hook/test").json()
-        assert (told["delivered"], told["status"], told["failure"]) == (False, 500, "answered with 500")
-    told = admin.post("/v1/webhooks/hook/test").json()
-    assert (told["delivered"], told["status"]) == (False, None)
-    assert "connection" in told["failure"]
+        body = admin.post("/v1/webhooks/hook/test").json()
+        assert (body["delivered"], body["status"], body["failure"]) == (False, 500, "answered with 500")
+    body = admin.post("/v1/webhooks/hook/test").json()
+    assert (body["delivered"], body["status"]) == (False, None)
+    assert "connection" in body["failure"]
 
 
 def test_without_an_outbox_that_has_all_there_are_no_webhooks(tmp_path: Path) -> None:

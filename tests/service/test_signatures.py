@@ -53,13 +53,13 @@ def test_one_good_signature_is_enough() -> None:
         ({"webhook-timestamp": -100}, "bad-signature"),
     ],
 )
-def test_what_was_changed_is_refused(changed: dict[str, str | int], code: str) -> None:
+def test_changed_requests_are_refused(changed: dict[str, str | int], code: str) -> None:
     """Numbers are seconds from now, which is another time than when tests are collected."""
-    told = {name: value if isinstance(value, str) else str(now() + value) for name, value in changed.items()}
+    sent = {name: value if isinstance(value, str) else str(now() + value) for name, value in changed.items()}
     headers = sign([SECRET], "d1", now(), b"{}")
     assert verify(headers, b"{}", SECRET) == "d1"
     with pytest.raises(SignatureError) as caught:
-        verify(headers | told, b"{}", SECRET)
+        verify(headers | sent, b"{}", SECRET)
     assert caught.value.code == code
 
 

@@ -28,7 +28,7 @@ def alive(pid: int) -> bool:
     return True
 
 
-def test_what_dies_is_started_again_and_what_runs_is_stopped(
+def test_a_dead_process_is_restarted_and_a_running_one_is_stopped(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
@@ -49,7 +49,7 @@ def test_what_dies_is_started_again_and_what_runs_is_stopped(
     assert not alive(pid)
 
 
-def test_what_does_not_stop_is_killed(
+def test_a_process_that_does_not_stop_is_killed(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervisor, "GRACE", 0.1)

@@ -1,4 +1,4 @@
-"""Webhooks, from an outbox to a receiver: whatever it does, each delivery arrives or is a dead letter."""
+"""Webhooks, from an outbox to a receiver: each delivery arrives or becomes a dead letter."""
 
 import base64
 import hashlib
@@ -60,7 +60,7 @@ def served(tmp_path: Path, receiver: Receiver) -> Iterator[Served]:
 
 
 def send(folder: Path, batch: int, numbers: range, target: str = HOOK) -> None:
-    """What the job does with deliveries for a webhook."""
+    """Publish deliveries for a webhook to the outbox, as the job does."""
     publish(folder, batch, [delivery(n) | {"delivery_target": target} for n in numbers])
 
 
@@ -74,7 +74,7 @@ def letters(served: Served, **wanted: Any) -> list[dict[str, Any]]:
     return found
 
 
-def buried(served: Served, count: int) -> list[dict[str, Any]]:
+def wait_for_letters(served: Served, count: int) -> list[dict[str, Any]]:
     return until(lambda: found if len(found := letters(served)) >= count else None, "the letters")
 
 
@@ -110,12 +110,13 @@ def test_a_receiver_that_fails_and_comes_back_gets_everything(
             assert f"tamis_webhook_{line}" in text
 
 
-def test_what_is_sent_is_a_cloud_event_with_a_standard_signature(
+def test_a_delivery_is_a_cloud_event_with_a_standard_signature(
     served: Served, receiver: Receiver, tmp_path: Path
 ) -> None:
     secret = served.client().post("/v1/webhooks/hook/rotate", json={"overlap": 0}).json()["secret"]
     latin = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'.encode("latin-1")
-    rows = [delivery(1, payload="<a>é</a>".encode()), delivery(3, payload=latin)]
+    headers = {"headers": '{"priority":"high"}'}
+    rows = [delivery(1, payload="<a>é</a>".encode()) | headers, delivery(3, payload=latin)]
     publish(tmp_path, 0, [row | {"delivery_target": HOOK} for row in rows])
     until(lambda: len(receiver.got) == 2, "both")
     first, second = sorted(receiver.got, key=lambda got: got.id)
@@ -140,14 +141,16 @@ def test_what_is_sent_is_a_cloud_event_with_a_standard_signature(
         "revision": 1,
         "subscriber": "bob",
         "generation": 7,
+        "headers": '{"priority":"high"}',
         "data": "<a>é</a>",
     }
+    assert "headers" not in second.event
     assert base64.b64decode(second.event["data_base64"]) == latin
     assert "data" not in second.event
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "reported"),
     [
         (Reply(500), "500"),
         (Reply(302, {"Location": "/elsewhere"}), "redirect"),
@@ -156,16 +159,16 @@ def test_what_is_sent_is_a_cloud_event_with_a_standard_signature(
     ],
     ids=["fails", "redirects", "huge", "closes"],
 )
-def test_what_cannot_be_delivered_is_a_dead_letter_and_can_be_replayed(
-    served: Served, receiver: Receiver, tmp_path: Path, reply: Reply, told: str
+def test_failed_deliveries_are_dead_letters_and_can_be_replayed(
+    served: Served, receiver: Receiver, tmp_path: Path, reply: Reply, reported: str
 ) -> None:
     receiver.otherwise = reply
     send(tmp_path, 0, range(2))
-    found = buried(served, 2)
+    found = wait_for_letters(served, 2)
     assert Counter(receiver.ids) == {"d0": 3, "d1": 3}
     assert {got.path for got in receiver.got} == {"/hook"}
     assert {one["code"] for one in found} == {"webhook-failed"}
-    assert all("tried 3 times" in one["reason"] and told in one["reason"] for one in found)
+    assert all("tried 3 times" in one["reason"] and reported in one["reason"] for one in found)
     [one] = [one for one in found if one["delivery"] == "d0"]
     assert (one["message"], one["subscription"], one["offset"]) == ("m0", "s0", HOOK)
     admin = served.client()
@@ -193,13 +196,13 @@ def test_the_command_replays_too_and_what_dies_again_is_another_letter(
 ) -> None:
     receiver.otherwise = Reply(500)
     send(tmp_path, 0, range(1))
-    buried(served, 1)
+    wait_for_letters(served, 1)
     config = ["--config", str(tmp_path / "tamis.toml")]
     assert cli.main(["dead-letters", "list", *config, "--json"]) == 0
     assert '"delivery": "d0"' in capsys.readouterr().out
     assert cli.main(["dead-letters", "replay", *config, "d0"]) == 0
     assert capsys.readouterr().out == "1 replayed, 0 not\n"
-    found = buried(served, 2)
+    found = wait_for_letters(served, 2)
     assert Counter(receiver.ids) == {"d0": 6}
     assert sorted(one["replayed"] is not None for one in found) == [False, True]
     receiver.otherwise = Reply()
@@ -209,7 +212,7 @@ def test_the_command_replays_too_and_what_dies_again_is_another_letter(
     assert cli.main(["dead-letters", "show", *config, "d0", "--raw"]) == 0
 
 
-def test_one_that_hangs_is_given_up_and_holds_up_no_other(tmp_path: Path, receiver: Receiver) -> None:
+def test_a_receiver_that_hangs_times_out_and_delays_no_other(tmp_path: Path, receiver: Receiver) -> None:
     receiver.otherwise = HANG
     with receiving() as other, hooked(settings(tmp_path, timeout=1, concurrency=3), receiver.url) as served:
         admin = served.client()
@@ -219,29 +222,29 @@ def test_one_that_hangs_is_given_up_and_holds_up_no_other(tmp_path: Path, receiv
         publish(tmp_path, 0, rows)
         # On a busy machine some of these may also take too long, and are sent again.
         until(lambda: len(set(other.ids)) == 50, "what is not for the one that hangs")
-        found = buried(served, 2)
+        found = wait_for_letters(served, 2)
         assert {one["delivery"] for one in found} == {"d0", "d1"}
         assert all("tried 3 times" in one["reason"] and "within 1 s" in one["reason"] for one in found)
         assert set(other.ids) == {f"d{n}" for n in range(10, 60)}
 
 
-def test_one_that_is_gone_is_disabled_and_can_be_enabled_again(
+def test_a_receiver_that_answers_410_is_disabled_and_can_be_enabled(
     tmp_path: Path, receiver: Receiver, catalog_url: str
 ) -> None:
-    """What waits for it is dead, and so is what comes later."""
+    """Its queued deliveries become dead letters, and so do later ones."""
     receiver.otherwise = Reply(410)
     # One at a time, so that there is something that waits.
     with hooked(settings(tmp_path, catalog_url, concurrency=1), receiver.url) as served:
         admin = served.client()
         send(tmp_path, 0, range(5))
-        found = buried(served, 5)
+        found = wait_for_letters(served, 5)
         assert {one["code"] for one in found} == {"webhook-gone"}
         assert len(receiver.got) == 1
         shown = webhook(served)
         assert (shown["state"], shown["waiting"]) == ("disabled", 0)
         assert "410" in shown["reason"]
         send(tmp_path, 1, range(5, 6))
-        assert {one["code"] for one in buried(served, 6)} == {"webhook-gone", "webhook-disabled"}
+        assert {one["code"] for one in wait_for_letters(served, 6)} == {"webhook-gone", "webhook-disabled"}
         refused = admin.post("/v1/dead-letters/replay", json={"letters": ["d5"]}).json()
         assert (refused["replayed"], "disabled" in refused["refused"][0]) == (0, True)
         receiver.otherwise = Reply()
@@ -254,15 +257,13 @@ def test_one_that_is_gone_is_disabled_and_can_be_enabled_again(
 
 
 @pytest.mark.parametrize("date", [False, True])
-def test_one_that_asks_for_time_gets_it(
-    served: Served, receiver: Receiver, tmp_path: Path, date: bool
-) -> None:
+def test_retry_after_is_respected(served: Served, receiver: Receiver, tmp_path: Path, date: bool) -> None:
     asked = formatdate(time.time() + 3600, usegmt=True) if date else "3600"
     receiver.replies = [Reply(503, {"Retry-After": asked})]
     send(tmp_path, 0, range(1))
     held = until(lambda: webhook(served)["held_until"], "that it is held")
     assert held > webhook(served)["created"]
-    # Nothing else is sent to it either, until somebody changes it.
+    # Nothing else is sent to it until it is changed.
     send(tmp_path, 1, range(1, 2))
     until(lambda: webhook(served)["waiting"] == 2, "the other one")
     assert receiver.ids == ["d0"]
@@ -272,12 +273,15 @@ def test_one_that_asks_for_time_gets_it(
     assert receiver.got[1].path == "/hook2"
 
 
-def test_a_service_that_starts_again_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_restarted_service_continues_its_queue(tmp_path: Path) -> None:
     port = free_port()
     chosen = settings(tmp_path, schedule=[0.02] * 200)
     with hooked(chosen, f"http://127.0.0.1:{port}/hook") as served:
         send(tmp_path, 0, range(3))
-        until(lambda: "connection" in (webhook(served)["failure"] or ""), "that nobody is there")
+        until(
+            lambda: "connection" in (webhook(served)["failure"] or ""),
+            "that the connection is lost",
+        )
     with receiving(port) as receiver, serving(chosen) as served:
         until(lambda: len(receiver.got) == 3, "what waited")
         settled(served)
@@ -294,7 +298,7 @@ import sys
 from tamis import cli
 from tamis.service.webhooks import sender
 
-# What is claimed by who is killed waits so long.
+# Deliveries that a killed sender has claimed wait for this long.
 sender.LEASE = 0.1
 sys.exit(cli.main(sys.argv[1:]))
 """
@@ -331,7 +335,7 @@ def test_nothing_is_lost_when_the_service_is_killed_again_and_again(
                 process.terminate()
                 process.wait()
         assert catalog.dead_deliveries.claim_batches() == []
-    # What came twice came under its id.
+    # Repeated deliveries have the same id.
     assert {got.id for got in receiver.got} == {got.event["id"] for got in receiver.got}
     assert len(set(receiver.ids)) == 300
 
@@ -370,10 +374,10 @@ def test_a_name_that_leads_to_where_nobody_may_go_is_not_connected_to(
     with hooked(chosen, f"http://localhost:{receiver.port}/") as served:
         assert served.client().post("/v1/webhooks/hook/test").json()["status"] is None
         send(tmp_path, 0, range(1))
-        [letter] = buried(served, 1)
+        [letter] = wait_for_letters(served, 1)
         assert "resolves to a forbidden address" in letter["reason"]
         for found in (["127.0.0.2", "127.0.0.1"], ["127.0.0.1"], ["::ffff:127.0.0.2"], ["169.254.169.254"]):
             monkeypatch.setattr(connector, "_addresses", lambda host, port, found=found: found)
-            told = served.client().post("/v1/webhooks/hook/test").json()
-            assert "resolves to a forbidden address" in told["failure"], found
+            reported = served.client().post("/v1/webhooks/hook/test").json()
+            assert "resolves to a forbidden address" in reported["failure"], found
     assert receiver.got == []

@@ -1,4 +1,4 @@
-"""The outbox: batches that are there once and whole, in every form."""
+"""The outbox: batches are published exactly once and completely, in every form."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def rows_of(outbox: Outbox, publication: Publication, **filters: str) -> list[di
 
 
 def files(folder: Path) -> set[str]:
-    """What lies in the outbox beside manifests."""
+    """The files in the outbox except manifests."""
     return {str(path.relative_to(folder)) for path in (folder / "data").rglob("*") if path.is_file()}
 
 
@@ -157,7 +157,7 @@ def test_a_published_batch_stays_as_it_is(tmp_path: Path) -> None:
     assert [*outbox.published()] == [first]
 
 
-def test_what_is_not_published_does_not_count_and_goes(tmp_path: Path) -> None:
+def test_unpublished_files_do_not_count_and_are_swept(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     outbox.write(BATCH, 0, batches(deliveries(range(8))))
     outbox.write(BATCH, 5, batches(deliveries(range(8, 12))))
@@ -184,7 +184,7 @@ def test_a_reset_checkpoint_overwrites_nothing(tmp_path: Path) -> None:
     assert {one.batch for one in outbox.published()} == {Batch(c, n) for c in ("c1", "c2") for n in (0, 1)}
 
 
-def test_batches_come_in_order_whatever_the_clock_did(tmp_path: Path) -> None:
+def test_batches_come_in_order_even_if_the_clock_is_set_back(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     for number in range(12):
         publish(outbox, Batch("a", number), [delivery(number)])
@@ -209,7 +209,7 @@ def test_a_sweep_keeps_what_is_needed(tmp_path: Path) -> None:
     assert [one.rows for one in outbox.published()] == [1]
 
 
-def test_a_part_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_missing_part_is_reported(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     parts = outbox.write(BATCH, 0, batches([delivery(1)]))
     (tmp_path / parts[0].path).unlink()
@@ -240,7 +240,7 @@ def test_settings_that_cannot_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
-def test_a_full_disk_is_told_and_leaves_nothing(
+def test_a_full_disk_is_reported_and_leaves_nothing(
     tmp_path: Path, form: Literal["parquet", "jsonl", "xml"]
 ) -> None:
     # A limit on the size of files stands for a disk that has no more room.
@@ -259,7 +259,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(
     assert publish(outbox, BATCH, large).rows == 1
 
 
-def test_a_disk_that_cannot_be_written_is_told(small_disk: Path) -> None:
+def test_a_read_only_disk_is_reported(small_disk: Path) -> None:
     outbox = Outbox(small_disk / "outbox")
     parts = outbox.write(BATCH, 0, batches([delivery(1)]))
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
@@ -287,13 +287,13 @@ def test_a_manifest_without_room_publishes_nothing(small_disk: Path) -> None:
     assert [one.rows for one in outbox.published()] == [1]
 
 
-def test_a_place_that_cannot_be_is_told(tmp_path: Path) -> None:
+def test_an_invalid_url_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SinkError, match="sink-unreachable"):
         Outbox(tmp_path / "file" / "outbox").write(BATCH, 0, batches([delivery(1)]))
 
 
-def test_a_damaged_manifest_is_told(tmp_path: Path) -> None:
+def test_a_damaged_manifest_is_reported(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     publish(outbox, BATCH, [delivery(1)])
     (tmp_path / "manifests" / "c1-0.json").write_text("{")
@@ -301,15 +301,15 @@ def test_a_damaged_manifest_is_told(tmp_path: Path) -> None:
         list(outbox.published())
 
 
-def test_what_a_message_is_embedded_as() -> None:
+def test_messages_as_content_of_xml() -> None:
     assert as_xml_content([b"<?xml version='1.0'?><a/>", b"<a"]) == [b"<a/>", None]
     assert as_xml_content([b"<a/>text<b/>", b""]) == [b"<a/>text<b/>", b""]
 
 
 @pytest.mark.parametrize("kind", ["outbox", "replay"])
-def test_killed_anywhere_it_is_there_once_or_not(tmp_path: Path, kind: str) -> None:
-    """A process of its own, which forks: this one may have threads."""
-    command = [sys.executable, "-m", "tests.helpers.publish_killed", str(tmp_path), kind]
+def test_killed_anywhere_it_is_there_once_or_not(kind: str) -> None:
+    """In a child process, because it forks, and this process may have threads."""
+    command = [sys.executable, "-m", "tests.helpers.publish_killed", kind]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 20

@@ -1,4 +1,4 @@
-"""An inbox without Spark: files of all kinds, the ledger, what a batch takes, and what becomes of files."""
+"""An inbox without Spark: files of all kinds, the ledger, the planning of batches, finished files."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -121,7 +121,7 @@ def test_records_of_files(source: DirectorySource) -> None:
         ("a.parquet", b"", ["bad-parquet"]),
     ],
 )  # fmt: skip
-def test_what_is_broken_is_set_aside(
+def test_broken_messages_are_set_aside(
     source: DirectorySource, name: str, content: bytes, codes: list[str | None]
 ) -> None:
     drop(source.path, name, content)
@@ -180,7 +180,7 @@ def test_a_large_file_is_spread_over_batches(
     numbers = [int(row["xml"][5:-6]) for batch in given for row in batch]
     assert sorted(numbers) == sorted([*range(1000), *range(7)])
 
-    # Whoever starts in the middle, in another process, plans the same.
+    # Another process that starts in the middle plans the same batches.
     inbox = Inbox(source, tasks=2)
     first = inbox.advance(Offset(0), inbox.list_files(Offset(0)))
     second = inbox.advance(first, inbox.list_files(first))
@@ -241,7 +241,7 @@ def test_a_file_that_vanishes_or_is_replaced(source: DirectorySource) -> None:
         "b.xml": "vanished",
         "c.xml": None,
     }
-    # The new content is a new file, with an id of its own.
+    # The new content is a new file with another id.
     later, _ = batches(source, end)
     assert [(row["id"], row["xml"]) for batch in later for row in batch] == [("b.xml~3", b"<b>new</b>")]
 
@@ -268,7 +268,7 @@ def test_an_inbox_that_is_taken_away(source: DirectorySource) -> None:
 
 
 @pytest.mark.parametrize("after", ["move", "delete", "keep"])
-def test_what_becomes_of_files(source: DirectorySource, after: Any) -> None:
+def test_finished_files_are_moved_deleted_or_kept(source: DirectorySource, after: Any) -> None:
     source = replace(source, after=after)
     drop(source.path, "a.xml", b"<a/>")
     drop(source.path, "b.xml", b"<b/>")
@@ -279,7 +279,7 @@ def test_what_becomes_of_files(source: DirectorySource, after: Any) -> None:
     left = sorted(path.name for path in source.path.iterdir())
     assert left == (["a.xml", "b.xml"] if after == "keep" else ["b.xml"])
     assert [path.name for path in source.done.glob("*")] == (["a.xml"] if after == "move" else [])
-    # Nothing comes back, now or in another process; a new query begins with what is left.
+    # No file is read again, here or in another process; a new query starts with the remaining files.
     assert inbox.list_files(Offset(0)) == seen
     again = Inbox(source, tasks=1)
     assert again.list_files(Offset(0)) == seen
@@ -347,7 +347,7 @@ def test_the_ledger_survives_a_crash_anywhere(tmp_path: Path) -> None:
         again = Ledger(path)
         assert again.next == min(complete, 3)
         again.add_files(identities, 2)
-        # What was lost with the crash gets the same numbers: no offset had used them.
+        # Files that were lost in the crash get the same numbers: no offset had used them.
         assert [again.entry(number).identity for number in range(3)] == identities[:3]
         assert Ledger(path).next == again.next
 
@@ -429,7 +429,7 @@ def test_a_name_that_is_not_utf8(source: DirectorySource) -> None:
 def test_a_defect_of_a_reader_is_a_dead_letter(
     source: DirectorySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a reader raises, on the driver or in a task: the files around it are read."""
+    """Any exception of a reader, on the driver or in a task: the other files are still read."""
 
     def fail(*_: object) -> Iterator[int]:
         raise ZeroDivisionError("oops")

@@ -1,4 +1,4 @@
-"""Files cut at a record element: the same cuts whatever the chunks, equal to lxml's subtrees, and robust."""
+"""Files split at a record element: independent of the chunk size, equal to lxml's subtrees, robust."""
 
 import gzip
 import json
@@ -112,7 +112,7 @@ def test_damage_loses_no_record_outside_it(seed: int, tmp_path: Path) -> None:
     start, end, _ = random.choice(places)
     at = random.randint(start, end - 1)
     size = random.choice((1, 1, 2, 5, 20, 200))
-    # Damage stays inside records: what stands around them is what their namespaces come from.
+    # Damage only inside records: the elements around them declare their namespaces.
     size = min(size, end - at)
     damage = random.choice(
         (
@@ -192,7 +192,7 @@ def test_a_checkpoint_of_an_earlier_version_has_names_of_python() -> None:
     assert State.from_json(stored).encoding == "utf-16le"
 
 
-def test_what_is_not_in_its_encoding_is_refused_later(tmp_path: Path) -> None:
+def test_bytes_outside_of_the_encoding_are_refused_by_the_reader(tmp_path: Path) -> None:
     content = "<a><rec>1</rec><rec>x</rec><rec>3</rec></a>".encode("utf-16").replace(b"x\x00", b"\x00\xd8")
     given = cuts(tmp_path / "file.xml", content, "rec")
     assert [refused(cut) for cut in given] == [False, True, False]
@@ -228,7 +228,9 @@ def test_what_is_not_in_its_encoding_is_refused_later(tmp_path: Path) -> None:
         (b"<a><rec>1</rec><![CDATA[<rec>2</rec></a>", [None, "bad-markup", None]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_cut_is_set_aside(content: bytes, expected: list[str | None], tmp_path: Path) -> None:
+def test_unsplittable_regions_are_set_aside(
+    content: bytes, expected: list[str | None], tmp_path: Path
+) -> None:
     limits = Limits(document=4000)
     given = cuts(tmp_path / "file.xml", content, "rec", limits=limits)
     assert [cut.code for cut in given] == expected

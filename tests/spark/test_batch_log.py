@@ -1,4 +1,4 @@
-"""What is written down of batches, and what a crash leaves of it."""
+"""The batch log, and its state after a crash."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_generations_never_go_back(tmp_path: Path) -> None:
     assert BatchLog(tmp_path, "c").begin(2, lambda: 4).generation == 5
 
 
-def test_a_batch_whose_generation_is_lost_begins_anew(tmp_path: Path) -> None:
+def test_a_batch_whose_generation_is_lost_gets_another_one(tmp_path: Path) -> None:
     batches = BatchLog(tmp_path, "c")
     assert batches.last_generation == -1
     first = batches.begin(0, lambda: 5)
@@ -73,7 +73,7 @@ def test_the_batches_of_all_sources_are_found(tmp_path: Path) -> None:
     assert list(module.all_batch_logs(tmp_path / "nowhere")) == []
 
 
-def test_another_checkpoint_starts_anew(tmp_path: Path) -> None:
+def test_another_checkpoint_has_another_log(tmp_path: Path) -> None:
     BatchLog(tmp_path, "one").begin(0, lambda: 5)
     assert BatchLog(tmp_path, "two").begin(4, lambda: 3).generation == 3
     assert str(BatchLog(tmp_path, "two").batch_id(4)) == str(Batch("two", 4)) == "two-4"

@@ -1,4 +1,4 @@
-"""What Spark and Java say at length, as errors in one line."""
+"""Exceptions of Spark and Java as errors in one line."""
 
 import pytest
 

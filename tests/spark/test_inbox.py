@@ -1,4 +1,4 @@
-"""An inbox as a stream of Spark's: every message once, whatever stops and starts."""
+"""An inbox as a Spark stream: every message once, also over restarts and crashes."""
 
 from collections import Counter
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_every_message_once_over_restarts(
     assert [(row["id"], row["code"], bytes(row["xml"])) for row in dead] == [
         ("broken.xml#2", "truncated-record", b"<rec>")
     ]
-    # What a later batch has committed is put away; the last one's files wait for the next batch.
+    # Files of committed batches are moved; those of the last batch wait for the next one.
     assert sorted(path.name for path in source.done.iterdir()) == ["lines.jsonl"]
 
 
@@ -145,8 +145,8 @@ def test_a_ledger_that_is_older_than_the_checkpoint(
     assert sorted(ids(spark, tmp_path).elements()) == [f"{name}.xml#1" for name in "abcde"]
 
 
-def test_only_what_is_there_now(source: DirectorySource) -> None:
-    """A query that takes what is there ends, whatever comes meanwhile."""
+def test_available_now_reads_the_present_files_only(source: DirectorySource) -> None:
+    """A query for the available messages ends, even if more arrive in the meantime."""
     drop(source.path, "a.xml", b"<rec/>")
     reader = InboxReader(source, tasks=1)
     reader.prepareForTriggerAvailableNow()

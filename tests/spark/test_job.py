@@ -18,8 +18,8 @@ from tests.helpers.jobs import TAMIS, Folder, forget_checkpoints, running, until
 from tests.helpers.waiting import until
 
 
-def told(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """What a command says."""
+def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command; returns its output."""
     return subprocess.run([*TAMIS, *arguments], capture_output=True, text=True, check=False)
 
 
@@ -97,7 +97,7 @@ def test_a_reset_checkpoint_overwrites_nothing_and_old_generations_go(tmp_path: 
             forget_checkpoints(folder)
     rows = folder.deliveries()
     assert {row["message"] for row in rows} == {"m00.xml", "m01.xml", "m10.xml", "m11.xml"}
-    # What the old checkpoint had not yet called done comes again, and can be told by its id.
+    # Deliveries that the old checkpoint had not marked as done come again, with the same id.
     assert len({row["id"] for row in rows}) == 4
     assert [record.batch for record in folder.records()].count(0) == 2
     store = Store(folder.state / "generations")
@@ -184,14 +184,14 @@ def test_a_checkpoint_that_is_restored_from_a_copy_loses_nothing(tmp_path: Path)
     assert {row["message"] for row in folder.deliveries()} >= {f"m{number}.xml" for number in range(5)}
 
 
-def test_one_job_a_state_directory_and_what_settings_cannot_be(tmp_path: Path) -> None:
+def test_one_job_per_state_directory(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     with running(folder) as job:
         until_running(job)
-        second = told("run", "--config", str(tmp_path / "tamis.toml"))
+        second = command("run", "--config", str(tmp_path / "tamis.toml"))
         assert second.returncode == 1
         assert "job-running" in second.stderr
-        seen = told("status", "--config", str(tmp_path / "tamis.toml"), "--json")
+        seen = command("status", "--config", str(tmp_path / "tamis.toml"), "--json")
         assert seen.returncode == 0
         assert json.loads(seen.stdout)["state"] == "running"
 
@@ -199,7 +199,7 @@ def test_one_job_a_state_directory_and_what_settings_cannot_be(tmp_path: Path) -
 @pytest.mark.parametrize("line", ["interval = -1", "[[source]]\nname = 'x'"])
 def test_settings_that_cannot_be_are_said(tmp_path: Path, line: str) -> None:
     (tmp_path / "tamis.toml").write_text(line)
-    refused = told("run", "--config", str(tmp_path / "tamis.toml"))
+    refused = command("run", "--config", str(tmp_path / "tamis.toml"))
     assert refused.returncode == 1
     assert "Traceback" not in refused.stderr
     assert refused.stderr.startswith("tamis: ")

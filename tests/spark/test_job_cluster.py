@@ -1,4 +1,4 @@
-"""The job on a real standalone cluster: a master and two workers, each with a cache of its own."""
+"""The job on a real standalone cluster: a master and two workers, each with its own cache."""
 
 from pathlib import Path
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,14 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.demo.kafka_broker import Broker
 from tamis.model.envelope import ENVELOPE
+from tamis.model.headers import MAX_BYTES, MAX_HEADERS, pack_headers, unpack_headers
 from tamis.sources import kafka_jars as jars
 from tamis.sources.kafka import ID_HEADER, KafkaError, KafkaSink, KafkaSource
 from tamis.spark.connectors.kafka import from_kafka, read_kafka, sink_options, to_kafka
 from tamis.spark.envelope import ENVELOPE_TYPE
+
+HEADERS = (None, '{"name":"é","priority":"high"}')
+"""Of the messages of deliveries, in turns."""
 
 
 def publish(spark: SparkSession, broker: Broker, topic: str, messages: dict[str | None, str | None]) -> None:
@@ -60,6 +65,7 @@ def test_messages_come_in_envelopes(spark: SparkSession, kafka: Broker, tmp_path
     (made,) = (row for row in rows if row["xml"] == b"<b/>")
     assert re.fullmatch(r"in-envelopes-[01]-\d+", made["id"])
     assert made["offset"] == made["id"]
+    assert (made["topic"], made["headers"]) == (topic, None)
     (dead,) = (row for row in rows if row["code"])
     assert (dead["code"], dead["xml"], dead["id"]) == ("no-xml", None, dead["offset"])
     assert read_kafka(spark, source).columns == ENVELOPE.names
@@ -73,11 +79,12 @@ def test_messages_come_in_envelopes(spark: SparkSession, kafka: Broker, tmp_path
 
 def deliveries(spark: SparkSession, names: list[tuple[str, str]]) -> DataFrame:
     rows = [
-        (f"d{n}", f"m{n}", "feed", f"s{n}", n, subscriber, tenant, b"<out>%d</out>" % n)
+        (f"d{n}", f"m{n}", "feed", f"s{n}", n, subscriber, tenant, b"<out>%d</out>" % n, HEADERS[n % 2])
         for n, (tenant, subscriber) in enumerate(names)
     ]
     columns = "id string, message string, source string, subscription string, revision int"
-    return spark.createDataFrame(rows, f"{columns}, subscriber string, tenant string, payload binary")
+    more = "subscriber string, tenant string, payload binary, headers string"
+    return spark.createDataFrame(rows, f"{columns}, {more}")
 
 
 def test_deliveries_go_to_topics(spark: SparkSession, kafka: Broker) -> None:
@@ -98,7 +105,10 @@ def test_deliveries_go_to_topics(spark: SparkSession, kafka: Broker) -> None:
         "tamis-source": b"feed",
         "tamis-subscription": b"s1",
         "tamis-revision": b"1",
+        "priority": b"high",
+        "name": "é".encode(),
     }
+    assert all(header["key"].startswith("tamis-") for header in given[0]["headers"])
 
 
 def test_no_two_names_lead_to_one_topic(spark: SparkSession) -> None:
@@ -138,7 +148,9 @@ def test_a_broker_from_the_command_line(tmp_path: Path) -> None:
         assert process.wait(60) == 0
 
 
-def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_names_the_package_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert shutil.which("mvn") is None
@@ -146,7 +158,7 @@ def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         jars.connector_jars()
 
 
-def test_what_a_producer_may_send_does_not_stop_the_source(spark: SparkSession) -> None:
+def test_invalid_records_do_not_stop_the_source(spark: SparkSession) -> None:
     """Headers and times that cannot be stored, without a broker."""
     ids = [b"good", b"a\x00b", b"a\nb", b"x" * 1001, b"\xff", b""]
     columns = "topic string, partition int, offset bigint, value binary, micros bigint"
@@ -164,3 +176,45 @@ def test_what_a_producer_may_send_does_not_stop_the_source(spark: SparkSession) 
         ("t-0-5", None),
     ]
     assert [row["received"].year for row in given] == [9999, *[1970] * 5]
+
+
+def test_headers_of_records_are_headers_of_messages(spark: SparkSession) -> None:
+    """By the rules for all sources: what is not allowed refuses the message."""
+    given: list[list[tuple[str, bytes | None]] | None] = [
+        None,
+        [],
+        [("priority", b"low"), ("empty", None), ("priority", 'hö"ch'.encode())],
+        [("tamis-id", b"x"), ("Tamis-Delivery", b"y")],
+        [("a b", b"1")],
+        [("a\n", b"1")],
+        [("a", b"\xff")],
+        [("a", b"x\ny")],
+        [("a", "\x85".encode())],
+        [(f"n{n}", b"") for n in range(MAX_HEADERS)],
+        [(f"n{n}", b"") for n in range(MAX_HEADERS + 1)],
+        [("a", "é".encode() * (MAX_BYTES // 2))],
+    ]
+    columns = "topic string, partition int, offset bigint, value binary, timestamp timestamp"
+    headers = "headers array<struct<key string, value binary>>"
+    time = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = [("t", 0, n, b"<a/>", time, one) for n, one in enumerate(given)]
+    frame = spark.createDataFrame(rows, f"{columns}, {headers}").orderBy("offset")
+
+    def read(source: KafkaSource) -> list[tuple[dict[str, str], str | None]]:
+        found = from_kafka(frame, source).collect()
+        return [(unpack_headers(row["headers"]), row["code"]) for row in found]
+
+    none: dict[str, str] = {}
+    bad, limit = (none, "bad-header"), (none, "header-limit")
+    assert read(KafkaSource("feed", "acme", "", ("t",))) == [
+        *[({}, None)] * 2,
+        ({"empty": "", "priority": 'hö"ch'}, None),
+        ({}, None),
+        *[bad] * 5,
+        ({f"n{n}": "" for n in range(MAX_HEADERS)}, None),
+        *[limit] * 2,
+    ]
+    some = read(KafkaSource("feed", "acme", "", ("t",), headers=("priority",)))
+    assert [one for one in some if one != ({}, None)] == [({"priority": 'hö"ch'}, None)]
+    (stored,) = from_kafka(frame.where("offset = 2"), KafkaSource("feed", "acme", "", ("t",))).collect()
+    assert stored["headers"] == pack_headers(unpack_headers(stored["headers"]))

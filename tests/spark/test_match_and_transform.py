@@ -20,7 +20,8 @@ from tamis.model.matching import Generation, Limits
 from tamis.model.subscription import NewSubscription
 from tamis.pipeline.batch_log import Counts
 from tamis.spark import match_subscriptions
-from tamis.spark.deliveries import count, dead_letters, deliveries, refuse_duplicates
+from tamis.spark.counting import count
+from tamis.spark.deliveries import dead_letters, deliveries, refuse_duplicates
 from tamis.spark.envelope import ENVELOPE_TYPE
 from tamis.spark.match_and_transform import match_and_transform
 
@@ -80,9 +81,9 @@ def test_references_that_are_left_out_are_counted(spark: SparkSession, generatio
         ("m2", "m2.xml", b"<a/>", None),
     ]
     given = envelopes(spark, messages)
-    counts, _ = count(match_and_transform(given, generation, TIME, "t", Limits(skip_unread_entities=True)))
+    counts, _, _ = count(match_and_transform(given, generation, TIME, "t", Limits(skip_unread_entities=True)))
     assert (counts.matched, counts.dead, counts.skipped_entities) == (2, 0, 2)
-    counts, _ = count(match_and_transform(given, generation, TIME, "t", Limits()))
+    counts, _, _ = count(match_and_transform(given, generation, TIME, "t", Limits()))
     assert (counts.matched, counts.dead, counts.skipped_entities) == (1, 1, 0)
 
 
@@ -90,7 +91,7 @@ def test_each_message_reaches_those_of_its_tenant_who_want_it(
     spark: SparkSession, generation: Generation
 ) -> None:
     matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits())
-    counts, has_duplicates = count(matched)
+    counts, has_duplicates, _ = count(matched)
     assert not has_duplicates
     assert counts == Counts(
         read=5,
@@ -131,12 +132,12 @@ def test_an_id_twice_in_a_batch(spark: SparkSession, generation: Generation) -> 
         ("y", "f.jsonl#2 at 40", b"<a/>", None),
     ]
     matched = match_and_transform(envelopes(spark, messages), generation, TIME, "t", Limits())
-    counts, has_duplicates = count(matched)
+    counts, has_duplicates, _ = count(matched)
     assert has_duplicates
     assert (counts.read, counts.matched, counts.dead) == (5, 4, 1)
 
     matched = refuse_duplicates(matched)
-    counts, _ = count(matched)
+    counts, _, _ = count(matched)
     assert (counts.read, counts.matched, counts.unmatched, counts.dead) == (5, 2, 1, 2)
     rows = deliveries(matched).collect()
     assert sorted((row.message, row.subscription) for row in rows) == [
@@ -154,8 +155,8 @@ def test_an_id_twice_in_a_batch(spark: SparkSession, generation: Generation) -> 
     assert letter["reason"] == "the batch has another message with this id: f.jsonl#9 at 80"
 
 
-def test_spark_compiles_nothing_anew_for_another_batch(spark: SparkSession, generation: Generation) -> None:
-    """What changes from batch to batch is data, and no part of the program."""
+def test_spark_compiles_no_classes_for_another_batch(spark: SparkSession, generation: Generation) -> None:
+    """Values that change from batch to batch are data, not part of the generated code."""
     assert spark._jvm is not None
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     counts = []
@@ -169,7 +170,7 @@ def test_spark_compiles_nothing_anew_for_another_batch(spark: SparkSession, gene
     assert counts[1] == counts[2]
 
 
-def test_what_is_refused_becomes_a_dead_letter_with_its_reason(
+def test_refused_messages_become_dead_letters_with_the_reason(
     spark: SparkSession, generation: Generation
 ) -> None:
     letters = (
@@ -214,7 +215,7 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
         generation = Generation(str(tmp_path / "generations"), publisher.refresh())
     schema = Schema(read_dtd(b"<!ELEMENT a (b?)> <!ELEMENT b EMPTY> <!ATTLIST b x CDATA #IMPLIED>"))
     matched = match_and_transform(envelopes(spark), generation, TIME, "t", Limits(output=80, work=1), schema)
-    counts, has_duplicates = count(matched)
+    counts, has_duplicates, _ = count(matched)
     assert not has_duplicates
     assert (counts.matched, counts.dead, counts.deliveries, counts.failed) == (2, 2, 6, 3)
 
@@ -233,7 +234,7 @@ def test_a_transformation_delivers_what_it_makes_and_fails_alone(
     assert {bytes(row.raw) for row in failed} == {b"<a><b x='1'/></a>", b"<a/>"}
 
 
-def test_anybody_may_ask_who_wants_a_message(spark: SparkSession, generation: Generation) -> None:
+def test_match_subscriptions_on_any_dataframe(spark: SparkSession, generation: Generation) -> None:
     """A row for each message and subscription, each for its own tenant."""
     rows = [
         ("m1", "<a><b x='1'/></a>", "t"),
@@ -247,10 +248,10 @@ def test_anybody_may_ask_who_wants_a_message(spark: SparkSession, generation: Ge
     stored = replace(generation, stored=True)
     found = match_subscriptions(df, stored, keep=["id"], tenant_column="who")
     assert found.columns == ["id", "subscription", "revision", "subscriber", "delivery_target", "error"]
-    told = {
+    results = {
         (row.id, row.subscription, row.subscriber, row.error and row.error.code) for row in found.collect()
     }
-    assert told == {
+    assert results == {
         ("m1", "q0", "s0", None),
         ("m1", "q1", "s1", None),
         ("m1", "q2", "s2", None),

@@ -1,7 +1,9 @@
 """Three brokers on one Spark, linked by directories, deliver what one broker with everything would."""
 
+import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,10 @@ from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
 from tamis.model.matching import Generation
 from tamis.model.subscription import NewSubscription
+from tamis.network.messages import unpack
+from tamis.network.parcel import Parcel
+from tamis.network.routing import Routing
+from tamis.network.routing_ports import Shown
 from tamis.pipeline.batch_log import BatchLog
 from tamis.settings import Input, Settings, SettingsError, load_settings
 from tamis.sinks.dead_letters import DeadLetters
@@ -75,6 +81,7 @@ class Broker:
     settings: Settings
     links: BrokerLinks = field(init=False)
     generation: int = field(init=False)
+    routing: Routing | None = None
 
     def __post_init__(self) -> None:
         self.links = BrokerLinks(self.settings, StatusBoard(self.settings.state))
@@ -86,6 +93,26 @@ class Broker:
             store = Store(self.settings.generations)
             with Publisher(catalog, store, Path(self.settings.generations)) as publisher:
                 self.generation = publisher.refresh()
+
+    @contextmanager
+    def routes(self) -> Iterator[None]:
+        """Route by what neighbours want, for a while."""
+        with Catalog(self.settings.catalog) as catalog:
+            store = Store(self.settings.generations)
+            with Publisher(catalog, store, Path(self.settings.generations)) as publisher:
+
+                def publish() -> Shown | None:
+                    self.generation = publisher.refresh()
+                    return publisher.shown
+
+                self.routing = self.links.open_routing(catalog, publish)
+                yield
+
+    def established(self) -> set[str]:
+        """The brokers at which all that is subscribed to here is in force."""
+        with Catalog(self.settings.catalog) as catalog:
+            newest = catalog.version.count
+            return {name for name, count in catalog.routes.established().items() if count == newest}
 
     def read_sources(self) -> None:
         """Read all messages that publishers sent."""
@@ -101,7 +128,7 @@ class Broker:
             end.exchange()
 
     def crash_after_publishing(self) -> None:
-        """What is left if the last batch of arrivals was killed after its parcels were published."""
+        """Set the state after the last batch of arrivals was killed when its parcels were published."""
         (self.settings.checkpoint("network") / "commits" / "0").unlink()
         (self.settings.checkpoint("network") / "commits" / ".0.crc").unlink(missing_ok=True)
         (log,) = (self.settings.state / "batches" / "network").glob("*.jsonl")
@@ -196,6 +223,70 @@ def test_three_brokers_deliver_what_one_would(spark: SparkSession, tmp_path: Pat
     assert delivered.total() == 7
     assert sum((one.letters() for one in brokers.values()), Counter()) == central.letters()
     assert central.letters() == Counter([("in-a-t", "bad.xml", "mismatched-tag")])
+
+
+SIX = ("12", "23", "14", "45", "46")
+
+
+def test_messages_cross_only_links_behind_which_somebody_wants_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Six brokers; 2 and 5 want something, and 3 publishes."""
+    network = "".join(f"[[broker]]\nname = 'b{name}'\n" for name in "123456")
+    for pair in SIX:
+        network += f"[[link]]\nends = ['b{pair[0]}', 'b{pair[1]}']\npath = 'links/{pair}'\n"
+    (tmp_path / "network.toml").write_text(network)
+    wanted = {"2": [("x", "//b")], "5": [("y", "//c[. = 1]"), ("z", "for $c in //c return <m>{ $c }</m>")]}
+    own = "[[source]]\nname = 'in'\npath = 'in'\n"
+    messages = {"m1": b"<a><b/></a>", "m2": b"<a><c>1</c></a>", "m3": b"<a/>", "m4": b"<a><b/><c/></a>"}
+    brokers = {}
+    with ExitStack() as stack:
+        for name in "123456":
+            text = f"[broker]\nname = 'b{name}'\nnetwork = '../network.toml'\n"
+            one = brokers[name] = broker(spark, tmp_path / name, text + (own if name == "3" else ""))
+            one.subscribe(NewSubscription(f"of {name}", query, id) for id, query in wanted.get(name, []))
+            stack.enter_context(one.routes())
+        everywhere = {f"b{name}" for name in "123456"}
+        for _ in range(40):
+            for one in brokers.values():
+                one.exchange()
+                assert one.routing is not None
+                one.routing.step()
+            if all(one.established() == everywhere for one in brokers.values()):
+                break
+        assert [one.established() for one in brokers.values()] == [everywhere] * 6
+        inbox = tmp_path / "3" / "in"
+        inbox.mkdir()
+        for id, content in messages.items():
+            (inbox / f"{id}.xml").write_bytes(content)
+        brokers["3"].read_sources()
+        for name in "214":
+            brokers[name].exchange()
+            brokers[name].read_arrivals()
+        brokers["5"].exchange()
+        brokers["5"].read_arrivals()
+        brokers["6"].exchange()
+    crossed = {
+        f"{path.parts[-4]} {path.parts[-3]}": sorted(
+            map(str, unpack(Parcel.decode(path.read_bytes(), "").body, "")["id"].to_pylist())
+        )
+        for path in sorted((tmp_path / "links").glob("*/*/*/*.parcel"))
+        if Parcel.decode(path.read_bytes(), "").kind == "messages"
+    }
+    both = ["m1.xml", "m2.xml", "m4.xml"]
+    assert crossed == {
+        "23 b3.b2": both,
+        "12 b2.b1": both[1:],
+        "14 b1.b4": both[1:],
+        "45 b4.b5": both[1:],
+    }
+    central = broker(spark, tmp_path / "central", own)
+    central.subscribe(
+        NewSubscription(f"of {name}", query, id) for name in wanted for id, query in wanted[name]
+    )
+    shutil.copytree(inbox, tmp_path / "central" / "in")
+    central.read_sources()
+    assert sum((one.deliveries() for one in brokers.values()), Counter()) == central.deliveries()
 
 
 def test_a_broker_has_its_links_or_says_why_not(tmp_path: Path) -> None:

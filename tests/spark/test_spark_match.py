@@ -161,7 +161,7 @@ def test_strings_and_names_that_sql_would_read_otherwise(spark: SparkSession, tm
         ("two-tenants", lambda df, index: match(df, index, tenant="one", tenant_column="who")),
     ],
 )
-def test_what_cannot_be_done_is_said_at_once(
+def test_invalid_arguments_are_refused_at_once(
     spark: SparkSession, tmp_path: Path, code: str, ask: Callable[[DataFrame, tamis.Index], DataFrame]
 ) -> None:
     df = spark.createDataFrame([(1, "<a/>", "one")], "id int, message string, who string")
@@ -241,7 +241,7 @@ def held_back(gate: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
 
 
 class Running:
-    """A job in a thread of its own, held back in the middle of its tasks."""
+    """A job in a thread, paused in the middle of its tasks."""
 
     def __init__(self, df: DataFrame, index: tamis.Index, gate: Path) -> None:
         self.gate = gate

@@ -15,7 +15,7 @@ from tamis.sinks.dead_letters import LETTER, DeadLetters
 from tamis.sinks.outbox import DELIVERY, Outbox
 from tamis.spark.connectors.console import write_console
 from tamis.spark.connectors.dead_letters import write_dead_letters
-from tamis.spark.connectors.outbox import write_outbox
+from tamis.spark.connectors.outbox import stage_outbox, write_outbox
 from tests.helpers.delivery_rows import TIME, deliveries, delivery
 from tests.helpers.spark_session import frame
 
@@ -67,7 +67,7 @@ def test_a_batch_is_published_once(
         found = [row for batch in outbox.read(first) for row in batch.to_pylist()]
         assert sorted(found, key=lambda row: row["id"]) == sorted(ROWS, key=lambda row: row["id"])
     if form != "parquet":
-        # One file for each subscriber, whatever the partitions were.
+        # One file for each subscriber, independent of the partitions.
         assert len(first.parts) == 4
 
 
@@ -83,7 +83,27 @@ def test_a_number_that_is_taken_is_given_to_another_batch(spark: SparkSession, t
     assert {publication.batch for publication in outbox.published()} == {one, two.renamed()}
 
 
-def test_what_another_attempt_left_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_is_staged_counts_once_it_is_published(spark: SparkSession, tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "outbox")
+    rows = rows_frame(spark, tmp_path / "rows", ROWS)
+    discarded = stage_outbox(rows, outbox, BATCH)
+    assert discarded.written is not None
+    assert ids(outbox) == []
+    discarded.discard()
+    assert not [path for path in tmp_path.glob("outbox/data/**/*") if path.is_file()]
+    staged = stage_outbox(rows, outbox, BATCH)
+    assert ids(outbox) == []
+    assert staged.publish() == 100
+    assert len(ids(outbox)) == 100
+    # It is known now: nothing is written, and nothing that is published is removed.
+    again = stage_outbox(rows.limit(1), outbox, BATCH)
+    assert again.written is None
+    assert again.publish() == 100
+    again.discard()
+    assert len(ids(outbox)) == 100
+
+
+def test_files_of_another_attempt_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
     outbox = Outbox(tmp_path / "outbox")
     for partition in range(7):
         outbox.write(BATCH, partition, pa.Table.from_pylist(ROWS[partition::7], schema=DELIVERY).to_batches())
@@ -107,7 +127,7 @@ def test_no_rows_are_no_batch(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
-def test_a_full_disk_is_told_and_mended(
+def test_a_full_disk_is_reported_and_retried(
     spark: SparkSession, tmp_path: Path, small_disk: Path, form: Literal["parquet", "jsonl", "xml"]
 ) -> None:
     rows = [delivery(n, f"bob{n}", payload=b"<a>%s</a>" % os.urandom(1500).hex().encode()) for n in range(50)]
@@ -127,7 +147,7 @@ def test_a_full_disk_is_told_and_mended(
     assert write_outbox(made, outbox, BATCH) == 50
 
 
-def test_letters_are_buried_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_dead_letters_are_published_once(spark: SparkSession, tmp_path: Path) -> None:
     rows = [
         {
             "tenant": "t", "source": "inbox", "id": f"m{number}", "offset": f"{number}", "received": TIME,

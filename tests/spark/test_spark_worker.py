@@ -1,4 +1,4 @@
-"""What a Python worker does with Arrow batches, without a Spark around it."""
+"""The tasks of a Python worker on Arrow batches, without Spark."""
 
 import doctest
 from pathlib import Path
@@ -29,7 +29,7 @@ def batch(messages: list[bytes | None], *more: Any, kind: Any = None) -> pa.Reco
 
 
 def targets(made: pa.RecordBatch) -> int:
-    """How many a batch holds."""
+    """The number of targets in a batch."""
     lists: Any = made.column("targets")
     return len(lists.flatten())
 
@@ -148,8 +148,8 @@ def test_each_message_is_matched_for_its_tenant(tmp_path: Path) -> None:
     assert spans == [[0], [0], [], [0], [], [], [1], []]
     # The same with one tenant in the batch, and with none.
     assert [row["targets"] for row in run(step, batch([b"<a/>"] * 2, ["two"] * 2))] == [[2], [2]]
-    nobody = pa.array([None, None], pa.string())
-    assert [row["elements"] for row in run(step, batch([b"<a/>"] * 2, nobody))] == [[], []]
+    nulls = pa.array([None, None], pa.string())
+    assert [row["elements"] for row in run(step, batch([b"<a/>"] * 2, nulls))] == [[], []]
 
 
 def test_elements_stand_beside_their_targets(tmp_path: Path) -> None:

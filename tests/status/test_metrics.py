@@ -1,4 +1,4 @@
-"""What Prometheus gets to see."""
+"""The metrics of a job for Prometheus."""
 
 import urllib.request
 from collections.abc import Iterator

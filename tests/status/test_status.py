@@ -108,7 +108,7 @@ def test_a_source_runs_waits_fails_and_comes_back(board: StatusBoard, clock: Clo
     assert state() == "stopped"
 
 
-def test_failures_are_counted_and_told_in_a_line(board: StatusBoard, clock: Clock) -> None:
+def test_failures_are_counted_and_reported_in_one_line(board: StatusBoard, clock: Clock) -> None:
     board.failed("inbox", StoreError("store-unreachable", "no room"))
     clock.sleep(1)
     board.failed("inbox", RuntimeError("it broke\n\tat org.apache.spark…"))
@@ -187,7 +187,7 @@ def test_a_beat_renews_the_file_once_a_second(board: StatusBoard, clock: Clock, 
     assert read_status(tmp_path).now == clock()
 
 
-def test_what_happens_often_is_written_now_and_then(board: StatusBoard, clock: Clock, tmp_path: Path) -> None:
+def test_frequent_events_are_written_at_intervals(board: StatusBoard, clock: Clock, tmp_path: Path) -> None:
     board.state("running")
     for number in range(3):
         run_batch(board, clock, number=number, seconds=0.05)
@@ -201,7 +201,7 @@ def test_what_happens_often_is_written_now_and_then(board: StatusBoard, clock: C
     assert read_status(tmp_path).failing, "at once"
 
 
-def test_a_file_that_cannot_be_written_stops_nobody(
+def test_a_file_that_cannot_be_written_does_not_stop_the_job(
     tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     place = tmp_path / "state"
@@ -210,7 +210,7 @@ def test_a_file_that_cannot_be_written_stops_nobody(
     with caplog.at_level(logging.WARNING):
         run_batch(board, clock)
         run_batch(board, clock)
-    assert len(caplog.records) == 1, "told once"
+    assert len(caplog.records) == 1, "logged once"
     assert board.now().sources[0].totals.batches == 2
     place.unlink()
     run_batch(board, clock)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tamis::query::Namespaces;
 use toml::{Table, Value};
 
-/// A message and what queries say of it.
+/// A message, and the queries that match it or not.
 pub struct Case {
     pub name: String,
     pub xml: String,
@@ -31,7 +31,7 @@ pub fn behaviour() -> Vec<Case> {
     cases
 }
 
-/// A message and what transformations make of it.
+/// A message, and the outputs of transformations.
 pub struct Transform {
     pub name: String,
     pub xml: String,

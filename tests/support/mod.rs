@@ -1,4 +1,4 @@
-//! What the kernel's tests share.
+//! Code that the kernel's tests share.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 

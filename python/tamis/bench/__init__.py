@@ -1,9 +1,9 @@
-"""Measuring: what filtering costs, beside what expat takes merely to parse the same bytes.
+"""Measures filtering, compared with parsing the same bytes by expat.
 
 files.py    documents and queries to measure with, from files and archives
 measure.py  one workload: messages against queries, one thread, medians
 
-What measures needs lxml, the extra `bench`; the command line comes up without it.
+The measurements need lxml, the extra `bench`; the command line starts without it.
 """
 
 ROUNDS = 7

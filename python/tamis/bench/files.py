@@ -1,4 +1,4 @@
-"""Documents and queries to measure with, from files as they lie and from archives."""
+"""Reads documents and queries for measurements from plain files and archives."""
 
 import gzip
 import tarfile

@@ -1,4 +1,4 @@
-"""One workload, measured: messages against queries, one thread, one interpreter, medians."""
+"""Measures one workload: messages against queries, one thread, one interpreter, medians."""
 
 import gc
 import tempfile
@@ -25,12 +25,12 @@ SAMPLE = 100
 """Messages matched before the queries are loaded: the sample for selectivity. A running job has none."""
 
 COMPILED = 200_000
-"""Of more queries than this, so many are compiled with lxml and the time is scaled."""
+"""The most queries that are compiled with lxml; with more, the time is scaled."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """A result whose times, with `_us` in their names, are per document and held against expat's."""
+    """A result whose times, with `_us` in their names, are per document and compared with expat's."""
 
     expat_us: float
 
@@ -48,7 +48,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Result(Timed):
-    """What DESIGN.md promises of `tamis bench filter`. Times with `_us` are per document."""
+    """The figures of `tamis bench filter`. Times with `_us` are per document."""
 
     queries: int
     distinct: int
@@ -60,7 +60,7 @@ class Result(Timed):
     cold_us: float
     """The first pass over all documents, with empty caches."""
     unseen_us: float
-    """The odd-numbered documents, met for the first time after the even-numbered ones."""
+    """The odd-numbered documents, matched for the first time after the even-numbered ones."""
     warm_us: float
     """The steady state over all documents."""
     read_us: float
@@ -91,7 +91,7 @@ def measure(
     cache_bytes: int = CACHE_BYTES,
     report: Report | None = None,
 ) -> tuple[Result, tamis.Index]:
-    """Load the queries and match the documents, in the order given, over and over.
+    """Load the queries and match the documents repeatedly, in the given order.
 
     The index is the one that was measured, to ask for more.
     """
@@ -159,7 +159,7 @@ def measure(
 def build(
     queries: Sequence[str], documents: Sequence[bytes], *, cache_bytes: int = CACHE_BYTES
 ) -> tuple[tamis.Index, float, int]:
-    """An index of the queries, each under its line number; the time that took; how many were refused."""
+    """Load the queries, each under its line number; returns the index, the time and the refusals."""
     index = tamis.Index(cache_bytes=cache_bytes)
     # Even-numbered documents only: the odd ones are to be new to the index when `unseen_us` is measured.
     index.match_batch(array(documents[1::2][:SAMPLE]))
@@ -174,12 +174,12 @@ def build(
 
 
 def reopen(directory: str, cache_bytes: int) -> tamis.Index:
-    """The index as another process would find it: the same files, nothing remembered."""
+    """The index opened from its files, with cold caches, as by another process."""
     return tamis.Index.open(Path(directory), cache_bytes=cache_bytes)
 
 
 def array(documents: Sequence[bytes]) -> Any:
-    """Messages as a batch comes in."""
+    """Messages as an Arrow array, as in a batch."""
     return pa.array(documents, pa.large_binary())
 
 
@@ -195,16 +195,16 @@ def total(matched: pa.RecordBatch, column: str) -> int:
 
 
 def parse_with_expat(documents: Sequence[bytes]) -> None:
-    """No handlers: expat does nothing but parse."""
+    """Parse with expat, without handlers."""
     for document in documents:
         expat.ParserCreate().Parse(document, True)
 
 
 def lxml_compile_s(queries: Sequence[str]) -> float:
-    """How long lxml takes to compile the queries, those it can.
+    """The time in which lxml compiles the queries that it supports.
 
-    As a program does it that means to use them: it holds all of them at once, and Python collects garbage
-    meanwhile (which is two thirds of the time). Compiling each and dropping it takes a fifth.
+    All compiled queries are held at once, as a program that uses them does, so Python's garbage collection is
+    included (two thirds of the time). Compiling each and dropping it takes a fifth.
     """
     sample = queries[:: max(1, -(-len(queries) // COMPILED))]
 
@@ -225,7 +225,7 @@ def lxml_compile_s(queries: Sequence[str]) -> float:
 
 
 def timed(work: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> tuple[float, T]:
-    """Seconds, and what the work gave."""
+    """Run the work; returns the seconds and the result."""
     gc.collect()
     gc.disable()
     try:

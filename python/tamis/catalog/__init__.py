@@ -1,6 +1,6 @@
 """The catalog of subscriptions, in SQLite or PostgreSQL: the one place with SQL.
 
-catalog.py           the public verbs, each one transaction
+catalog.py           the public calls, each one transaction
 database.py          connections, transactions, retries, migrations
 schema.py            the tables; migrations/ has their history
 rows.py              subscriptions and prefix maps as rows, with their validation

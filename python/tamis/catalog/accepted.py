@@ -26,7 +26,7 @@ class Accepted:
         self._database = database
 
     def known(self, source: str, ids: Collection[str]) -> set[str]:
-        """Those of the given ids that were accepted before."""
+        """The ids among `ids` that were accepted before."""
 
         def work(connection: Connection) -> set[str]:
             found: set[str] = set()
@@ -63,7 +63,7 @@ class Accepted:
         self._database.write_unversioned(work)
 
     def forget(self, before: datetime) -> int:
-        """Delete the ids of messages accepted before a time; how many."""
+        """Delete the ids of messages accepted before a time; returns how many."""
         old = select(accepted.c.source, accepted.c.id).where(
             accepted.c.received < rows.microseconds_of(before)
         )
@@ -75,7 +75,7 @@ class Accepted:
         return count
 
     def entering(self) -> set[str]:
-        """Files whose messages are accepted and that may not be in the inbox yet."""
+        """Files with accepted messages that may not be in the inbox yet."""
         return self._database.read(
             lambda connection: set(connection.execute(select(entering.c.file)).scalars())
         )

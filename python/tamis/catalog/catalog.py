@@ -1,4 +1,4 @@
-"""The verbs of a catalog. Each is one transaction."""
+"""The catalog of subscriptions: add, change, pause, list, import, export. Each call is one transaction."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from tamis.catalog.importing import import_lines
 from tamis.catalog.mailbox import Mailbox
 from tamis.catalog.mutations import UpsertPlan
 from tamis.catalog.outgoing import Outgoing
+from tamis.catalog.routes import Routes
 from tamis.catalog.schema import prefix_maps, subscriptions
 from tamis.catalog.tokens import Tokens
 from tamis.catalog.webhooks import Webhooks
@@ -48,6 +49,7 @@ class Catalog:
         wait for other writers of an SQLite file.
         """
         self._database = Database(url, busy_seconds)
+        self.routes = Routes(self._database)
         # Tables of the service: no generation depends on them.
         self.tokens = Tokens(self._database)
         self.accepted = Accepted(self._database)
@@ -71,7 +73,7 @@ class Catalog:
     # One subscription
 
     def add(self, new: NewSubscription) -> Subscription:
-        """Add a subscription; `QueryError` if its query is refused.
+        """Add a subscription; raises `QueryError` if its query is refused.
 
         Idempotent: adding a subscription that exists with the same content changes nothing.
         """
@@ -162,7 +164,7 @@ class Catalog:
         state: State | None,
         present: Mapping[rows.Key, rows.Row],
     ) -> tuple[str, tuple[QueryWarning, ...]]:
-        """What was done, and the warnings of the query."""
+        """Add or change a subscription; returns the outcome and the warnings of the query."""
         shared = [] if row["prefix_map"] is None else [(row["tenant"], row["prefix_map"])]
         query = rows.check(row, mutations.find_prefix_maps(transaction.connection, shared))
         plan = UpsertPlan(transaction, present)
@@ -222,7 +224,7 @@ class Catalog:
     def import_(self, given: Iterable[tuple[int, Line]], refused: Callable[[Refusal], None]) -> Imported:
         """Upsert subscriptions and prefix maps, in batches; the counts of what changed.
 
-        Calls `refused` for each refused line and goes on with the others. Idempotent: a subscription
+        Calls `refused` for each refused line and continues with the others. Idempotent: a subscription
         without an id gets a hash of its content as id.
         """
         return import_lines(self._database, given, refused)
@@ -267,12 +269,12 @@ class Catalog:
 
     @property
     def version(self) -> Version:
-        """The newest version; every change makes one."""
+        """The newest version; every change creates a new one."""
         return self._database.read(identity_and_version)[1]
 
     @contextmanager
     def changes(self, since: Version | None) -> Iterator[Changes]:
-        """What changed since a version; read it inside the context.
+        """The changes since a version; read them inside the context.
 
         `Changes.since` is None, and all active subscriptions are additions, if `since` is None, if the
         change log no longer reaches back to it, or if this catalog never had it (a restored backup).

@@ -1,16 +1,19 @@
-"""What changed in a catalog since a version: the input of the next generation."""
+"""The changes of a catalog since a version: the input of the next generation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import Connection, and_, case, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, case, literal, select
 
 from tamis.catalog.database import identity_and_version
-from tamis.catalog.schema import prefix_maps, removals, subscriptions, versions
+from tamis.catalog.routes import route_tables_of
+from tamis.catalog.schema import prefix_maps, removals, routes, subscriptions, versions
+from tamis.model.route import ROUTE_REVISION
 from tamis.model.subscription import State
 from tamis.model.version import Version
+from tamis.network.tables import TableVersion
 
 ROWS = 50_000
 """Rows of one record batch."""
@@ -30,7 +33,10 @@ ADDED = pa.schema(
         "prefixes": _TEXT,
     }
 )
-"""Active subscriptions; `prefixes` are a JSON object, their own or those of the map they name."""
+"""Active subscriptions; `prefixes` are a JSON object, their own or those of the map they name.
+
+And routes: `id` is the name of a link, and the revision is `ROUTE_REVISION`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,10 @@ class Changes:
     """Numbers that no longer match; some may be unknown to the reader."""
     added: Iterator[pa.RecordBatch]
     """Batches of `ADDED`, oldest first."""
+    tables: Mapping[str, TableVersion]
+    """The version of each neighbour's table of routes, by link."""
+    routes: int
+    """How many routes this version has in all."""
 
 
 def changes_since(connection: Connection, since: Version | None) -> Changes:
@@ -58,7 +68,8 @@ def changes_since(connection: Connection, since: Version | None) -> Changes:
     if since is not None and since != version:
         logged = select(removals.c.number).distinct().where(removals.c.version > since.count)
         removed = list(connection.execute(logged.order_by(removals.c.number)).scalars())
-    return Changes(identity, version, since, removed, _added(connection, since))
+    tables, count = route_tables_of(connection)
+    return Changes(identity, version, since, removed, _added(connection, since), tables, count)
 
 
 def _mark(connection: Connection, count: int) -> str | None:
@@ -76,12 +87,25 @@ def _added(connection: Connection, since: Version | None) -> Iterator[pa.RecordB
         .select_from(subscriptions.outerjoin(prefix_maps, shared))
         .where(table.state == State.ACTIVE.value)
     )
+    none = literal("")
+    route: dict[str, ColumnElement[Any]] = dict(routes.c.items()) | {"id": routes.c.link}
+    route |= {"revision": literal(ROUTE_REVISION), "prefixes": literal("{}")}
+    route |= {"subscriber": none, "delivery_target": none}
+    routing = select(*(route[name] for name in ADDED.names))
+    yield from _streamed(connection, _since(active, subscriptions, since))
+    yield from _streamed(connection, _since(routing, routes, since))
+
+
+def _since(chosen: Select[Any], table: Table, since: Version | None) -> Select[Any]:
+    """The rows that are newer than a version, the oldest first."""
     if since is None:
-        active = active.order_by(table.number)
-    else:
-        # The order of the index; with another order SQLite scans the whole table.
-        active = active.where(table.version > since.count).order_by(table.version, table.number)
-    streamed = connection.execution_options(stream_results=True).execute(active)
+        return chosen.order_by(table.c.number)
+    # The order of the index; with another order SQLite scans the whole table.
+    return chosen.where(table.c.version > since.count).order_by(table.c.version, table.c.number)
+
+
+def _streamed(connection: Connection, chosen: Select[Any]) -> Iterator[pa.RecordBatch]:
+    streamed = connection.execution_options(stream_results=True).execute(chosen)
     for rows in streamed.yield_per(ROWS).partitions():
         yield _batch(rows)
 

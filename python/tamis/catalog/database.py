@@ -108,8 +108,8 @@ class Database:
                     if transaction.number != number:
                         connection.execute(update(schema.catalog).values(number=transaction.number))
                     if transaction.changed:
-                        made = {"version": version, "mark": secrets.token_hex(8)}
-                        connection.execute(insert(schema.versions), [made])
+                        new_version = {"version": version, "mark": secrets.token_hex(8)}
+                        connection.execute(insert(schema.versions), [new_version])
                     else:
                         scope.rollback()
                 return result
@@ -247,16 +247,16 @@ def _create_engine(url: URL, busy_seconds: float) -> Engine:
             # It has secrets and payloads. SQLite gives its -wal and -shm files the same permissions.
             if url.database and not url.database.startswith("file:"):
                 create_private(Path(url.database))
-            given = {} if "timeout" in url.query else {"timeout": busy_seconds}
-            engine = create_engine(url, connect_args=given)
+            connect_args = {} if "timeout" in url.query else {"timeout": busy_seconds}
+            engine = create_engine(url, connect_args=connect_args)
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
             return engine
-        given = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
+        connect_args = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
         # Readers use REPEATABLE READ: one snapshot per transaction. Writers use READ COMMITTED: they
         # queue at the one row that all of them update first; REPEATABLE READ would fail instead.
         engine = create_engine(
-            url, connect_args=given, pool_pre_ping=True, pool_size=5, max_overflow=MAX_CONNECTIONS - 5
+            url, connect_args=connect_args, pool_pre_ping=True, pool_size=5, max_overflow=MAX_CONNECTIONS - 5
         )
         event.listen(engine, "begin", _begin_postgresql)
         return engine
@@ -277,7 +277,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
 def _enter_wal(connection: sqlite3.Connection) -> None:
     """Switch the file to write-ahead logging.
 
-    SQLite does not wait for other connections here, whatever its busy timeout: two processes that open a
+    SQLite ignores its busy timeout here and does not wait for other connections: two processes that open a
     new file at the same time would see "database is locked".
     """
     (milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()

@@ -22,7 +22,7 @@ from tamis.model.webhook import WebhookState, target_of
 _DYING = outgoing.c.state == literal_column("'dying'")
 """A literal, not a parameter: only then do databases choose the partial index."""
 
-_LETTER = ("tenant", "source", "received", "encoding", "code", "reason", "subscription")
+_LETTER = ("tenant", "source", "received", "encoding", "headers", "code", "reason", "subscription")
 
 
 class DeadDeliveries:
@@ -85,14 +85,14 @@ class DeadDeliveries:
         self._database.write_unversioned(lambda connection: connection.execute(done.values(values)))
 
     def resend(self, payloads: Iterable[tuple[str, bytes]]) -> Mapping[str, str]:
-        """Queue dead deliveries again, by id with the payload of the letter, with all their attempts.
+        """Queue dead deliveries again, given as (id, payload of the letter); the number of attempts restarts.
 
         Returns the reason for each that is not queued, by id.
         """
-        why_not: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for chunk in _chunks(payloads):
-            why_not |= self._database.write_unversioned(partial(_resend, chunk))
-        return why_not
+            reasons |= self._database.write_unversioned(partial(_resend, chunk))
+        return reasons
 
 
 def _resend(payloads: Mapping[str, bytes], connection: Connection) -> dict[str, str]:
@@ -106,23 +106,23 @@ def _resend(payloads: Mapping[str, bytes], connection: Connection) -> dict[str, 
         )
         .where(outgoing.c.id.in_(payloads))
     )
-    why_not = dict.fromkeys(payloads, "the catalog does not have this delivery")
+    reasons = dict.fromkeys(payloads, "the catalog does not have this delivery")
     for row in connection.execute(found):
         target = target_of(row.webhook)
         if row.state != "dead":
-            why_not[row.id] = "it was delivered" if row.state == "sent" else f"it is queued for {target}"
+            reasons[row.id] = "it was delivered" if row.state == "sent" else f"it is queued for {target}"
         elif row.webhook_state != WebhookState.ACTIVE:
             gone = row.webhook_state is None
-            why_not[row.id] = f"{target} is {'removed' if gone else 'disabled'}; create or enable it first"
+            reasons[row.id] = f"{target} is {'removed' if gone else 'disabled'}; create or enable it first"
         else:
-            del why_not[row.id]
+            del reasons[row.id]
     values = {"state": "waiting", "due": _now(), "tries": 0}
     nothing = {"code": None, "reason": None, "letter_batch": None, "ended": None}
     again = update(outgoing).where(outgoing.c.id == bindparam("which"))
-    queued_again = [{"which": id, "what": raw} for id, raw in payloads.items() if id not in why_not]
+    queued_again = [{"which": id, "what": raw} for id, raw in payloads.items() if id not in reasons]
     if queued_again:
         connection.execute(again.values(payload=bindparam("what"), **values, **nothing), queued_again)
-    return why_not
+    return reasons
 
 
 def _chunks(payloads: Iterable[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:

@@ -14,19 +14,19 @@ from tamis.model.subscription_lines import Line
 BATCH = 10_000
 """Lines per transaction."""
 WARNINGS = 100
-"""At most so many warnings are returned."""
+"""The most warnings that are returned."""
 
-Given = Sequence[tuple[int, Line]]
+NumberedLines = Sequence[tuple[int, Line]]
 """Lines with their line numbers."""
 
 
 def import_lines(
-    database: Database, given: Iterable[tuple[int, Line]], refused: Callable[[Refusal], None]
+    database: Database, lines: Iterable[tuple[int, Line]], refused: Callable[[Refusal], None]
 ) -> Imported:
     """Upsert the lines in order, and report those that are refused."""
     counts: Counter[str] = Counter()
     warnings: list[LineWarning] = []
-    for batch in _batches(given):
+    for batch in _batches(lines):
         place, first = batch[0]
         if isinstance(first, PrefixMap):
             outcome, refusals = _import_map(database, place, first)
@@ -42,9 +42,9 @@ def import_lines(
     return Imported(**{name: counts[name] for name in names}, warnings=tuple(warnings))
 
 
-def _batches(given: Iterable[tuple[int, Line]]) -> Iterator[Given]:
-    """Lines in batches. A prefix map is a batch of its own: later lines may refer to it."""
-    remaining = iter(given)
+def _batches(lines: Iterable[tuple[int, Line]]) -> Iterator[NumberedLines]:
+    """Lines in batches. A prefix map is a separate batch: later lines may refer to it."""
+    remaining = iter(lines)
     while batch := list(islice(remaining, BATCH)):
         start = 0
         for at, (_, line) in enumerate(batch):
@@ -57,7 +57,9 @@ def _batches(given: Iterable[tuple[int, Line]]) -> Iterator[Given]:
             yield batch[start:]
 
 
-def _import_batch(database: Database, batch: Given) -> tuple[Counter[str], list[Refusal], list[LineWarning]]:
+def _import_batch(
+    database: Database, batch: NumberedLines
+) -> tuple[Counter[str], list[Refusal], list[LineWarning]]:
     """Counts by outcome, and refused lines and warnings in order."""
     invalid: list[Refusal] = []
     parsed: list[tuple[int, rows.Row, State | None]] = []
@@ -94,10 +96,10 @@ def _import_batch(database: Database, batch: Given) -> tuple[Counter[str], list[
     return database.write(work)
 
 
-def _import_map(database: Database, place: int, given: PrefixMap) -> tuple[Counter[str], list[Refusal]]:
+def _import_map(database: Database, place: int, prefix_map: PrefixMap) -> tuple[Counter[str], list[Refusal]]:
     def work(transaction: WriteTransaction) -> tuple[Counter[str], list[Refusal]]:
         try:
-            return Counter([mutations.put_map(transaction, given)]), []
+            return Counter([mutations.put_map(transaction, prefix_map)]), []
         except CatalogError as error:
             # Some subscriptions may have been revised before the invalid one was found.
             transaction.changed = False

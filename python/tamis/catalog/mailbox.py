@@ -50,7 +50,7 @@ class Mailbox:
         )
 
     def store(self, manifest: str, deliveries: Iterable[dict[str, Any]]) -> int:
-        """Store the deliveries of a manifest, rows of `DELIVERY`; how many were new.
+        """Store the deliveries of a manifest, rows of `DELIVERY`; returns how many were new.
 
         Deliveries with a webhook as target go to `outgoing`, others to mailboxes. Idempotent by
         manifest and by delivery id: after an interruption, call it again.
@@ -102,7 +102,7 @@ class Mailbox:
     def acknowledge(
         self, tenant: str, subscriber: str, *, ids: Collection[str] = (), until: int | None = None
     ) -> int:
-        """Acknowledge these deliveries, or all up to a number; how many."""
+        """Acknowledge these deliveries, or all up to a number; returns how many."""
         table = mailbox.c
         whose = (table.tenant == tenant, table.subscriber == subscriber, table.acknowledged.is_(None))
         now = time.time_ns() // 1000
@@ -119,7 +119,7 @@ class Mailbox:
         return self._database.write_unversioned(work)
 
     def count(self, tenant: str, subscriber: str | None = None) -> int:
-        """How many deliveries of a tenant, or of one of its subscribers, are pending."""
+        """Count the pending deliveries of a tenant, or of one of its subscribers."""
         table = mailbox.c
         chosen = select(func.count()).where(table.tenant == tenant, table.acknowledged.is_(None))
         if subscriber is not None:
@@ -127,7 +127,7 @@ class Mailbox:
         return self._database.read(lambda connection: connection.execute(chosen).scalar_one())
 
     def forget(self, before: datetime) -> int:
-        """Remove deliveries that were acknowledged before a time; how many."""
+        """Remove deliveries that were acknowledged before a time; returns how many."""
         old = delete(mailbox).where(mailbox.c.acknowledged < rows.microseconds_of(before))
         return self._database.write_unversioned(lambda connection: connection.execute(old).rowcount)
 
@@ -155,29 +155,29 @@ def _mark(manifest: str, connection: Connection) -> None:
         connection.execute(insert(tailed).values(manifest=manifest))
 
 
-def _store(given: Sequence[dict[str, Any]], connection: Connection) -> int:
+def _store(deliveries: Sequence[dict[str, Any]], connection: Connection) -> int:
     """Store deliveries in mailboxes or for webhooks, in one transaction."""
-    kept = [{**row} for row in given if row["webhook"] is None]
+    kept = [{**row} for row in deliveries if row["webhook"] is None]
     for row in kept:
         del row["webhook"]
-    sent = [row for row in given if row["webhook"] is not None]
-    # `_insert_new` locks the head row first: others who store the same deliveries wait.
+    sent = [row for row in deliveries if row["webhook"] is not None]
+    # `_insert_new` locks the head row first, so that other writers of the same deliveries wait.
     return _insert_new(kept, connection) + outgoing.put(connection, sent)
 
 
-def _insert_new(given: Sequence[dict[str, Any]], connection: Connection) -> int:
+def _insert_new(deliveries: Sequence[dict[str, Any]], connection: Connection) -> int:
     """Insert the deliveries that are not stored yet, with the next numbers."""
-    raised = update(mailbox_head).values(number=mailbox_head.c.number + len(given))
+    raised = update(mailbox_head).values(number=mailbox_head.c.number + len(deliveries))
     end = connection.execute(raised.returning(mailbox_head.c.number)).scalar_one()
-    known = _known(connection, [row["id"] for row in given])
-    fresh = {row["id"]: row for row in given if row["id"] not in known}
-    new = [row | {"number": number} for number, row in enumerate(fresh.values(), end - len(given) + 1)]
+    known = _stored_ids(connection, [row["id"] for row in deliveries])
+    fresh = {row["id"]: row for row in deliveries if row["id"] not in known}
+    new = [row | {"number": number} for number, row in enumerate(fresh.values(), end - len(deliveries) + 1)]
     if new:
         connection.execute(insert(mailbox), new)
     return len(new)
 
 
-def _known(connection: Connection, ids: Sequence[str]) -> set[str]:
+def _stored_ids(connection: Connection, ids: Sequence[str]) -> set[str]:
     found: set[str] = set()
     for chunk in rows.chunks(ids):
         found.update(connection.execute(select(mailbox.c.id).where(mailbox.c.id.in_(chunk))).scalars())

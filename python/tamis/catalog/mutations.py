@@ -159,13 +159,13 @@ def remove(transaction: WriteTransaction, row: Row) -> None:
     log_removals(transaction, [row["number"]] if row["state"] == State.ACTIVE else [])
 
 
-def put_map(transaction: WriteTransaction, given: PrefixMap) -> str:
+def put_map(transaction: WriteTransaction, prefix_map: PrefixMap) -> str:
     """Upsert a prefix map: `added`, `changed` or `unchanged`.
 
     Subscriptions that use it get new revisions. Raises `CatalogError` if one of their queries would
     become invalid.
     """
-    row = rows.map_row_of(given)
+    row = rows.map_row_of(prefix_map)
     key = row["tenant"], row["name"]
     present = find_prefix_maps(transaction.connection, [key]).get(key)
     if present == row["prefixes"]:

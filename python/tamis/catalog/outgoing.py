@@ -21,7 +21,7 @@ from tamis.catalog.webhooks import Key, disable, give_up, webhook_from
 from tamis.model.webhook import Webhook, WebhookState
 
 IDS = 5_000
-"""So many are looked up by one statement."""
+"""Ids that one statement looks up."""
 
 FAILED = "webhook-failed"
 """Dead letter code: the last attempt failed."""
@@ -134,9 +134,9 @@ class Outgoing:
             # A fixed lock order, webhooks before deliveries, avoids deadlocks.
             for key, some in groupby(ordered, key=lambda one: one.delivery.key):
                 group = list(some)
-                _note(connection, key, group)
+                _record_webhook(connection, key, group)
                 for one in group:
-                    _settle(connection, one)
+                    _record_delivery(connection, one)
                 for one in group:
                     if one.gone:
                         reason = f"{one.failure}: the receiver wants no more deliveries"
@@ -167,16 +167,16 @@ class Outgoing:
     def forget(self, before: datetime) -> int:
         """Remove deliveries that were sent before a time; how many."""
         old = delete(outgoing).where(
-            # As it stands in the index: a database does not look into parameters to choose one.
+            # A literal, not a parameter: only then do databases choose the partial index.
             outgoing.c.state == literal_column("'sent'"),
             outgoing.c.ended < rows.microseconds_of(before),
         )
         return self._database.write_unversioned(lambda connection: connection.execute(old).rowcount)
 
 
-def put(connection: Connection, given: Sequence[dict[str, Any]]) -> int:
-    """Have deliveries sent that are not known yet, rows with a `webhook`; how many were not."""
-    fresh = {row["id"]: row for row in given}
+def put(connection: Connection, deliveries: Sequence[dict[str, Any]]) -> int:
+    """Queue new deliveries for their webhooks, ignoring those queued before; returns how many were new."""
+    fresh = {row["id"]: row for row in deliveries}
     ids = list(fresh)
     for at in range(0, len(ids), IDS):
         some = select(outgoing.c.id).where(outgoing.c.id.in_(ids[at : at + IDS]))
@@ -186,7 +186,7 @@ def put(connection: Connection, given: Sequence[dict[str, Any]]) -> int:
         return 0
     keys = {(row["tenant"], row["webhook"]) for row in fresh.values()}
     by_key = tuple_(webhooks.c.tenant, webhooks.c.name)
-    # A shared lock: whoever disables a webhook waits for this, and then sees these deliveries too.
+    # A shared lock: a transaction that disables a webhook waits for this one, and then sees its deliveries.
     found = select(webhooks.c.tenant, webhooks.c.name, webhooks.c.state).where(by_key.in_(sorted(keys)))
     shared = connection.execute(found.with_for_update(read=True))
     states = {(row.tenant, row.name): row.state for row in shared}
@@ -212,8 +212,8 @@ def _new(row: dict[str, Any], state: str | None, now: int) -> dict[str, Any]:
     }
 
 
-def _note(connection: Connection, key: Key, attempts: Sequence[Attempt]) -> None:
-    """Record the state of a webhook."""
+def _record_webhook(connection: Connection, key: Key, attempts: Sequence[Attempt]) -> None:
+    """Record in the webhook when attempts last succeeded and failed."""
     values: dict[str, Any] = {}
     for one in attempts:
         at = rows.microseconds_of(one.at)
@@ -228,11 +228,11 @@ def _note(connection: Connection, key: Key, attempts: Sequence[Attempt]) -> None
     connection.execute(chosen.values(values))
 
 
-def _settle(connection: Connection, one: Attempt) -> None:
+def _record_delivery(connection: Connection, one: Attempt) -> None:
     """Record the state of a delivery after an attempt."""
     chosen = update(outgoing).where(outgoing.c.id == one.delivery.id)
     if one.failure is None:
-        # Its webhook may have been disabled meanwhile; it arrived all the same.
+        # Also if the webhook was disabled in the meantime: the delivery has arrived.
         not_claimed = outgoing.c.letter_batch.is_(None)
         sent = {"state": "sent", "payload": b"", "due": None, "ended": rows.microseconds_of(one.at)}
         connection.execute(chosen.where(not_claimed).values(tries=one.number, **sent))

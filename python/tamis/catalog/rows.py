@@ -115,12 +115,12 @@ def subscription_of(row: RowMapping) -> Subscription:
     )
 
 
-def map_row_of(given: PrefixMap) -> Row:
+def map_row_of(prefix_map: PrefixMap) -> Row:
     """A prefix map as a row; `CatalogError` if a value cannot be stored."""
     return {
-        "tenant": name(given.tenant, "tenant", may_be_empty=True),
-        "name": name(given.name, "name of a prefix map"),
-        "prefixes": prefixes_text(given.prefixes),
+        "tenant": name(prefix_map.tenant, "tenant", may_be_empty=True),
+        "name": name(prefix_map.name, "name of a prefix map"),
+        "prefixes": prefixes_text(prefix_map.prefixes),
     }
 
 

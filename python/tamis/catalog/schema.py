@@ -14,7 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-NEWEST = "0004"
+NEWEST = "0006"
 """The newest migration; a test compares its tables with these."""
 
 LONGEST_NAME = 255
@@ -95,6 +95,39 @@ retired = Table(
     Column("revision", BigInteger, nullable=False),
 )
 
+# What the neighbours of a broker want: rows to match messages against, as subscriptions are.
+routes = Table(
+    "routes",
+    metadata,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("link", Name, nullable=False),
+    Column("key", String(32), nullable=False),  # a hash of tenant and query, which are too long to index
+    Column("tenant", Name, nullable=False),
+    Column("query", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    UniqueConstraint("link", "key", name="routes_by_key"),
+    Index("routes_by_version", "version"),
+)
+
+# The version of each neighbour's table of routes. A link without one: its neighbour is sent everything.
+route_tables = Table(
+    "route_tables",
+    metadata,
+    Column("link", Name, primary_key=True),
+    Column("count", BigInteger, nullable=False),
+    Column("mark", String(32), nullable=False),
+    Column("hash", String(32), nullable=False),
+    Column("rows", BigInteger, nullable=False),
+)
+
+# By broker: subscriptions up to this version get what enters the network there.
+established = Table(
+    "established",
+    metadata,
+    Column("broker", Name, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+)
+
 # A secret has 256 random bits, so an unsalted hash is safe.
 tokens = Table(
     "tokens",
@@ -148,6 +181,7 @@ mailbox = Table(
     Column("encoding", Text, nullable=True),
     Column("payload", LargeBinary, nullable=False),
     Column("acknowledged", BigInteger, nullable=True),
+    Column("headers", Text, nullable=True),  # of the message, a JSON object
 )
 
 # Partial: acknowledged deliveries cost nothing when a subscriber fetches.
@@ -215,6 +249,7 @@ outgoing = Table(
     Column("reason", Text, nullable=True),
     Column("burial", String(32), nullable=True, key="letter_batch"),
     Column("ended", BigInteger, nullable=True),
+    Column("headers", Text, nullable=True),  # of the message, a JSON object
 )
 
 Index(

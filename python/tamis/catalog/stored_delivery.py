@@ -25,6 +25,8 @@ class StoredDelivery:
     received: datetime
     matched: datetime
     encoding: str | None
+    headers: str | None
+    """The headers of the message, as they are stored."""
     payload: bytes
 
 
@@ -34,7 +36,9 @@ _TIMES = ("received", "matched")
 
 def to_row(delivery: Mapping[str, Any]) -> dict[str, Any]:
     """The table row of a delivery from the outbox (`DELIVERY`)."""
-    row = {name: delivery[name] for name in COLUMNS}
+    # Outboxes of earlier versions have no headers.
+    row = {"headers": None, **delivery}
+    row = {name: row[name] for name in COLUMNS}
     return row | {name: rows.microseconds_of(row[name]) for name in _TIMES}
 
 

@@ -48,11 +48,11 @@ class Webhooks:
         key = new.tenant, new.name
 
         def work(connection: Connection) -> Webhook:
-            made = {"state": WebhookState.ACTIVE.value, "created": now, "changed": now}
+            initial = {"state": WebhookState.ACTIVE.value, "created": now, "changed": now}
             if _find(connection, key) is None:
                 # Another process may create it at the same time.
                 with suppress(IntegrityError), connection.begin_nested():
-                    connection.execute(insert(webhooks).values(row | made))
+                    connection.execute(insert(webhooks).values(row | initial))
             found = _find(connection, key)
             if found is None or any(found[name] != value for name, value in row.items()):
                 reason = f"webhook {new.name} exists with other values; change it, or choose another name"

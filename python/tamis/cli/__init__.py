@@ -1,7 +1,7 @@
 """The command line `tamis`: one module a command.
 
 commands.py       the list of commands
-inputs.py  documents.py  namespaces.py   shared by commands: queries, documents, prefix maps
+inputs.py  documents.py  namespaces.py  data.py   shared by commands: queries, documents, prefix maps, data
 tables.py  progress.py                   … tables, progress bars
 limits.py  warnings.py                   … the flag --limit, warnings of queries
 live.py           the live display of a job

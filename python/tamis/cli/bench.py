@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_shared_arguments(command: argparse.ArgumentParser) -> None:
-    """What all measurements take."""
+    """Add the arguments that all measurements share."""
     command.add_argument(
         "--rounds",
         type=int,

@@ -32,8 +32,8 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the value is the exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
-    options = _parser(given).parse_args(given)
+    argv = sys.argv[1:] if arguments is None else arguments
+    options = _parser(argv).parse_args(argv)
     set_umask()
     if isinstance(sys.stdout, TextIOWrapper):
         # Names of files are printed as they are, also those that are not text.
@@ -54,11 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tamis", description=tamis.__doc__)
     parser.add_argument("--version", action="version", version=f"tamis {tamis.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    chosen = next((name for name in given if not name.startswith("-")), None)
+    chosen = next((name for name in argv if not name.startswith("-")), None)
     for name, help in COMMANDS.items():
         command = commands.add_parser(name, help=help)
         # Only the module of the command that runs is imported: importing all takes half a second.

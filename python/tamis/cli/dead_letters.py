@@ -16,6 +16,7 @@ from tamis.cli.remote import RemoteError, add_url, client_of, url_of
 from tamis.cli.remote_letters import RemoteLetters
 from tamis.cli.tables import print_table
 from tamis.errors import marked
+from tamis.model.headers import unpack_headers
 from tamis.model.printable import printable
 from tamis.settings import Settings, load_settings
 from tamis.sinks.dead_letters import DeadLetters, Letter, LetterFilter
@@ -172,6 +173,7 @@ def list_(options: argparse.Namespace) -> int:
 def _row(letter: Letter, mark: ReplayMark | None) -> dict[str, Any]:
     value = {"letter": letter.key, **asdict(letter), "received": letter.received.isoformat()}
     del value["part"], value["row"]
+    value["headers"] = unpack_headers(letter.headers) or None
     return {**value, "replayed": mark.time if mark else None}
 
 
@@ -194,9 +196,12 @@ def show(options: argparse.Namespace) -> int:
         sys.stdout.buffer.write(raw)
         sys.stdout.buffer.flush()
         return 0
-    for name, told in letter.items():
-        if told is not None:
-            print(f"{name:9} {printable(str(told))}")
+    for name, value in letter.items():
+        if name == "headers":
+            for header, text in (value or {}).items():
+                print(f"{'header':9} {printable(f'{header} = {text}')}")
+        elif value is not None:
+            print(f"{name:9} {printable(str(value))}")
     print(f"{'bytes':9} {len(raw)}")
     if letter["line"] is not None and letter["column"] is not None:
         print(

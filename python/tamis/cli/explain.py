@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 import tamis
+from tamis.cli.data import add_data, attach_data
 from tamis.cli.documents import DocumentError, read_document
 from tamis.cli.limits import add_limits, limits_of
 from tamis.cli.namespaces import add_namespaces, binding_hint, namespaces_of
@@ -22,6 +23,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--dtd", type=Path, metavar="FILE", help="the DTD of the documents; speeds up transformations"
     )
+    add_data(command)
     add_namespaces(command)
     add_limits(command)
     command.set_defaults(run=explain)
@@ -32,6 +34,7 @@ def explain(options: argparse.Namespace) -> int:
     limits = limits_of(options)
     namespaces = namespaces_of(options)
     index = tamis.Index()
+    attach_data(index, options)
     try:
         message = read_document(options.document, limits.document)
         index.insert(1, options.query, namespaces=namespaces)

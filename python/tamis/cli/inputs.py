@@ -1,4 +1,4 @@
-"""What `tamis match` and `tamis transform` share: queries of a file or of the command line, and documents."""
+"""The inputs of `tamis match` and `tamis transform`: queries of a file or the command line, and documents."""
 
 import argparse
 import os
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import tamis
+from tamis.cli.data import add_data, attach_data
 from tamis.cli.limits import add_limits
 from tamis.cli.namespaces import add_namespaces, namespaces_of
 from tamis.errors import QueryError, marked
@@ -30,6 +31,7 @@ def add_input_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "documents", nargs="+", metavar="DOC", help="`-`: standard input; *.gz is decompressed"
     )
+    add_data(command)
     add_namespaces(command)
     add_limits(command)
 
@@ -40,6 +42,7 @@ class Queries:
     def __init__(self, options: argparse.Namespace) -> None:
         """Load the queries of a file, or those of the command line."""
         self.index = tamis.Index()
+        attach_data(self.index, options)
         self.texts: dict[int, str] = {}
         self.refused = 0
         self._file = options.queries

@@ -49,7 +49,7 @@ def display(board: StatusBoard, console: Console | None = None) -> Iterator[None
 
 
 def announce_start(settings: Settings, board: StatusBoard) -> Console:
-    """Say that the job starts, and say so when it is ready; the console."""
+    """Print a line when the job starts and when it is ready; returns the console."""
     console = Console()
 
     def say(line: str) -> None:
@@ -115,7 +115,7 @@ def render(status: Status) -> RenderableType:
 
 
 def tab_rows(status: Status) -> list[list[str]]:
-    """The same for programs: a row for the job and one for each source, then the errors.
+    """The status as rows for programs: one for the job, one for each source, then the errors.
 
     job      state, generation, subscriptions, time up
     source   name, state, messages/s, matches/s, candidates, deliveries, seconds of the last batch, lag,

@@ -44,12 +44,12 @@ def match(options: argparse.Namespace) -> int:
 
 
 def _match(queries: Queries, document: str, message: bytes, limits: tamis.Limits) -> list[int]:
-    """The numbers of the queries that match; those that exceed the work limit are reported."""
+    """The numbers of the queries that match; those that fail are reported."""
     try:
         return queries.index.match(message, limits=limits)
     except tamis.MatchError as error:
         for number in error.failed:
-            reason = f"work-limit: the query takes more than {limits.work} steps on {document}"
+            reason = f"{error.code}: {error.cause} on {document}"
             print(f"{queries.place(number)}: {reason}", file=sys.stderr)
         return error.targets
 

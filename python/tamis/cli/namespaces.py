@@ -43,10 +43,10 @@ def add_namespaces(command: argparse._ActionsContainer) -> None:
 
 def namespaces_of(options: argparse.Namespace) -> dict[str, str] | None:
     """The prefix map of the flags, `--namespace` first; None if none is given."""
-    given = [options.namespaces_from, options.namespaces, dict(options.namespace or ())]
-    if not any(given):
+    prefix_maps = [options.namespaces_from, options.namespaces, dict(options.namespace or ())]
+    if not any(prefix_maps):
         return None
-    return {prefix: uri for some in given if some for prefix, uri in some.items()}
+    return {prefix: uri for some in prefix_maps if some for prefix, uri in some.items()}
 
 
 def _binding(text: str) -> tuple[str, str]:

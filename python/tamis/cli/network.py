@@ -1,10 +1,23 @@
-"""`tamis network`: the network of brokers."""
+"""`tamis network check|status`: the network of brokers."""
 
 import argparse
+import json
+import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from tamis.cli.tables import print_table
 from tamis.network.topology import DEFAULT_FILE, TopologyError, read_topology
+from tamis.settings import load_settings
+from tamis.status import LinkReport, StatusError, read_status
+
+TITLES = (
+    *("link", "neighbour", "state", "is sent", "messages", "of", "bytes", "received", "waiting", "routes"),
+    "remark",
+)
+
+RUNS, RUNS_NOT, FAILS = 0, 3, 4
+"""Exit codes of `status`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"default: {DEFAULT_FILE}",
     )
     one.set_defaults(run=check)
+    one = commands.add_parser("status", help="show the links of the broker that runs here")
+    one.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
+    one.add_argument("--state", type=Path, metavar="DIR", help="state directory of the job, or TAMIS_STATE")
+    one.add_argument("--json", action="store_true", help="one line of JSON each link")
+    one.set_defaults(run=status)
+    one.epilog = (
+        f"Exit code: {RUNS} all links work, {RUNS_NOT} the job is not running, {FAILS} a link does not."
+    )
 
 
 def check(options: argparse.Namespace) -> int:
@@ -48,3 +69,43 @@ def check(options: argparse.Namespace) -> int:
         titles = ["", "end", "other end", "carrier", "location", "cost", "tenants"]
         print_table(titles, [["link", *row] for row in links], whole=["end", "other end", "carrier"])
     return 0
+
+
+def status(options: argparse.Namespace) -> int:
+    """`tamis network status`: the links of the broker, as its job reported them last."""
+    try:
+        found = read_status(load_settings(options.config, {"state": options.state}).state)
+    except StatusError as error:
+        print(f"tamis: {error}", file=sys.stderr)
+        return RUNS_NOT
+    if options.json:
+        for link in found.links:
+            print(json.dumps(asdict(link), ensure_ascii=False))
+    elif found.links:
+        titles = [
+            "link",
+            "neighbour",
+            "state",
+            "sent",
+            "messages",
+            "of",
+            "bytes",
+            "received",
+            "waiting",
+            "routes",
+            "",
+        ]
+        print_table(titles, list(map(_cells, found.links)), whole=["link", "state"])
+    else:
+        print("this job is no broker: its settings have no [broker]", file=sys.stderr)
+    if not found.alive:
+        return RUNS_NOT
+    return RUNS if all(link.state == "up" for link in found.links) else FAILS
+
+
+def _cells(link: LinkReport) -> list[str]:
+    sent = "what is wanted" if link.routed else "everything"
+    counts = (link.messages, link.offered, link.bytes, link.received, link.waiting, link.routes)
+    told = "" if link.agreed else "what is wanted here is not in force there yet"
+    problem = f"{link.code}: {link.reason}" if link.code else link.reason
+    return [link.link, link.neighbour, link.state, sent, *map(str, counts), problem or told]

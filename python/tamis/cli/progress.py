@@ -21,7 +21,7 @@ def bar(title: str) -> Iterator[Report]:
         def report(done: int, total: int) -> None:
             nonlocal shown
             if shown is None and sys.stderr.isatty() and time.monotonic() - begun >= DELAY:
-                shown = stack.enter_context(_shown(title))
+                shown = stack.enter_context(_visible_bar(title))
             if shown is not None:
                 shown(done, total)
 
@@ -29,7 +29,7 @@ def bar(title: str) -> Iterator[Report]:
 
 
 @contextmanager
-def _shown(title: str) -> Iterator[Report]:
+def _visible_bar(title: str) -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

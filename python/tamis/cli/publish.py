@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tamis.cli.progress import bar
 from tamis.cli.remote import add_url, client_of
+from tamis.model.headers import parse_headers
 
 REQUEST_BYTES = 4 << 20
 """About how many bytes of messages go into one request."""
@@ -19,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--id", help="id of a single message (default: the file name)")
     parser.add_argument("--source", metavar="NAME", help="source to publish to (default: the tenant's first)")
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="NAME=VALUE", help="a header of the messages"
+    )
     add_url(parser)
     parser.set_defaults(run=publish)
 
@@ -28,10 +32,11 @@ def publish(options: argparse.Namespace) -> int:
     if options.id is not None and len(options.files) > 1:
         print("tamis: --id is for one message", file=sys.stderr)
         return 2
+    headers = parse_headers(options.header)
     with client_of(options) as client, bar("publishing") as report:
         done = 0
         for some in _requests(options.files, options.id):
-            for id in client.publish_many(some, source=options.source):
+            for id in client.publish_many(some, source=options.source, headers=headers):
                 print(id, flush=True)
             done += len(some)
             report(done, len(options.files))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tamis.errors import QueryError, TamisError
 from tamis.model.matching import QueryWarning
 from tamis.model.subscription import (
+    Established,
     Imported,
     LineWarning,
     Namespaces,
@@ -84,14 +85,14 @@ class RemoteCatalog(OfService):
 
     def add(self, asked: NewSubscription) -> Subscription:
         with _positioned():
-            made = self._client.subscribe(
+            created = self._client.subscribe(
                 asked.query,
                 id=asked.id,
                 subscriber=asked.subscriber,
                 namespaces=asked.namespaces or None,
                 delivery_target=asked.delivery_target,
             )
-        return _subscription(made)
+        return _subscription(created)
 
     def change(
         self,
@@ -114,6 +115,10 @@ class RemoteCatalog(OfService):
 
     def get(self, id: str, *, tenant: str = "") -> Subscription:
         return _subscription(self._client.subscription(id))
+
+    def established(self, one: Subscription) -> Established | None:
+        """Where it is established; None if the service is not part of a network."""
+        return self.get(one.id).established
 
     def pause(self, id: str, *, tenant: str = "") -> Subscription:
         return _subscription(self._client.pause(id))
@@ -202,7 +207,14 @@ def _subscription(answer: dict[str, Any]) -> Subscription:
         created=datetime.fromisoformat(answer["created"]),
         changed=datetime.fromisoformat(answer["changed"]),
         warnings=tuple(QueryWarning(**warning) for warning in answer.get("warnings", ())),
+        established=_established(answer.get("established")),
     )
+
+
+def _established(answer: dict[str, Any] | None) -> Established | None:
+    if answer is None:
+        return None
+    return Established(tuple(answer["brokers"]), tuple(answer["missing"]))
 
 
 def _line(item: NewSubscription | PrefixMap) -> str:

@@ -49,7 +49,10 @@ def _check(wanted: LetterFilter) -> None:
 
 
 def _row(letter: dict[str, Any]) -> dict[str, Any]:
-    names = ("letter", "source", "offset", "received", "code", "reason", "subscription", "line", "column")
+    names = (
+        *("letter", "source", "offset", "received", "headers", "code", "reason", "subscription"),
+        *("line", "column"),
+    )
     return {"tenant": "", "id": letter["message"], "replayed": letter["replayed"]} | {
         name: letter[name] for name in names
     }

@@ -53,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
 
         if settings.metrics.port is not None:
             stack.enter_context(serve_metrics(board, settings.metrics.host, settings.metrics.port))
-        # Now: a live display takes standard error over, and keeps what is logged above itself.
+        # After the display: it replaces standard error, and prints log lines above itself.
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-        # The job tells it, in one line.
+        # Off: the job logs such errors itself, in one line.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         Job(settings, board, jvm).run(until=stop)
     return 0
@@ -75,13 +75,13 @@ def _state_lock(state: Path) -> Iterator[None]:
 
 
 class _Stop:
-    """Whether a signal came."""
+    """A callable that is true once a signal has arrived."""
 
     def __init__(self) -> None:
         self._signalled = False
 
     def by_signal(self, kind: int, frame: FrameType | None) -> None:
-        """The first one; a second one takes its usual way."""
+        """Handle the first signal; restore the default handler for a second one."""
         if self._signalled:
             signal.signal(kind, signal.SIG_DFL)
             signal.raise_signal(kind)

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
             log_as_json()
             if not catalog.tokens.list():
                 print(
-                    "tamis: there is no token yet, so nobody can use the service. Create the first one:\n"
+                    "tamis: there is no token yet, so the service cannot be used. Create the first one:\n"
                     "  tamis tokens create --role admin",
                     file=sys.stderr,
                 )

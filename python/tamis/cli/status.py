@@ -25,7 +25,8 @@ START_SECONDS = 5.0
 RUNS, RUNS_NOT, FAILS = 0, 3, 4
 """Exit codes."""
 
-Look = Callable[[], Status]
+ReadStatus = Callable[[], Status]
+"""Reads the current status of a job."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,15 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """`tamis status`."""
-    with _looking(options) as look:
+    with _status_reader(options) as current_status:
         try:
-            status = _wait_for_job(look) if options.watch else look()
+            status = _wait_for_job(current_status) if options.watch else current_status()
             if not options.watch:
                 _print(status, as_json=options.json)
             elif options.json:
-                status = _print_lines(look, status)
+                status = _print_lines(current_status, status)
             else:
-                status = _watch(look, status)
+                status = _watch(current_status, status)
         except StatusError as error:
             print(f"tamis: {error}", file=sys.stderr)
             return RUNS_NOT
@@ -70,8 +71,8 @@ def _print(status: Status, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _looking(options: argparse.Namespace) -> Iterator[Look]:
-    """The status of the service's job if a service is named, else of the local job."""
+def _status_reader(options: argparse.Namespace) -> Iterator[ReadStatus]:
+    """A function that reads the status of the service's job if a service is named, else of the local job."""
     if options.config is not None or options.state is not None or url_of(options) is None:
         state = load_settings(options.config, {"state": options.state}).state
         yield lambda: read_status(state)
@@ -89,13 +90,13 @@ def _status_of(job: dict[str, Any] | None) -> Status:
     return parse_status({**kept, **job})
 
 
-def _wait_for_job(look: Look) -> Status:
+def _wait_for_job(current_status: ReadStatus) -> Status:
     """The status of a job that runs, or starts soon: `run` needs a moment before it has a status."""
     end = time.monotonic() + START_SECONDS
     while True:
         late = time.monotonic() >= end
         try:
-            status = look()
+            status = current_status()
             if status.alive or late:
                 return status
         except StatusError:
@@ -104,22 +105,22 @@ def _wait_for_job(look: Look) -> Status:
         time.sleep(POLL)
 
 
-def _watch(look: Look, status: Status) -> Status:
+def _watch(current_status: ReadStatus, status: Status) -> Status:
     """Show a live status until the job ends or Ctrl-C; the last one stays."""
     with suppress(KeyboardInterrupt), live(lambda: status, Console()):
         while status.alive:
             time.sleep(POLL)
-            status = look()
+            status = current_status()
     return status
 
 
-def _print_lines(look: Look, status: Status) -> Status:
+def _print_lines(current_status: ReadStatus, status: Status) -> Status:
     """Print each status as a line."""
     with suppress(KeyboardInterrupt):
         print(status_json(status), flush=True)
         while status.alive:
             time.sleep(POLL)
-            newest = look()
+            newest = current_status()
             if newest != status:
                 status = newest
                 print(status_json(status), flush=True)

@@ -14,11 +14,20 @@ from tamis.cli.namespaces import add_namespaces, namespaces_of, read_namespaces
 from tamis.cli.progress import bar
 from tamis.cli.remote import RemoteCatalog, RemoteError, add_url, client_of, url_of
 from tamis.cli.tables import print_table
+from tamis.cli.wait import wait_until_established
 from tamis.cli.warnings import print_warnings
 from tamis.errors import CatalogError, QueryError, marked
 from tamis.model import subscription_lines as lines
 from tamis.model.progress import Report
-from tamis.model.subscription import Namespaces, NewSubscription, PrefixMap, Refusal, State, Subscription
+from tamis.model.subscription import (
+    Established,
+    Namespaces,
+    NewSubscription,
+    PrefixMap,
+    Refusal,
+    State,
+    Subscription,
+)
 from tamis.settings import load_settings
 
 if TYPE_CHECKING:
@@ -38,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("query")
     command.add_argument("--subscriber", required=True, metavar="NAME")
     command.add_argument("--id", help="default: generated")
+    command.add_argument(
+        "--wait", action="store_true", help="until it is established at all brokers of the network"
+    )
+    command.add_argument(
+        "--timeout", type=float, default=60.0, metavar="SECONDS", help="of --wait (default: 60)"
+    )
     _add_content(command)
 
     command = _command(commands, "change", change, "change what is given of a subscription")
@@ -78,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("file", type=read_namespaces, metavar="FILE", help='TOML: `prefix = "uri"`')
     command = _command(kinds, "list", list_prefixes, "a table of prefixes", all_tenants=True, served=False)
     command.add_argument("--json", action="store_true", help="one line of JSON each prefix map")
-    command = _command(kinds, "remove", remove_prefixes, "remove a prefix map that nobody uses", served=False)
+    command = _command(kinds, "remove", remove_prefixes, "remove an unused prefix map", served=False)
     command.add_argument("name")
 
 
@@ -152,17 +167,29 @@ def add(options: argparse.Namespace) -> int:
         delivery_target=options.delivery_target or asked.delivery_target,
     )
     _warn_of_target(options)
-    with _subscriptions(options) as catalog, _query_told(options.query) as told:
+    with _subscriptions(options) as catalog, _refusal_printed(options.query) as outcome:
         added = catalog.add(asked)
-        print(added.id)
+        print(added.id, flush=True)
         print_warnings(added.query, added.warnings)
-    return told.code
+        if options.wait:
+            wait_until_established(lambda: _established(options, catalog, added), options.timeout)
+    return outcome.exit_code
+
+
+def _established(
+    options: argparse.Namespace, catalog: "Catalog | RemoteCatalog", one: Subscription
+) -> Established | None:
+    """Where a subscription is established; None if there is no network."""
+    if isinstance(catalog, RemoteCatalog):
+        return catalog.established(one)
+    brokers = load_settings(None, {"catalog": options.catalog}).brokers()
+    return catalog.routes.established_of(one, brokers) if brokers else None
 
 
 def change(options: argparse.Namespace) -> int:
     """`tamis subscriptions change ID`."""
     _warn_of_target(options)
-    with _subscriptions(options) as catalog, _query_told(options.query) as told:
+    with _subscriptions(options) as catalog, _refusal_printed(options.query) as outcome:
         changed = catalog.change(
             options.id,
             tenant=options.tenant,
@@ -173,23 +200,23 @@ def change(options: argparse.Namespace) -> int:
         )
         print(f"{changed.id} revision {changed.revision}")
         print_warnings(changed.query, changed.warnings)
-    return told.code
+    return outcome.exit_code
 
 
-class _Told:
-    """The exit code, set inside the context."""
+class _Outcome:
+    """The exit code of a command, set when the context `_refusal_printed` ends."""
 
-    code = 0
+    exit_code = 0
 
 
 @contextmanager
-def _query_told(query: str | None) -> Iterator[_Told]:
-    """Print a refused query with a caret at the position."""
-    told = _Told()
+def _refusal_printed(query: str | None) -> Iterator[_Outcome]:
+    """Print the error of a refused query with a caret at its position; the exit code is then 1."""
+    outcome = _Outcome()
     try:
-        yield told
+        yield outcome
     except QueryError as error:
-        told.code = 1
+        outcome.exit_code = 1
         print(f"{error.line}:{error.column}: {error.code}: {error.reason}", file=sys.stderr)
         if query is not None:
             print(marked(query, error.line, error.column), file=sys.stderr)
@@ -199,7 +226,8 @@ def show(options: argparse.Namespace) -> int:
     """`tamis subscriptions show ID…`."""
     with _subscriptions(options) as catalog:
         for id in options.ids:
-            found = _value(catalog.get(id, tenant=options.tenant))
+            one = catalog.get(id, tenant=options.tenant)
+            found = _value(dataclasses.replace(one, established=_established(options, catalog, one)))
             print(json.dumps(found, indent=2, ensure_ascii=False, default=datetime.isoformat))
     return 0
 
@@ -208,6 +236,8 @@ def _value(one: Subscription) -> dict[str, Any]:
     value = dataclasses.asdict(one)
     # The number has a meaning only inside the index.
     del value["number"]
+    if one.established is None:
+        del value["established"]
     return value
 
 

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     command = _command(
-        commands, "create", create, "a new token; its secret is printed once, and kept nowhere"
+        commands, "create", create, "create a token; its secret is printed once and stored nowhere"
     )
     command.add_argument("--role", required=True, choices=[role.value for role in Role])
     command.add_argument("--name", metavar="TEXT", help="a label (default: the role)")
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command = _command(commands, "list", list_, "a table of tokens, without their secrets")
     command.add_argument("--json", action="store_true", help="one line of JSON each")
 
-    command = _command(commands, "revoke", revoke, "let a token be good for nothing, at once")
+    command = _command(commands, "revoke", revoke, "revoke a token: it is refused from now on")
     command.add_argument("id", metavar="ID")
 
 

@@ -1,4 +1,4 @@
-"""The operations of both clients as values, and their retry policy. The clients only do the waiting."""
+"""The operations of both clients as values (request and response reader), and their retry policy."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 """An object of a response; `/openapi.json` describes it."""
 
 RETRY_SECONDS = 30.0
-"""How long a client retries a call that fails for the moment."""
+"""Seconds for which a client retries a call that fails temporarily."""
 
 FIRST_DELAY, MAX_DELAY = 0.2, 5.0
 """Seconds before a retry: exponential backoff, unless the response has Retry-After."""
@@ -53,13 +53,16 @@ class Delivery:
     message: str
     source: str
     payload: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """The headers of the message."""
 
     @classmethod
     def of(cls, fields: Json) -> "Delivery":
         text, encoded = fields.get("payload"), fields.get("base64")
         payload = base64.b64decode(encoded or "") if text is None else text.encode()
         names = ("cursor", "id", "subscription", "revision", "message", "source")
-        return cls(**{name: fields[name] for name in names}, payload=payload)
+        headers = fields.get("headers") or {}
+        return cls(**{name: fields[name] for name in names}, payload=payload, headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +204,14 @@ def export_subscriptions() -> Call[list[str]]:
     return Call("GET", "/v1/subscriptions.jsonl", lambda response: response.text.split("\n")[:-1])
 
 
-def publish(messages: Iterable[tuple[str | None, str | bytes]], source: str | None) -> Call[list[str]]:
+def publish(
+    messages: Iterable[tuple[str | None, str | bytes]],
+    source: str | None,
+    headers: Mapping[str, str] | None,
+) -> Call[list[str]]:
     """Messages without an id get one, so that a retry is idempotent."""
-    many = [{"id": id or uuid.uuid4().hex, **_content(xml)} for id, xml in messages]
+    more = {"headers": dict(headers)} if headers else {}
+    many = [{"id": id or uuid.uuid4().hex, **_content(xml), **more} for id, xml in messages]
     return Call(
         "POST",
         "/v1/messages",

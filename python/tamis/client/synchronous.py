@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Client:
     """A client of the service.
 
-    A call that fails for the moment (429, 503, no connection) is retried. All calls are idempotent.
+    A call that fails temporarily (429, 503, no connection) is retried. All calls are idempotent.
     """
 
     def __init__(self, url: str, token: str) -> None:
@@ -102,7 +102,7 @@ class Client:
                 raise
 
     def import_subscriptions(self, lines: Iterable[str]) -> Json:
-        """Create or change subscriptions from JSON lines; how many, and which lines were refused."""
+        """Create or change subscriptions from JSON lines; returns the counts and the refused lines."""
         return self._send(calls.import_subscriptions(lines))
 
     def export_subscriptions(self) -> list[str]:
@@ -111,16 +111,27 @@ class Client:
 
     # Messages.
 
-    def publish(self, xml: str | bytes, *, id: str | None = None, source: str | None = None) -> str:
-        """Publish a message; its id. It is stored durably when this returns."""
-        [accepted] = self._send(calls.publish([(id, xml)], source))
+    def publish(
+        self,
+        xml: str | bytes,
+        *,
+        id: str | None = None,
+        source: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> str:
+        """Publish a message; returns its id. The message is durable when this returns."""
+        [accepted] = self._send(calls.publish([(id, xml)], source, headers))
         return accepted
 
     def publish_many(
-        self, messages: Iterable[tuple[str | None, str | bytes]], *, source: str | None = None
+        self,
+        messages: Iterable[tuple[str | None, str | bytes]],
+        *,
+        source: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """Publish messages, pairs of an id or None and the XML; their ids."""
-        return self._send(calls.publish(messages, source))
+        """Publish pairs of an id or None and the XML, all with the same headers; returns the ids."""
+        return self._send(calls.publish(messages, source, headers))
 
     def match(
         self,
@@ -143,7 +154,7 @@ class Client:
         return self._send(calls.deliveries(after=after, limit=limit, subscriber=subscriber))
 
     def events(self, *, after: int = 0, subscriber: str | None = None) -> Iterator[Delivery]:
-        """Deliveries as they arrive, for ever. After a disconnect it resumes where it was."""
+        """Deliveries as they arrive, without end. Resumes after the last one if the connection is lost."""
         retry = Retry()
         while True:
             try:
@@ -171,7 +182,7 @@ class Client:
     def acknowledge(
         self, ids: Iterable[str] = (), *, until: int | None = None, subscriber: str | None = None
     ) -> int:
-        """Acknowledge deliveries, by id or all up to a cursor; how many."""
+        """Acknowledge deliveries, by id or all up to a cursor; returns how many."""
         return self._send(calls.acknowledge(ids, until, subscriber))
 
     # Webhooks.
@@ -193,7 +204,7 @@ class Client:
         return self._send(calls.rotate_webhook(name, overlap))
 
     def test_webhook(self, name: str) -> Json:
-        """Send a test event; its result."""
+        """Send a test event; returns its result."""
         return self._send(calls.test_webhook(name))
 
     def remove_webhook(self, name: str) -> None:

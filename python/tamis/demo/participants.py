@@ -50,7 +50,7 @@ class Participants:
 
     @property
     def published(self) -> int:
-        """How many messages were published."""
+        """The number of published messages."""
         return len(self._published)
 
     def listen(self) -> None:

@@ -1,4 +1,4 @@
-"""Which errors say that a generation cannot be used as it is, and what to do about it.
+"""Classifies errors: is a file of a generation damaged, or is the generation lost?
 
 Damaged copies in a host's cache are fetched again (`opener`). What is damaged in the store is removed and
 compiled again from the catalog (`publisher`).
@@ -19,5 +19,5 @@ def is_damage(error: TamisError) -> bool:
 
 
 def is_lost(error: TamisError) -> bool:
-    """Whether a generation cannot be opened, now or ever."""
+    """Whether a generation cannot be opened, and never will be."""
     return error.code in LOST

@@ -1,19 +1,19 @@
-"""A generation as files: which they are, how to know them, and which state of the catalog they show.
+"""The manifest of a generation: names, sizes and hashes of its files, and its version of the catalog.
 
-    generation-<number>.json        what is below
+    generation-<number>.json        the manifest
     generation-<number>.manifest    the kernel's own list (src/engine/snapshot.rs)
     <hash>.segment  <hash>.texts  <hash>.removed      the kernel's files
     <hash>.arrow                    subscriptions by number, or numbers that were removed
 
-All but the first are there before it: a generation whose JSON is there is whole. The JSON has the size and
-the hash of each other file, and a checksum of itself.
+The manifest is written last, so a generation with a manifest is complete. The manifest has the size and the
+hash of each other file, and a checksum of itself.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from tamis.errors import StoreError
 from tamis.model.version import Version
 from tamis.storage.files import atomic_file
 
-FORMAT = 3
-"""Changes with the meaning of the JSON."""
+FORMAT = 4
+"""The version of the manifest's format; increment it when the meaning of a field changes."""
 
 FIRST_WITH_CHECKSUM = 3
 
@@ -31,20 +31,20 @@ _NAME = re.compile(r"generation-(\d+)\.json")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """How to know a file again."""
+    """The size and hash of a file, to verify it."""
 
     size: int
     hash: str
 
     @staticmethod
     def of(path: Path) -> "File":
-        """The file as it is; BLAKE2b, 128 bits."""
+        """Measure a file and hash its content with BLAKE2b, 128 bits."""
         with path.open("rb") as file:
             return File.read(file)
 
     @staticmethod
     def read(file: Any) -> "File":
-        """What is read from an open file."""
+        """Measure and hash what an open file gives."""
         digest, size = _digest(), 0
         while piece := file.read(1 << 20):
             digest.update(piece)
@@ -54,28 +54,32 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a generation consists of."""
+    """The content of a manifest: what a generation consists of."""
 
     number: int
     catalog: str
-    """The identity of the catalog that it was made from."""
+    """The identity of the catalog that it was compiled from."""
     version: Version
-    """The catalog's version that it shows."""
+    """The version of the catalog that it was compiled from."""
     subscriptions: tuple[str, ...]
     """The files with its subscriptions by number, the largest first."""
     removed: str | None
-    """The file with numbers that occur in those, but not in this generation any more."""
+    """The file with the removed numbers that are still in those files; None if there are none."""
     files: Mapping[str, File]
-    """All its files, but the one that this is written to."""
+    """All its files, except the manifest itself."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """The hash of each neighbour's table of routes in it, by link. Other links are sent everything."""
+    routes: int = 0
+    """How many of its targets are routes, and no subscriptions."""
 
     @staticmethod
     def name(number: int) -> str:
-        """The name of the JSON."""
+        """The file name of a manifest."""
         return f"generation-{number}.json"
 
     @staticmethod
     def number_in(name: str) -> int | None:
-        """The number in the name of a JSON; None if it is no such name."""
+        """The generation number in a manifest's file name; None for any other name."""
         found = _NAME.fullmatch(name)
         return None if found is None else int(found[1])
 
@@ -86,27 +90,27 @@ class Manifest:
 
     @staticmethod
     def parse(text: bytes, name: str, number: int) -> "Manifest":
-        """What a JSON says, which has to be of generation `number`."""
+        """Parse a manifest; `StoreError` if it is damaged or of another generation than `number`."""
         try:
             value = json.loads(text)
             written_checksum = value.pop("checksum", None)
             written = value["format"]
             if (written_checksum or written >= FIRST_WITH_CHECKSUM) and written_checksum != checksum(value):
-                raise ValueError("its checksum is another")
+                raise ValueError("its checksum does not match its content")
             if value["number"] != number:
-                raise ValueError(f"it is of generation {value['number']}")
+                raise ValueError(f"it belongs to generation {value['number']}")
             del value["format"]
             if written > FORMAT:
                 raise StoreError("store-newer", f"{name} was written by a newer tamis; use that one")
             if written == 1:
-                # Before versions had marks: it is nobody's.
+                # Format 1 had no marks. The empty mark matches no version of a catalog.
                 value["version"] = {"count": value["version"], "mark": ""}
             version = Version(**value.pop("version"))
             files = {file: File(**known) for file, known in value.pop("files").items()}
             subscriptions = tuple(value.pop("subscriptions"))
             return Manifest(**value, version=version, subscriptions=subscriptions, files=files)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise StoreError("store-damaged", f"{name} is no manifest of a generation: {error}") from error
+            raise StoreError("store-damaged", f"{name} is not a valid manifest: {error}") from error
 
     @staticmethod
     def read(directory: Path, number: int) -> "Manifest":
@@ -128,7 +132,7 @@ class Manifest:
 
 
 def checksum(value: Mapping[str, Any]) -> str:
-    """The hash of a JSON without its checksum."""
+    """The checksum of a manifest, computed without its field `checksum`."""
     digest = _digest()
     digest.update(json.dumps(value, sort_keys=True).encode())
     return digest.hexdigest()
@@ -139,7 +143,7 @@ def _digest() -> "hashlib.blake2b":
 
 
 def kernel_files(directory: Path, number: int) -> list[str]:
-    """The kernel's files of a generation, its list included."""
+    """The kernel's files of a generation, including its list."""
     names = [Manifest.kernel_name(number)]
     for line in (directory / names[0]).read_text("utf-8").splitlines():
         match line.split(" "):
@@ -150,7 +154,7 @@ def kernel_files(directory: Path, number: int) -> list[str]:
 
 
 def renumber(directory: Path, number: int, other: int) -> int:
-    """Give the kernel's files of a generation another number as well."""
+    """Write the kernel's list of a generation under another number too."""
     text = (directory / Manifest.kernel_name(number)).read_text("utf-8")
     with atomic_file(directory / Manifest.kernel_name(other)) as draft:
         draft.write_text(text.replace(f"generation {number}\n", f"generation {other}\n", 1), "utf-8")

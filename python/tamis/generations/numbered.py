@@ -1,4 +1,11 @@
-"""Subscriptions by number: whose delivery it is when a target matched. Mapped, and looked up by the batch.
+"""Subscriptions by number: memory-mapped tables that turn the matching targets of a batch into subscriptions.
+
+The tables form a small log-structured merge tree: a change appends a table, and tables of similar size are
+merged. Removed numbers are in one more file (tombstones) until their tables are merged.
+
+    before       tables [0 … 9999], [10000, 10001]      removed [17]
+    change       adds 10002, removes 10001
+    after        tables [0 … 9999], [10000, 10002]      removed [17]
 
 A file is named by the hash of its content, which is verified when a process first maps the file.
 """
@@ -25,14 +32,14 @@ Numbers = npt.NDArray[np.uint64]
 COLUMNS = ["number", "id", "revision", "tenant", "subscriber", "delivery_target"]
 
 RATIO = 4
-"""A file has at least so many times the rows of the next one, so that there are never many."""
+"""A file has at least this many times the rows of the next smaller one, so that there are few files."""
 
 SMALL = 1_000
-"""Files with fewer rows count as if they had so many."""
+"""Smaller files count as if they had this many rows, so that tiny files are merged."""
 
 
 class OpenFile:
-    """A file that is mapped elsewhere. To read what was cut off of it would end the process."""
+    """A file that is mapped. If it was cut short since, reading behind its end would kill the process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -56,14 +63,14 @@ class Subscriptions:
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str], number: int) -> "Subscriptions":
-        """Those of a generation in a directory. Files are mapped, so that processes share one copy."""
+        """Open the subscriptions of a generation. Files are mapped, so processes share one copy."""
         manifest = Manifest.read(Path(directory), number)
         paths = [Path(directory) / name for name in manifest.subscriptions]
         return cls([open_batch(path) for path in paths], [OpenFile(path) for path in paths])
 
     @property
     def bytes(self) -> int:
-        """Bytes of its files, which are mapped: all processes of a host share them."""
+        """Bytes of the mapped files; all processes of a host share them."""
         return sum(batch.nbytes for _, batch in self._batches)
 
     def look_up(self, numbers: "pa.Array[Any]") -> pa.RecordBatch:
@@ -93,7 +100,7 @@ class Subscriptions:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Rows sorted by number, in a file if they have a name."""
+    """A table of subscriptions sorted by number; `name` is its file, None if it is not written yet."""
 
     batch: pa.RecordBatch
     name: str | None = None
@@ -103,55 +110,59 @@ class _Part:
         return max(self.batch.num_rows, SMALL)
 
     def count(self, numbers: Numbers) -> int:
-        """How many of some numbers are here."""
-        return int(_among(numbers, _numbers(self.batch)).sum())
+        """How many of the numbers are in this table."""
+        return int(_mask_of_known(numbers, _numbers(self.batch)).sum())
 
     def without(self, numbers: Numbers) -> "_Part":
-        """What is left when rows are taken out."""
-        return _Part(self.batch.filter(pa.array(~_among(_numbers(self.batch), numbers))))
+        """The table without the rows of these numbers."""
+        return _Part(self.batch.filter(pa.array(~_mask_of_known(_numbers(self.batch), numbers))))
 
     def file(self, directory: Path) -> str:
-        """The name of the file, which is written if it is not there yet."""
+        """The name of the table's file; writes the file if there is none yet."""
         return self.name or write_batch(directory, self.batch)
 
 
 def update(
     directory: Path, before: Manifest | None, removed: Sequence[int], added: Iterable[pa.RecordBatch]
 ) -> tuple[tuple[str, ...], str | None]:
-    """Write what a change adds, and merge what has become small or stale.
+    """Write the tables of the next generation: append the added rows, merge small and stale tables.
 
-    The files of the subscriptions, the largest first, and that of the removed numbers among them.
+    Returns the names of the tables, the largest first, and of the file with the removed numbers that are
+    still in them.
     """
     parts = [_Part(_sorted(batch.select(COLUMNS))) for batch in added]
     fresh = np.concatenate([_numbers(part.batch) for part in parts] or [_NONE])
-    gone = np.array(removed, np.uint64)
+    tombstones = np.array(removed, np.uint64)
     if before is not None:
         parts += [_Part(open_batch(directory / name), name) for name in before.subscriptions]
         if before.removed is not None:
-            gone = np.union1d(gone, _numbers(open_batch(directory / before.removed)))
-    # Who was paused and is back is not gone.
-    gone = np.setdiff1d(gone, fresh)
-    parts = _merged([part.without(gone) if _stale(part, gone) else part for part in parts], gone)
-    there = np.zeros(len(gone), bool)
+            tombstones = np.union1d(tombstones, _numbers(open_batch(directory / before.removed)))
+    # A subscription that is resumed has its old number, which is no longer removed.
+    tombstones = np.setdiff1d(tombstones, fresh)
+    parts = [part.without(tombstones) if _stale(part, tombstones) else part for part in parts]
+    parts = _merged(parts, tombstones)
+    in_use = np.zeros(len(tombstones), bool)
     for part in parts:
-        there |= _among(gone, _numbers(part.batch))
-    gone = gone[there]
+        in_use |= _mask_of_known(tombstones, _numbers(part.batch))
+    tombstones = tombstones[in_use]
     names = tuple(part.file(directory) for part in parts)
-    return names, write_batch(directory, pa.record_batch({"number": pa.array(gone)})) if len(gone) else None
+    if not len(tombstones):
+        return names, None
+    return names, write_batch(directory, pa.record_batch({"number": pa.array(tombstones)}))
 
 
-def _stale(part: _Part, gone: Numbers) -> bool:
-    """Whether most of it is gone."""
-    return part.count(gone) * 2 > part.batch.num_rows
+def _stale(part: _Part, tombstones: Numbers) -> bool:
+    """Whether more than half of the rows are removed."""
+    return part.count(tombstones) * 2 > part.batch.num_rows
 
 
-def _merged(parts: list[_Part], gone: Numbers) -> list[_Part]:
-    """Few parts, the largest first: two are made one where the smaller is not much smaller."""
+def _merged(parts: list[_Part], tombstones: Numbers) -> list[_Part]:
+    """The parts, the largest first; neighbours of similar size are merged, so that there are few."""
     parts = sorted((part for part in parts if part.batch.num_rows), key=lambda part: -part.weight)
     at = len(parts) - 1
     while at > 0:
         if parts[at - 1].weight < RATIO * parts[at].weight:
-            one = _Part(_sorted(concatenated([parts[at - 1].batch, parts[at].batch]))).without(gone)
+            one = _Part(_sorted(concatenated([parts[at - 1].batch, parts[at].batch]))).without(tombstones)
             rest = parts[: at - 1] + parts[at + 1 :]
             parts = sorted([*rest, *([one] if one.batch.num_rows else [])], key=lambda part: -part.weight)
             at = len(parts)
@@ -160,7 +171,7 @@ def _merged(parts: list[_Part], gone: Numbers) -> list[_Part]:
 
 
 def open_batch(path: Path) -> pa.RecordBatch:
-    """The rows of a file, verified and mapped."""
+    """The rows of a file, which is verified and mapped."""
     try:
         now = path.stat()
         if _hash_of(path, (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns)) != path.stem:
@@ -178,7 +189,7 @@ def _hash_of(path: Path, identity: tuple[int, ...]) -> str:
 
 
 def write_batch(directory: Path, batch: pa.RecordBatch) -> str:
-    """Write rows to a file; its name, which is made of its content."""
+    """Write rows to a file; returns its name, the hash of its content."""
     directory.mkdir(parents=True, exist_ok=True)
     draft = draft_path(directory)
     try:
@@ -192,7 +203,7 @@ def write_batch(directory: Path, batch: pa.RecordBatch) -> str:
 
 
 def _sorted(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """By number, each once."""
+    """The rows in order of their numbers, without duplicates."""
     numbers = _numbers(batch)
     if len(numbers) < 2 or (numbers[:-1] < numbers[1:]).all():
         return batch
@@ -200,7 +211,7 @@ def _sorted(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch of several."""
+    """The rows of several batches as one batch."""
     [whole] = pa.Table.from_batches(batches).combine_chunks().to_batches()
     return whole
 
@@ -210,8 +221,8 @@ def _numbers(batch: pa.RecordBatch) -> Numbers:
     return numbers
 
 
-def _among(numbers: Numbers, known: Numbers) -> npt.NDArray[np.bool_]:
-    """Which numbers are among known ones; these are sorted."""
+def _mask_of_known(numbers: Numbers, known: Numbers) -> npt.NDArray[np.bool_]:
+    """A mask of the numbers that are among `known`, which is sorted."""
     if not len(known):
         return np.zeros(len(numbers), bool)
     at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)

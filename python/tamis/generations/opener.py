@@ -1,10 +1,10 @@
 """Opens generations: finds their files on this host, or fetches them from a store, verifies and maps them.
 
 The next generation of the same place is opened by advancing the index: the segments that both share stay
-mapped and the caches of matchers stay warm, so that only what is new has to be learned and verified.
+mapped and the caches of matchers stay warm. Only new segments are verified and start with cold caches.
 
-If a file in the cache of a host turns out to be damaged, what is damaged is removed from the cache and
-fetched again, once. Damage in the store itself is an error: whoever publishes to the store repairs it.
+Damaged files in the cache of a host are removed and fetched again, once. Damage in the store itself is an
+error: its publisher repairs it.
 """
 
 import logging
@@ -39,7 +39,7 @@ class OpenGeneration:
 
     @cached_property
     def subscriptions(self) -> Subscriptions:
-        """Its subscriptions by number; opened when they are first needed, for a snapshot has none."""
+        """Its subscriptions by number; opened on first use, because a snapshot has none."""
         return _open_files(
             self.generation, lambda directory: Subscriptions.open(directory, self.generation.number)
         )
@@ -86,7 +86,7 @@ def local_directory(generation: Generation) -> Path:
 
 
 def remove_damaged_copies(generation: Generation) -> None:
-    """Remove what is damaged from the cache of this host, if the generation has one: it is fetched again."""
+    """Remove damaged files from this host's cache of a generation, if it has one; they are fetched again."""
     cache = _cache(generation)
     if cache is not None:
         Store(cache).purge()

@@ -1,4 +1,4 @@
-"""Where generations are published: a directory, or whatever file system a URL names."""
+"""The store: where generations are published, in a directory or a remote file system."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tamis.storage.files import atomic_file
 from tamis.storage.place import place_at
 
 YOUNG = 3600.0
-"""Seconds for which a file that no generation names is left alone: its generation may be on its way."""
+"""A sweep keeps younger files (in seconds) that no manifest names: their generation may be in progress."""
 
 LOCK = ".store.lock"
 
@@ -40,11 +40,11 @@ class Store:
         return max(self._numbers(self._place.files()), default=None)
 
     def manifest(self, number: int) -> Manifest:
-        """What a generation consists of."""
+        """The manifest of a generation."""
         return self._parsed(self._read(number), number)
 
     def publish(self, directory: str | os.PathLike[str], number: int) -> None:
-        """Publish a generation that stands in a directory: what is missing, and its manifest last."""
+        """Publish a generation of a directory: copy missing files, then its manifest."""
         source = Store(directory)
         if source.directory == self.directory:
             source._read(number)
@@ -56,12 +56,12 @@ class Store:
                     reason = f"{self.url} has another generation {number}: publish from one place only"
                     raise StoreError("generation-taken", reason)
                 return
-            self._take(source, number, text)
+            self._copy_generation(source, number, text)
 
     def fetch(self, number: int, cache: str | os.PathLike[str] | None = None) -> Path:
-        """The directory to open a generation in: a cache of this host, which is given what it lacks.
+        """Copy the missing files of a generation to a cache of this host; returns the cache.
 
-        A store that is a directory itself is opened in place, unless a cache is given.
+        A store that is a directory is used in place, unless a cache is given.
         """
         if cache is None:
             if self.directory is None:
@@ -77,18 +77,18 @@ class Store:
                 # A cache may hold the generation of this number from another store.
                 text = self._read(number)
                 if not there._has(number, text):
-                    there._take(self, number, text)
+                    there._copy_generation(self, number, text)
         return there.directory
 
     def cache_in(self, folder: str | os.PathLike[str]) -> Path:
-        """The cache of this store in a folder where others may have theirs: numbers are a store's own."""
+        """This store's cache in a folder that other stores share: each store numbers its own generations."""
         return Path(folder) / blake2b(self.url.encode(), digest_size=8).hexdigest()
 
     def sweep(self, keep: Iterable[int], *, young: float = YOUNG) -> list[str]:
-        """Remove generations but those to keep and the newest, with their files; what was removed.
+        """Remove generations except those to keep and the newest; returns the names of the removed files.
 
-        Who has mapped a file keeps it. Files that no generation ever named go too, once they are
-        older than `young` seconds.
+        A process that has mapped a removed file can still read it. Files that no manifest names are removed
+        too, once they are older than `young` seconds.
         """
         with self._place.locked(name=LOCK):
             found = self._place.files()
@@ -102,23 +102,23 @@ class Store:
                 spare = name not in needed and name not in gone and not name.endswith(".lock")
                 if spare and (name in dropped or changed <= limit):
                     gone.append(name)
-            # The manifests first: a generation whose manifest is there is whole.
+            # The manifests first: a generation with a manifest must be complete.
             for name in gone:
                 self._place.remove(name)
             return gone
 
     def purge(self) -> list[str]:
-        """Remove generations that are not whole, and files that no whole one names; what was removed.
+        """Remove damaged generations, and files that no intact one names; returns the removed names.
 
-        Reads all files. Names are made of content: what is broken under a name would be taken for what
-        belongs there.
+        Reads all files. Files are named by their content, so a damaged file would be reused for the content
+        that its name stands for.
         """
         with self._place.locked(name=LOCK), STORE_ERRORS.at(self.url):
             found = self._place.files()
             whole: set[str] = set()
             for number in self._numbers(found):
                 files = self._files_of(number)
-                if files and all(self._is_whole(name, file) for name, file in files.items()):
+                if files and all(self._is_intact(name, file) for name, file in files.items()):
                     whole |= {Manifest.name(number), *files}
             gone = [name for name in found if name not in whole and not name.endswith(".lock")]
             for name in gone:
@@ -126,7 +126,7 @@ class Store:
             return gone
 
     def _files_of(self, number: int) -> Mapping[str, File]:
-        """The files of a generation; none if it cannot be told."""
+        """The files of a generation; none if its manifest is damaged."""
         try:
             return self.manifest(number).files
         except StoreError as error:
@@ -134,17 +134,17 @@ class Store:
                 raise
             return {}
 
-    def _is_whole(self, name: str, file: File) -> bool:
+    def _is_intact(self, name: str, file: File) -> bool:
         with self._place.streamed(name) as there:
             return there is not None and File.read(there) == file
 
-    def _take(self, source: "Store", number: int, text: bytes) -> None:
-        """Have a generation of another store here too."""
+    def _copy_generation(self, source: "Store", number: int, text: bytes) -> None:
+        """Copy a generation of another store."""
         manifest = source._parsed(text, number)
         present = self._place.files()
         for name, file in manifest.files.items():
             known = present.get(name)
-            # The kernel's list has no hash for a name: what is there may be of an unfinished attempt.
+            # The kernel's list is not named by its content: a present one may be of an unfinished attempt.
             if known is None or known[0] != file.size or name == Manifest.kernel_name(number):
                 self._copy(source, name, file)
         self._place.put("", Manifest.name(number), text)
@@ -152,18 +152,21 @@ class Store:
     def _copy(self, source: "Store", name: str, file: File) -> None:
         """Copy a file of another store; between directories on one disk, by a hard link."""
         if self.directory is None:
-            # A file appears whole, by a rename: a stream that breaks is closed all the same.
-            with source._opened(name) as given, self._place.drafted("", lambda _: name) as copied:
-                shutil.copyfileobj(given, copied, 1 << 20)
+            # Written as a draft and renamed: closing a remote stream that broke would publish half a file.
+            with source._opened(name) as original, self._place.drafted("", lambda _: name) as copy:
+                shutil.copyfileobj(original, copy, 1 << 20)
             return
         with STORE_ERRORS.at(self.url), atomic_file(self.directory / name) as draft:
             linked = source.directory is not None and _linked(source.directory / name, draft)
             if not linked:
-                with source._opened(name) as given, draft.open("wb") as taken:
-                    shutil.copyfileobj(given, taken, 1 << 20)
-            # A linked file is not read: that would be most of the work.
+                with source._opened(name) as original, draft.open("wb") as copy:
+                    shutil.copyfileobj(original, copy, 1 << 20)
+            # A hard link is not verified by hash: reading the file would be most of the work.
             if draft.stat().st_size != file.size or not (linked or File.of(draft) == file):
-                raise StoreError("store-damaged", f"{source.url}/{name} is not what its generation says")
+                raise StoreError(
+                    "store-damaged",
+                    f"{source.url}/{name} does not have the content that its generation names",
+                )
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[Any]:
@@ -190,7 +193,7 @@ class Store:
 
 
 def _linked(source: Path, name: Path) -> bool:
-    """Give a file a second name, where source and name are on one disk; its content never changes."""
+    """Create a hard link; false if that is impossible, as between disks. Linked files are never modified."""
     try:
         name.hardlink_to(source)
     except OSError:

@@ -2,11 +2,11 @@
 
 A JVM reads, parses and verifies some 16,000 classes of Spark at each start. With an archive it maps them.
 The first job records the names of its classes (`-XX:DumpLoadedClassList`). Once it is ready, a process of
-low priority makes the archive (`-Xshare:dump`), and later jobs use it (`-XX:SharedArchiveFile`).
+low priority writes the archive (`-Xshare:dump`), and later jobs use it (`-XX:SharedArchiveFile`).
 
-An archive belongs to one JVM, one Spark and its jars: its name is a hash of them. It appears by an atomic
-rename, so jobs that make it together do no harm. The JVM itself checks it, and ignores one that does not
-fit. Without an archive, or if none can be made, the job just starts slower.
+An archive belongs to one JVM, one Spark and its jars: its name is a hash of them. It is published by an
+atomic rename, so concurrent jobs may write it. The JVM checks an archive and ignores one that does not fit.
+Without an archive, or if none can be written, the job only starts slower.
 """
 
 import os
@@ -21,17 +21,17 @@ from typing import Self
 from tamis.storage.files import DRAFT, draft_path, publish_draft
 
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
-"""An archive that does not fit is no concern of the user."""
+"""No warnings to the user about an archive that does not fit."""
 
 UNUSED_SECONDS = 30 * 86_400
-"""An archive that no job used for so long is removed."""
+"""Seconds after which an unused archive is removed."""
 
 DRAFT_SECONDS = 86_400
-"""So are files of jobs that were killed while they made one."""
+"""Seconds after which the drafts of jobs that were killed are removed."""
 
 
 class ClassArchive:
-    """The archive of one JVM and one Spark; it exists, or is made."""
+    """The archive for one JVM and one Spark: used if it exists, otherwise written by this job."""
 
     def __init__(self, path: Path, java: Path) -> None:
         self._path = path
@@ -43,7 +43,7 @@ class ClassArchive:
 
     @classmethod
     def of(cls, spark: Path) -> Self | None:
-        """The archive for the JVM that `spark-submit` takes; None if there can be none."""
+        """The archive for the JVM that `spark-submit` runs; None if there can be none."""
         java = _java()
         if java is None:
             return None
@@ -63,7 +63,7 @@ class ClassArchive:
 
     @property
     def java_options(self) -> tuple[str, ...]:
-        """Use the archive, or record what belongs into it."""
+        """Options that make the JVM use the archive, or record the names of its classes for one."""
         if " " in str(self._path):
             return ()
         if self._exists:
@@ -72,13 +72,13 @@ class ClassArchive:
 
     @property
     def is_missing(self) -> bool:
-        """Whether nobody has made it, and it can be made now."""
+        """Whether there is no archive yet, and `make` can write it."""
         return not self._exists and self._process is None and self._names.exists()
 
     def make(self, class_path: str) -> None:
-        """Start to make the archive in the background; `class_path`: of the running JVM."""
+        """Start to write the archive in the background; `class_path`: of the running JVM."""
         self._draft = draft_path(self._path.parent)
-        # The list goes on growing; what is in it now is what a start needs.
+        # The JVM keeps appending to the list; its present content is what a start needs.
         names = draft_path(self._path.parent)
         shutil.copyfile(self._names, names)
         self._names.unlink()
@@ -95,7 +95,7 @@ class ClassArchive:
             )
 
     def poll(self) -> None:
-        """Publish the archive once it is made."""
+        """Publish the archive once it is written."""
         if self._process is not None and self._draft is not None and self._process.poll() == 0:
             with suppress(OSError):
                 publish_draft(self._draft, self._path)
@@ -103,11 +103,11 @@ class ClassArchive:
 
     @property
     def is_done(self) -> bool:
-        """Whether the process that makes it has ended."""
+        """Whether the process that writes it has ended."""
         return self._process is not None and self._process.poll() is not None
 
     def close(self) -> None:
-        """Give up what is not finished; another job will make it."""
+        """Discard an unfinished archive; another job will write it."""
         if self._process is not None and not self.is_done:
             self._process.kill()
             self._process.wait()

@@ -26,11 +26,11 @@ from tamis.settings import Settings
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 
 STOP_SECONDS = 10.0
-"""So long may the JVM take to end."""
+"""Seconds that the JVM may take to end, before it is killed."""
 
 
 class Jvm:
-    """A JVM that starts or runs. It ends when its standard input is closed: also when this process dies."""
+    """A JVM that starts or runs. It ends when its standard input is closed, as by the end of this process."""
 
     def __init__(
         self, process: "subprocess.Popen[bytes]", folder: Path, archive: ClassArchive | None
@@ -49,7 +49,7 @@ class Jvm:
             yield
             return
         content = self._info.read_bytes()
-        # Now: a job that is killed leaves nothing behind.
+        # Deleted now: a killed job leaves no secret behind.
         shutil.rmtree(self._info.parent, ignore_errors=True)
         # A port of four bytes, the length of the secret, the secret.
         port, length = struct.unpack("!ii", content[:8])
@@ -77,7 +77,7 @@ class Jvm:
 
 @contextmanager
 def embedded_jvm(settings: Settings) -> Iterator[Jvm | None]:
-    """The JVM of a job; None if Spark is not embedded, or was started by somebody else."""
+    """The JVM of a job; None if Spark is not embedded, or another process has started it."""
     jvm = _launch(settings)
     try:
         yield jvm
@@ -105,7 +105,7 @@ def _launch(settings: Settings) -> Jvm | None:
             command,
             stdin=subprocess.PIPE,
             env=_environment(folder / "connection"),
-            # Ctrl-C is for the job, which ends the JVM after its batch.
+            # The JVM must ignore Ctrl-C: the job handles it, and ends the JVM after its batch.
             preexec_fn=_ignore_interrupts,
         )
     except OSError:

@@ -48,7 +48,7 @@ SMALL_JVM = (
 """JVM options of an embedded Spark."""
 
 ENVIRONMENT = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
-"""Where users give options to every JVM. Two garbage collectors would be refused."""
+"""Environment variables with options for every JVM. The JVM refuses two garbage collectors."""
 
 
 def is_local(settings: Settings) -> bool:
@@ -78,6 +78,6 @@ def has_own_java_options(config: Mapping[str, str]) -> bool:
 
 def _java_options() -> str:
     """The options of a small JVM; another garbage collector that the environment selects stays."""
-    given = " ".join(os.environ.get(name, "") for name in ENVIRONMENT)
-    chosen = re.search(r"-XX:\+Use\w+GC\b", given) is not None
+    options = " ".join(os.environ.get(name, "") for name in ENVIRONMENT)
+    chosen = re.search(r"-XX:\+Use\w+GC\b", options) is not None
     return " ".join(option for option in SMALL_JVM if not (chosen and option == SERIAL))

@@ -1,4 +1,4 @@
-"""What a DTD says of its elements: `tamis.read_dtd` builds it, generators and planners read it."""
+"""The element declarations of a DTD: `tamis.read_dtd` builds them, generators and planners use them."""
 
 import json
 from collections.abc import Mapping

@@ -23,6 +23,10 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     # The DTD that messages of its source conform to.
     pa.field("schema", pa.string()),
     pa.field("received", pa.timestamp("us", "UTC"), nullable=False),
+    # The topic that it was read from; null if it came otherwise.
+    pa.field("topic", pa.string()),
+    # What the publisher says of it: see `headers`. Null if nothing.
+    pa.field("headers", pa.string()),
     pa.field("xml", pa.binary()),
     # Set if the bytes are not a message: a dead letter, with the first bytes in `xml`.
     pa.field("code", pa.string()),
@@ -30,3 +34,15 @@ _COLUMNS: "list[pa.Field[Any]]" = [
 ]
 
 ENVELOPE: pa.Schema = pa.schema(_COLUMNS)
+
+ADDED = ("topic", "headers")
+"""Columns that envelopes which were stored by earlier versions do not have."""
+
+
+def with_added_columns(stored: pa.Table) -> pa.Table:
+    """Stored envelopes with the columns that an earlier version did not know, as nulls."""
+    for name in ADDED:
+        if name not in stored.schema.names:
+            field = ENVELOPE.field(name)
+            stored = stored.append_column(field, pa.nulls(stored.num_rows, field.type))
+    return stored.select([name for name in ENVELOPE.names if name in stored.schema.names])

@@ -143,7 +143,7 @@ class Explanation:
         return lines
 
     def render_plan(self, message: bytes) -> str:
-        """The same with all linear paths, alternatives and operators, for whoever works on the planner."""
+        """The same with all linear paths, alternatives and operators, for work on the planner."""
         lines = self._verdict(message)
         lines.append("paths:")
         for number, line in enumerate(self.lines):

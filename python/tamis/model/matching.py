@@ -59,7 +59,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Weakening:
-    """What every message satisfies that a query matches: all lines of one alternative."""
+    """A weaker query: every message that the query matches satisfies all lines of one alternative."""
 
     text: str
     """As a canonical query: `true()` if nothing is necessary, `false()` if the query never matches."""
@@ -68,7 +68,7 @@ class Weakening:
 
 @dataclass(frozen=True, slots=True)
 class QueryWarning:
-    """Something that is accepted but hardly meant, such as a query that can never match."""
+    """A warning about what is probably not intended, such as a query that can never match."""
 
     code: str
     reason: str

@@ -61,11 +61,11 @@ def verify(headers: Mapping[str, str], body: bytes, secrets: str | Iterable[str]
 
     A delivery may arrive twice: de-duplicate by id.
     """
-    given = {name.lower(): value for name, value in headers.items()}
+    lower_case = {name.lower(): value for name, value in headers.items()}
     for name in (ID, TIMESTAMP, SIGNATURE):
-        if not given.get(name):
+        if not lower_case.get(name):
             raise SignatureError("no-signature", f"there is no header {name}")
-    id, timestamp = given[ID], given[TIMESTAMP]
+    id, timestamp = lower_case[ID], lower_case[TIMESTAMP]
     if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= 15):
         raise SignatureError("bad-timestamp", f"{TIMESTAMP} is a number of seconds since 1970")
     if abs(time.time() - int(timestamp)) > TOLERANCE:
@@ -73,7 +73,7 @@ def verify(headers: Mapping[str, str], body: bytes, secrets: str | Iterable[str]
         raise SignatureError("bad-timestamp", reason)
     keys = [key_of(secret) for secret in ([secrets] if isinstance(secrets, str) else secrets)]
     good = [_signature(key, id, timestamp, body).encode() for key in keys]
-    theirs = [one.encode() for one in given[SIGNATURE].split(" ")]
+    theirs = [one.encode() for one in lower_case[SIGNATURE].split(" ")]
     # Constant time, against timing attacks.
     if not any(hmac.compare_digest(one, other) for one in theirs for other in good):
         raise SignatureError("bad-signature", "the signature matches none of the secrets")

@@ -39,6 +39,16 @@ class NewSubscription:
 
 
 @dataclass(frozen=True, slots=True)
+class Established:
+    """Where a network of brokers knows a subscription."""
+
+    brokers: tuple[str, ...]
+    """What enters the network here from now on, and matches, is delivered."""
+    missing: tuple[str, ...]
+    """The other brokers: not yet, or they cannot be reached."""
+
+
+@dataclass(frozen=True, slots=True)
 class Subscription:
     """A subscription in the catalog."""
 
@@ -57,6 +67,8 @@ class Subscription:
     changed: datetime
     warnings: tuple[QueryWarning, ...] = ()
     """Of its query, where it was just added or changed."""
+    established: Established | None = None
+    """Only where it was asked for, and only in a network of brokers."""
 
 
 @dataclass(frozen=True, slots=True)

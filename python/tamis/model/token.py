@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a token allows, always within its tenant."""
+    """The operations that a token allows, always within its tenant."""
 
     ADMIN = "admin"
     PUBLISHER = "publisher"

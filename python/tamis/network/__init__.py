@@ -1,12 +1,20 @@
 """The network of brokers: who is linked to whom, and the logs of parcels between them. No Spark, no SQL.
 
 topology.py     brokers and links of `network.toml`: a tree
+limits.py       what one broker accepts, no other refuses
 parcel.py       what crosses a link at once, as a value and as bytes
 log.py          the log of parcels that one end of a link sends, in a directory
 messages.py     the messages of a parcel: which cross a link, and which are refused when they arrive
 arrivals.py     what arrived over all links of a broker, numbered anew
 carrier.py      what carries the parcels of a link
+kafka_link.py   … a topic of Kafka for each direction
 link_end.py     one end of a link: publish, store, acknowledge, delete
 exchange.py     all links of a broker, a thread each
-interest.py     what a broker wants, to route by (not used by links yet)
+interest.py     rows of what is wanted: map, collect, aggregate
+tables.py       the version of a table of routes, and its hash
+notices.py      what neighbours tell each other about their tables, as values and as bytes
+advert.py       what one neighbour is told that this broker wants
+routing.py      tables of neighbours, what they are told, and since when it is in force
+routing_ports.py    what routing needs from outside: the catalog, generations, links
+routing_thread.py   the thread that routing runs in
 """

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tamis.model.envelope import with_added_columns
 from tamis.network.parcel import LINK_ERRORS, Parcel, Position
 from tamis.storage.files import atomic_file, fsync
 from tamis.storage.lines import append_line, read_lines
@@ -144,7 +145,7 @@ class ArrivedMessages:
         """The messages of an arrival."""
         path = self._data / _name(number)
         with LINK_ERRORS.at(path), pa.memory_map(str(path)) as file:
-            return pa.ipc.open_file(file).read_all()
+            return with_added_columns(pa.ipc.open_file(file).read_all())
 
     def remove(self, before: int) -> None:
         """Delete the messages of arrivals that are processed."""

@@ -4,12 +4,14 @@ The log of what an end sends is a directory in any case (`LinkLog`). A shared di
 other end reads it; another carrier keeps it beside the broker, and copies its parcels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Protocol
 
+from tamis.extras import require
 from tamis.network.log import LinkLog, read_log
 from tamis.network.parcel import Parcel, Position
-from tamis.network.topology import DirectoryCarrier, Link
+from tamis.network.topology import DirectoryCarrier, KafkaCarrier, Link
 
 
 class Carrier(Protocol):
@@ -22,8 +24,8 @@ class Carrier(Protocol):
     def push(self) -> None:
         """Hand over the parcels of the log that are not acknowledged."""
 
-    def incoming(self, after: Position | None) -> Iterator[Parcel]:
-        """What the other end has sent after a position.
+    def incoming(self, after: Position | None, has: Callable[[str], bool]) -> Iterator[Parcel]:
+        """What the other end has sent after a position; `has`: whether a parcel with a hash is stored.
 
         `UnknownPositionError` if its log does not know the position. `LinkError` if it cannot be continued.
         """
@@ -41,14 +43,20 @@ class SharedDirectory:
     def push(self) -> None:
         """Parcels are where the other end reads them."""
 
-    def incoming(self, after: Position | None) -> Iterator[Parcel]:
+    def incoming(self, after: Position | None, has: Callable[[str], bool]) -> Iterator[Parcel]:
         return read_log(self._incoming, after)
 
     def close(self) -> None:
         pass
 
 
-def open_carrier(link: Link, broker: str) -> Carrier:
-    """The end of a link at a broker."""
+def open_carrier(link: Link, broker: str, state: Path, client: Mapping[str, str]) -> Carrier:
+    """The end of a link at a broker; `client`: settings of this broker's Kafka clients."""
     neighbour = link.other(broker)
+    if isinstance(link.carrier, KafkaCarrier):
+        require("kafka")
+        # Not installed everywhere, and it takes time to import.
+        from tamis.network.kafka_link import KafkaEnd
+
+        return KafkaEnd(link.carrier, broker, neighbour, state, client)
     return SharedDirectory(link.carrier, broker, neighbour)

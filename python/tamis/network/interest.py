@@ -19,7 +19,7 @@ Whether a row is covered depends only on which rows there are, so the order of c
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeAlias
@@ -160,6 +160,10 @@ class Interest:
 
     def table(self, tenant: str) -> InterestTable:
         return self._tables.setdefault(tenant, InterestTable())
+
+    def tables(self) -> Iterator[tuple[str, InterestTable]]:
+        """All tables by tenant."""
+        yield from self._tables.items()
 
     def subscribe(
         self, tenant: str, subscription: str, query: str, namespaces: Mapping[str, str] | None = None

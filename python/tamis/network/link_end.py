@@ -7,16 +7,21 @@ What cannot be continued (a damaged parcel, a barred tenant, a newer format, a g
 the link, and the status says why; it is tried again at each exchange: a repaired link continues by itself.
 """
 
+import itertools
 import json
 import logging
-from collections.abc import Sequence
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from types import MappingProxyType
 
 import pyarrow as pa
 
+from tamis.model.link import LinkState
 from tamis.network.arrivals import Arrivals
 from tamis.network.carrier import Carrier, open_carrier
 from tamis.network.log import KEEP, UnknownPositionError
@@ -32,8 +37,21 @@ MOST_HOPS = 32
 ACKNOWLEDGE_AFTER = 64
 """So many acknowledgements are acknowledged at once: one for each would never end."""
 
-LinkState: TypeAlias = Literal["up", "stopped", "unreachable"]
-"""stopped: what arrives cannot be continued; unreachable: its carrier cannot be read or written."""
+WANTED = "wanted"
+"""A column of a batch: whether the neighbour wants the message; without it, it is sent everything."""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The messages of one end since the process started, but for those of repeated batches."""
+
+    offered: int = 0
+    """That would cross if the neighbour were sent everything."""
+    messages: int = 0
+    """That crossed."""
+    bytes: int = 0
+    """Of their parcels."""
+    received: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +100,37 @@ class LinkEnd:
         self._asked: Position | None = None
         """The position that the neighbour did not know, once it was told."""
         self.status = LinkStatus(link.name, link.other(broker))
+        self.on_notice: Callable[[bytes], None] = _ignored
+        """Called with each notice that arrives."""
+        self.traffic = Traffic()
+        self._counting = threading.Lock()
+        self._process = uuid.uuid4().hex
+        self._notices = itertools.count()
+
+    @property
+    def epoch(self) -> str:
+        """The log that messages and notices are sent in."""
+        return self._carrier.log.head.epoch
+
+    def send(self, notice: bytes) -> None:
+        """Publish a notice about routes."""
+        self._carrier.log.publish("interest", f"interest:{self._process}/{next(self._notices)}", notice)
 
     def publish(self, key: str, messages: pa.Table) -> Position | None:
         """Publish the messages of a batch that cross this link; their parcel, None if none crosses."""
         crosses = crossing(messages, self._topology, self._broker, self.link)
-        return self._carrier.log.publish("messages", key, pack(crosses)) if crosses.num_rows else None
+        offered = crosses.num_rows
+        if WANTED in crosses.schema.names:
+            crosses = crosses.filter(crosses[WANTED])
+        with self._counting:
+            last = self._carrier.log.last
+            body = pack(crosses) if crosses.num_rows else b""
+            position = self._carrier.log.publish("messages", key, body) if body else None
+            if position is None or position.number > last:
+                self.traffic.offered += offered
+                self.traffic.messages += crosses.num_rows
+                self.traffic.bytes += len(body)
+        return position
 
     def exchange(self) -> LinkStatus:
         """Send and receive all there is."""
@@ -109,7 +153,8 @@ class LinkEnd:
         """Store what follows the last stored parcel, and acknowledge it."""
         position = self._arrivals.position(self.link.name)
         try:
-            for parcel in self._carrier.incoming(position):
+            has = partial(self._arrivals.has, self.link.name)
+            for parcel in self._carrier.incoming(position, has):
                 self._store(parcel)
         except UnknownPositionError:
             self._ask(position)
@@ -128,7 +173,12 @@ class LinkEnd:
                 messages = arrived(sent, self._topology, self._broker, self.link, self._most_hops)
             elif parcel.kind == "acknowledgements":
                 self._confirm(parcel)
+        is_notice = parcel.kind == "interest" and not self._arrivals.has(name, parcel.hash)
         self._arrivals.store(name, parcel, messages)
+        self.traffic.received += 0 if messages is None else messages.num_rows
+        if is_notice:
+            # A notice that is lost in a crash is asked for again: each process begins with a question.
+            self.on_notice(parcel.body)
         self._owed += 1 if parcel.kind == "acknowledgements" else ACKNOWLEDGE_AFTER
 
     def _confirm(self, parcel: Parcel) -> None:
@@ -184,10 +234,23 @@ class LinkEnd:
             say("link %s: %s %s %s", self.link.name, state, code, reason)
 
 
+def _ignored(notice: bytes) -> None:
+    """Without routing, everything is sent."""
+
+
 def open_links(
-    topology: Topology, broker: str, state: Path, *, most_hops: int = MOST_HOPS, keep: float = KEEP
+    topology: Topology,
+    broker: str,
+    state: Path,
+    *,
+    most_hops: int = MOST_HOPS,
+    keep: float = KEEP,
+    client: Mapping[str, str] = MappingProxyType({}),
 ) -> Sequence[LinkEnd]:
-    """The ends of all links of a broker; `state` is a directory of its own for them."""
+    """The ends of all links of a broker; `state` is a directory of its own for them.
+
+    `client`: settings of this broker's Kafka clients.
+    """
     arrivals = Arrivals(state)
     return [
         LinkEnd(
@@ -195,7 +258,7 @@ def open_links(
             broker,
             link,
             arrivals,
-            open_carrier(link, broker),
+            open_carrier(link, broker, state, client),
             most_hops=most_hops,
             keep=keep,
         )

@@ -51,7 +51,7 @@ class Head:
     first: int = 1
     """The first parcel that is not deleted."""
     deleted: int = 0
-    """The last deleted parcel that was no acknowledgement: without it, something is missing."""
+    """The last deleted parcel with messages or a topology: without it, something is missing."""
     last_keys: dict[str, tuple[str, int, str]] = field(default_factory=dict)
     """By stream, the last deleted key with its number and hash."""
 
@@ -162,7 +162,7 @@ class LinkLog:
                 parcel = self._parcels[first]
                 forgotten.append(last_keys.get(parcel.stream, ("", 0, ""))[0])
                 last_keys[parcel.stream] = (parcel.key, parcel.number, parcel.hash)
-                if parcel.kind != "acknowledgements":
+                if parcel.kind not in ("acknowledgements", "interest"):
                     deleted = first
                 first += 1
             if first == head.first:

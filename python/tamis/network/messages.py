@@ -9,24 +9,32 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.model.envelope import ENVELOPE
+from tamis.model.envelope import ADDED, ENVELOPE, with_added_columns
 from tamis.network.parcel import LinkError
 from tamis.network.topology import Link, Topology
 
-CROSSING = ("version", "tenant", "source", "id", "offset", "broker", "hops", "encoding", "received", "xml")
+CROSSING = (
+    *("version", "tenant", "source", "id", "offset", "broker", "hops", "encoding", "received"),
+    *("topic", "headers", "xml"),
+)
 """The columns of a message in a parcel; `broker` is the root, where it entered the network."""
 
 MESSAGES = pa.schema([ENVELOPE.field(name) for name in CROSSING])
+
+_EARLIER = pa.schema([field for field in MESSAGES if field.name not in ADDED])
+"""The columns of parcels of earlier versions, which can read a parcel that needs no more."""
 
 _ORDER: Any = [(name, "ascending") for name in ("source", "id", "offset", "broker")]
 
 
 def pack(messages: pa.Table) -> bytes:
     """The body of a parcel; the same for the same messages in any order."""
-    ordered = messages.select(list(CROSSING)).cast(MESSAGES).sort_by(_ORDER).combine_chunks()
+    needs_all = any(messages[name].null_count < messages.num_rows for name in ADDED)
+    schema = MESSAGES if needs_all else _EARLIER
+    ordered = messages.select(schema.names).cast(schema).sort_by(_ORDER).combine_chunks()
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_stream(sink, MESSAGES, options=options) as writer:
+    with pa.ipc.new_stream(sink, schema, options=options) as writer:
         writer.write_table(ordered)
     return sink.getvalue().to_pybytes()
 
@@ -38,10 +46,10 @@ def unpack(body: bytes, place: str) -> pa.Table:
             table = reader.read_all()
     except (pa.ArrowInvalid, OSError) as error:
         raise LinkError("damaged-parcel", f"{place} has no messages that can be read: {error}") from error
-    if table.schema != MESSAGES:
+    if table.schema not in (MESSAGES, _EARLIER):
         columns = ", ".join(table.schema.names)
         raise LinkError("newer-format", f"{place} has other columns ({columns}): use a newer tamis")
-    return table
+    return with_added_columns(table)
 
 
 def crossing(messages: pa.Table, topology: Topology, broker: str, link: Link) -> pa.Table:

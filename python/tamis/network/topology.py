@@ -7,8 +7,12 @@
     ends = ["london", "paris"]
     carrier = "directory"            # the default
     path = "links/london-paris"      # relative to the file
+    # or: carrier = "kafka", servers = "kafka:9092"
     cost = 1
     tenants = ["acme"]               # default: all
+
+    [limits]                         # of messages, at least, at every broker
+    document = "20MiB"
 
 The links form a tree: between two brokers there is exactly one way. All errors of a file are found at once,
 each with a code and its place. Cost: linear in the size of the file.
@@ -17,12 +21,14 @@ each with a code and its place. Cost: linear in the size of the file.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tamis.errors import TamisError
+from tamis.model.matching import Limits
+from tamis.model.sizes import size_of
 
 DEFAULT_FILE = "network.toml"
 
@@ -30,8 +36,14 @@ HIGHEST_COST = 1_000_000
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _BROKER_KEYS = ("name",)
-_LINK_KEYS = ("ends", "carrier", "path", "cost", "tenants")
-_CARRIERS = ("directory",)
+_LINK_KEYS = ("ends", "carrier", "cost", "tenants")
+_CARRIERS = {"directory": ("path",), "kafka": ("servers", "topics", "retention", "client")}
+"""By carrier: its own keys of a link."""
+
+RETENTION = 7 * 86_400.0
+"""Seconds for which a topic keeps parcels."""
+
+_TOPICS = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +82,30 @@ class DirectoryCarrier:
 
 
 @dataclass(frozen=True, slots=True)
+class KafkaCarrier:
+    """A topic for each direction, with one partition."""
+
+    servers: str
+    topics: str = "tamis"
+    """The topics are called `TOPICS.SENDER.RECEIVER`."""
+    retention: float = RETENTION
+    """Seconds, of a topic that tamis creates."""
+    client: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """More settings of Kafka's clients, such as those for TLS and authentication."""
+
+    kind = "kafka"
+
+    @property
+    def location(self) -> str:
+        return f"{self.servers}/{self.topics}"
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A link between two brokers."""
 
     ends: tuple[str, str]
-    carrier: DirectoryCarrier
+    carrier: DirectoryCarrier | KafkaCarrier
     cost: int = 1
     tenants: frozenset[str] | None = None
     """The tenants whose messages may cross; None: all."""
@@ -98,6 +129,8 @@ class Topology:
 
     brokers: tuple[str, ...]
     links: tuple[Link, ...]
+    limits: Limits = field(default_factory=Limits)
+    """A message within these is accepted by every broker."""
 
     def links_of(self, broker: str) -> list[Link]:
         """The links of a broker, in the order of the file."""
@@ -153,15 +186,16 @@ class _Parser:
         self.problems: list[Problem] = []
 
     def topology(self, content: Mapping[str, Any]) -> Topology:
-        self._known(content, ("broker", "link"), "the file")
+        self._known(content, ("broker", "link", "limits"), "the file")
         brokers = self._brokers(self._tables(content, "broker"))
         links = self._links(self._tables(content, "link"), brokers)
+        limits = self._limits(content.get("limits", {}))
         if not brokers and not self.problems:
             self._problem("no-broker", "the file", "a network has at least one [[broker]]")
         if not self.problems:
             self._check_tree(brokers, links)
             self._check_places(links)
-        return Topology(tuple(brokers), tuple(links.values()))
+        return Topology(tuple(brokers), tuple(links.values()), limits)
 
     def _problem(self, code: str, place: str, reason: str) -> None:
         self.problems.append(Problem(code, place, reason))
@@ -176,6 +210,27 @@ class _Parser:
             self._problem("bad-value", name, f"write [[{name}]], once for each")
             return []
         return [(f"[[{name}]] {number}", table) for number, table in enumerate(tables, 1)]
+
+    def _limits(self, table: Any) -> Limits:
+        """The limits, with sizes as numbers or as texts; the defaults if they are wrong."""
+        if not isinstance(table, dict):
+            self._problem("bad-value", "[limits]", "write [limits], a table")
+            return Limits()
+        known = {one.name: one.default for one in fields(Limits)}
+        self._known(table, tuple(known), "[limits]")
+        values: dict[str, Any] = {}
+        for name in known.keys() & table.keys():
+            try:
+                value = table[name]
+                values[name] = size_of(value) if isinstance(value, str) else value
+                is_switch = isinstance(known[name], bool)
+                if isinstance(values[name], bool) != is_switch or not isinstance(values[name], int):
+                    kind = "true or false" if is_switch else "a whole number, or a size such as '20MiB'"
+                    raise ValueError(f"{kind} is needed, not {value!r}")
+            except ValueError as error:
+                self._problem("bad-value", f"[limits]: {name}", str(error))
+                values.pop(name, None)
+        return Limits(**values)
 
     def _brokers(self, tables: list[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
         """The place of each broker by its name."""
@@ -234,17 +289,46 @@ class _Parser:
             self._problem("self-link", place, f"the link leads from {ends[0]!r} to itself")
         return ends[0], ends[1]
 
-    def _carrier(self, table: Mapping[str, Any], place: str) -> DirectoryCarrier | None:
-        self._known(table, _LINK_KEYS, place)
-        kind, path = table.get("carrier", _CARRIERS[0]), table.get("path")
-        if kind not in _CARRIERS:
-            self._problem("bad-carrier", f"{place}: carrier", f"a carrier is a directory, not {kind!r}")
+    def _carrier(self, table: Mapping[str, Any], place: str) -> DirectoryCarrier | KafkaCarrier | None:
+        kind = table.get("carrier", "directory")
+        if not isinstance(kind, str) or kind not in _CARRIERS:
+            reason = f"a carrier is {' or '.join(_CARRIERS)}, not {kind!r}"
+            self._problem("bad-carrier", f"{place}: carrier", reason)
             return None
-        if not isinstance(path, str) or not path:
-            code = "missing-key" if path is None else "bad-value"
-            self._problem(code, f"{place}: path", "a directory needs a path, a text")
+        self._known(table, (*_LINK_KEYS, *_CARRIERS[kind]), place)
+        return self._kafka(table, place) if kind == "kafka" else self._directory(table, place)
+
+    def _directory(self, table: Mapping[str, Any], place: str) -> DirectoryCarrier | None:
+        path = self._text(table, "path", place, "a directory needs a path, a text")
+        if path is None:
             return None
         return DirectoryCarrier(path if "://" in path else str((self._folder / path).absolute()))
+
+    def _kafka(self, table: Mapping[str, Any], place: str) -> KafkaCarrier | None:
+        before = len(self.problems)
+        servers = self._text(table, "servers", place, "Kafka needs servers, such as 'kafka:9092'")
+        topics, client = table.get("topics", "tamis"), table.get("client", {})
+        retention = table.get("retention", RETENTION)
+        if not isinstance(topics, str) or not _TOPICS.fullmatch(topics):
+            reason = f"{topics!r} cannot begin topics: up to 100 letters, digits, `.`, `_` and `-` can"
+            self._problem("bad-value", f"{place}: topics", reason)
+        if isinstance(retention, bool) or not isinstance(retention, int | float) or not retention > 0:
+            reason = f"a number of seconds, more than 0, is needed, not {retention!r}"
+            self._problem("bad-value", f"{place}: retention", reason)
+        if not isinstance(client, dict) or not all(isinstance(one, str) for one in client.values()):
+            reason = 'a table of Kafka\'s settings is needed, each a text: { "security.protocol" = "SSL" }'
+            self._problem("bad-value", f"{place}: client", reason)
+        if servers is None or len(self.problems) > before:
+            return None
+        return KafkaCarrier(servers, topics, float(retention), dict(client))
+
+    def _text(self, table: Mapping[str, Any], key: str, place: str, reason: str) -> str | None:
+        """A text that is needed."""
+        value = table.get(key)
+        if isinstance(value, str) and value:
+            return value
+        self._problem("missing-key" if value is None else "bad-value", f"{place}: {key}", reason)
+        return None
 
     def _check_tree(self, brokers: Mapping[str, str], links: Mapping[str, Link]) -> None:
         """Join the ends of each link (union-find): a link within one set closes a cycle."""
@@ -274,9 +358,10 @@ class _Parser:
         """Two links in one directory would mix their logs."""
         taken: dict[str, str] = {}
         for place, link in links.items():
-            other = taken.setdefault(link.carrier.path, place)
-            if other != place:
-                self._problem("shared-path", f"{place}: path", f"{other} has the same path")
+            if isinstance(link.carrier, DirectoryCarrier):
+                other = taken.setdefault(link.carrier.path, place)
+                if other != place:
+                    self._problem("shared-path", f"{place}: path", f"{other} has the same path")
 
 
 def _is_texts(value: Any) -> bool:

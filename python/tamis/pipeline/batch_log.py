@@ -45,7 +45,7 @@ class Counts:
     looked_up: int = 0
     uncached: int = 0
     cache_bytes: int = 0
-    """Of the worker with most, as is the next."""
+    """The maximum over the workers, like the next field."""
     subscription_bytes: int = 0
 
     @property

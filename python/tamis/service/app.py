@@ -60,6 +60,7 @@ def application(service: Service) -> FastAPI:
         page,
     ):
         app.include_router(module.router)
+    docs.complete(app)
     # The middleware added last is the outermost.
     app.add_middleware(AccessControl, service=service)
     app.add_middleware(RequestLog, metrics=service.metrics)

@@ -24,6 +24,8 @@ STATUS: Mapping[str, int] = {
     "media-type": 415,
     "encoding-mismatch": 422,
     "bad-encoding": 422,
+    "bad-header": 422,
+    "header-limit": 422,
     "body-limit": 413,
     "message-limit": 413,
     "slow-request": 408,
@@ -129,7 +131,7 @@ class WarningDetail(BaseModel):
     code: str
     """A stable code for programs."""
     reason: str
-    """What is hardly meant, for people; the wording may change."""
+    """What is probably not intended, for people; the wording may change."""
     line: int
     """The line in the query, from 1."""
     column: int
@@ -140,22 +142,43 @@ class ErrorBody(BaseModel):
     """The body of every error response."""
 
     model_config = ConfigDict(
+        use_attribute_docstrings=True,
         json_schema_extra={
             "examples": [
                 {"error": {"code": "rate-limit", "reason": "200 requests a second are allowed", "limit": 200}}
             ]
-        }
+        },
     )
 
     error: ErrorDetail
+    """What is wrong."""
+
+
+def _examples(*errors: dict[str, Any]) -> dict[str, Any]:
+    """Error bodies as the examples of a response, by code."""
+    return {"application/json": {"examples": {one["code"]: {"value": {"error": one}} for one in errors}}}
 
 
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": {
         "model": ErrorBody,
         "description": "The request is refused; the same request will be refused again.",
+        "content": _examples(
+            {
+                "code": "syntax",
+                "reason": "a name, `*`, `@` or `.` is expected after `[`",
+                "position": {"offset": 10, "line": 1, "column": 11},
+            },
+            {"code": "no-token", "reason": "send a token: `Authorization: Bearer TOKEN`"},
+            {"code": "unknown-subscription", "reason": "there is no subscription qlt"},
+            {"code": "rate-limit", "reason": "200 requests a second are allowed", "limit": 200},
+        ),
     },
-    "5XX": {"model": ErrorBody, "description": "The service cannot do it now; try again later."},
+    "5XX": {
+        "model": ErrorBody,
+        "description": "The service cannot do it now; try again later.",
+        "content": _examples({"code": "busy", "reason": "too many requests wait"}),
+    },
 }
 """The error responses of every operation, for OpenAPI."""
 
@@ -170,8 +193,8 @@ def error_response(error: TamisError) -> JSONResponse:
     status = status_of(error)
     headers: dict[str, str] = {}
     if status in (429, 503):
-        given = error.retry_after if isinstance(error, ServiceError) else None
-        headers["Retry-After"] = str(given or RETRY_SECONDS)
+        seconds = error.retry_after if isinstance(error, ServiceError) else None
+        headers["Retry-After"] = str(seconds or RETRY_SECONDS)
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return _json_response(status, detail_of(error), headers)

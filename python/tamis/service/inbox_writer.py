@@ -17,14 +17,16 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.catalog.accepted import Accepted
 from tamis.errors import TamisError
+from tamis.model.headers import unpack_headers
 from tamis.service.errors import ServiceError
 from tamis.settings import Source
 from tamis.sources.bytestream import StreamError
@@ -50,11 +52,13 @@ class NewMessage:
     id: str
     xml: str | bytes
     """Text, or bytes that declare their own encoding."""
+    headers: str | None = None
+    """Its headers as they are stored."""
 
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """The messages of one publisher, and what came of them."""
+    """The messages of one publisher, and the result of accepting them."""
 
     source: DirectorySource
     messages: Sequence[NewMessage]
@@ -105,7 +109,7 @@ class InboxWriter:
         )
 
     def publish(self, source: DirectorySource, messages: Sequence[NewMessage]) -> set[str]:
-        """Accept messages; the ids of those that are new."""
+        """Accept messages; returns the ids of the new ones."""
         self._check(source, messages)
         request = _Request(source, messages)
         with self._queue_lock:
@@ -121,7 +125,7 @@ class InboxWriter:
         return request.fresh
 
     def waiting(self, source: DirectorySource) -> int:
-        """About how many messages in an inbox are not yet read."""
+        """Estimate how many messages in an inbox are not yet read."""
         at, count = self._counts.get(source.name, (-1.0, 0))
         if not 0 <= time.monotonic() - at <= COUNT_SECONDS:
             count = self._count(source)
@@ -252,7 +256,7 @@ def _by_file_kind(messages: Sequence[NewMessage]) -> Iterator[tuple[str, list[Ne
         if text is None:
             others.append(message)
         else:
-            texts.append(NewMessage(message.id, text))
+            texts.append(replace(message, xml=text))
     if texts:
         yield "jsonl", texts
     if others:
@@ -264,12 +268,15 @@ def _write(draft: Path, messages: Sequence[NewMessage]) -> None:
     with draft.open("xb") as file:
         if draft.suffix == ".jsonl":
             for message in messages:
-                line = json.dumps({"id": message.id, "xml": message.xml}, ensure_ascii=False)
-                file.write(line.encode() + b"\n")
+                line: dict[str, Any] = {"id": message.id, "xml": message.xml}
+                if message.headers is not None:
+                    line["headers"] = unpack_headers(message.headers)
+                file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
         else:
             ids = pa.array([message.id for message in messages], pa.string())
             contents = pa.array([message.xml for message in messages], pa.binary())
-            pq.write_table(pa.table({"id": ids, "xml": contents}), file)
+            headers = pa.array([message.headers for message in messages], pa.string())
+            pq.write_table(pa.table({"id": ids, "headers": headers, "xml": contents}), file)
         file.flush()
         os.fsync(file.fileno())
 

@@ -1,4 +1,4 @@
-"""The newest generation of the store: what messages are tried against, as the job matches them."""
+"""The newest generation of the store, kept open: tried messages are matched against it, as the job does."""
 
 import threading
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from tamis.settings import Settings
 
 
 class Newest:
-    """Follows a store of generations. Requests of several threads share the open one.
+    """The newest generation of a store. Requests of several threads share the open index.
 
-    A newer generation advances the index, which keeps its caches. Nobody waits for that: while requests
-    still match against the old generation, the new one is opened beside it.
+    A newer generation advances the index, which keeps its caches. If requests still match against the old
+    generation, the new one is opened beside it instead, so that no request waits.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -35,13 +35,13 @@ class Newest:
             except (StoreError, GenerationError):
                 # It was swept in the meantime: there is a newer one.
                 self._refresh()
-            taken = self._current
+            current = self._current
             self._users += 1
         try:
-            yield taken
+            yield current
         finally:
             with self._lock:
-                if taken is self._current:
+                if current is self._current:
                     self._users -= 1
 
     def _refresh(self) -> None:
@@ -49,12 +49,12 @@ class Newest:
         current = self._current
         if current is not None and current.generation.number == number and not current.index.damaged:
             return
-        # What fails half-way leaves an index that is neither old nor new: it is opened again.
+        # After a failure the index may be half advanced: it is opened again.
         self._current = None
         if number is None:
             return
         generation = Generation(self._store.url, number, stored=True, cache=self._cache)
         opened = open_generation(generation, None if self._users else current, beside=current)
-        # At once: the files may be swept as soon as there is a newer generation.
+        # Opened now, not on first use: its files may be swept as soon as there is a newer generation.
         _ = opened.subscriptions
         self._current, self._users = opened, 0

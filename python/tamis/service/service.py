@@ -1,4 +1,4 @@
-"""What all operations share: the settings, the catalog, and the background tasks."""
+"""The running service, shared by all operations: settings, catalog, background tasks."""
 
 import asyncio
 import logging
@@ -55,6 +55,7 @@ class Service:
         """`supervisor` runs the job; None where the job runs elsewhere."""
         self.settings = settings
         self.catalog = catalog
+        self.brokers = settings.brokers()
         self.inboxes = InboxWriter(
             catalog.accepted,
             settings.sources,
@@ -77,7 +78,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the background tasks."""
+        """Run the background tasks during the block."""
         await run_in_threadpool(self.inboxes.recover)
         if self.supervisor is not None:
             self.supervisor.start()

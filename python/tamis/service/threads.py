@@ -1,4 +1,4 @@
-"""Blocking work in threads: a pool for each kind of work, so that one kind does not hold up the others.
+"""Blocking work in threads: a pool for each kind of work, so that one kind does not delay the others.
 
 The operations of FastAPI that are not `async` share one pool. What may take long has its own pool: trying
 messages, which costs processor time, and publishing, which waits for the disk and the catalog. So has
@@ -24,7 +24,7 @@ T = TypeVar("T")
 async def in_thread(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """Run work in a thread. A task that is cancelled meanwhile first waits for the thread.
 
-    A thread cannot be cancelled, and would go on to use connections that are closed.
+    A thread cannot be cancelled; it would continue to use connections that are closed.
     """
     working = asyncio.ensure_future(run_in_threadpool(work, *arguments, **named))
     try:
@@ -58,7 +58,7 @@ class ThreadPool:
             self._requests -= 1
 
     def close(self) -> None:
-        """Start no more work."""
+        """Stop: work that has not started is refused."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 

@@ -3,7 +3,7 @@
 published.py      a directory that batches are published to exactly once
 outbox.py         … with deliveries
 dead_letters.py   … with dead letters
-replay.py         dead letters → an inbox or a webhook, once more
+replay.py         replays dead letters: to an inbox, or to a webhook
 formats.py        rows → Parquet, JSON lines, XML
 payloads.py       payloads as text, for JSON
 xml_content.py    messages as the content of another XML document

@@ -17,7 +17,7 @@ address: mapped, compatible, NAT64."""
 
 _SPECIAL = [
     ip_network("2001::/23"),  # Teredo and other protocols, some with an embedded IPv4 address
-    ip_network("2002::/16"),  # 6to4, likewise
+    ip_network("2002::/16"),  # 6to4, with an embedded IPv4 address
     ip_network("192.88.99.0/24"),  # 6to4 relays
     ip_network("192.0.0.0/24"),  # protocol assignments
     ip_network("3fff::/20"),  # documentation

@@ -31,6 +31,8 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("received", pa.timestamp("us", "UTC"), nullable=False),
     # The encoding, if the source fixes it; null: the XML declaration tells.
     pa.field("encoding", pa.string()),
+    # The headers of the message: the text of a JSON object. Null without headers.
+    pa.field("headers", pa.string()),
     pa.field("code", pa.string(), nullable=False),
     pa.field("reason", pa.string(), nullable=False),
     # The subscription whose transformation or delivery failed; null if the message itself was refused.
@@ -48,7 +50,7 @@ LETTER: pa.Schema = pa.schema(_COLUMNS)
 """A dead letter, as a row."""
 
 _ROWS = 1_000
-"""Rows that are read at a time, but for their bytes."""
+"""Rows that are read at a time, without the bytes of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Letter:
     offset: str
     received: datetime
     encoding: str | None
+    headers: str | None
     code: str
     reason: str
     subscription: str | None

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tamis.model.headers import pack_headers, unpack_headers
 from tamis.sinks.payloads import text_of
 from tamis.sinks.published import OpenPart, PartWriter
 from tamis.sinks.xml_content import as_xml_content
@@ -76,6 +77,8 @@ def read_lines(lines: Iterable[bytes], schema: pa.Schema) -> Iterator[Row]:
     for line in lines:
         row = json.loads(line)
         payload = row["payload"].encode()
+        if row.get("headers") is not None:
+            row["headers"] = pack_headers(row["headers"])
         row["payload"] = b64decode(payload) if row.pop("packed", None) == BASE64 else payload
         for name in times:
             row[name] = datetime.fromisoformat(row[name])
@@ -90,6 +93,8 @@ def _by_subscriber(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[st
 def _line(row: Row) -> Row:
     """A row as a JSON object."""
     line = {name: _plain(value) for name, value in row.items() if name != "payload"}
+    if row["headers"] is not None:
+        line["headers"] = unpack_headers(row["headers"])
     if text_of(row["payload"], row["encoding"]) is None:
         return {**line, "packed": BASE64, "payload": b64encode(row["payload"]).decode()}
     return {**line, "payload": row["payload"].decode()}

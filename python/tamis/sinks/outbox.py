@@ -32,6 +32,8 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("matched", pa.timestamp("us", "UTC"), nullable=False),
     # The encoding of the payload, if the source fixes it; null: the XML declaration tells.
     pa.field("encoding", pa.string()),
+    # The headers of the message: the text of a JSON object. Null without headers.
+    pa.field("headers", pa.string()),
     pa.field("payload", pa.binary(), nullable=False),
 ]
 

@@ -103,7 +103,7 @@ class PublishedDirectory:
         return self._parsed(_manifest(batch))
 
     def publish(self, batch: Batch, parts: Iterable[Part]) -> Publication:
-        """Publish parts, all at once; does nothing if the batch is published already.
+        """Publish the parts of a batch atomically; does nothing if the batch is published already.
 
         When this returns, the batch is durable, and other files of it are removed.
         """
@@ -111,7 +111,7 @@ class PublishedDirectory:
         with self.place.locked():
             known = self.find(batch)
             kept = known or new
-            found = self._found(kept)
+            found = self._list_files(kept)
             if known is None:
                 for part in new.parts:
                     if found.get(part.path) != part.bytes:
@@ -205,7 +205,7 @@ class PublishedDirectory:
         text = self.place.read(path)
         return None if text is None else Publication.parse(text, f"{self.url}/{path}")
 
-    def _found(self, publication: Publication) -> dict[str, int]:
+    def _list_files(self, publication: Publication) -> dict[str, int]:
         """All files of a batch with their sizes. All attempts at a batch have the same tenants."""
         folders = {_folder(part.tenant, publication.batch) for part in publication.parts}
         return {

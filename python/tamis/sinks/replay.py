@@ -1,10 +1,10 @@
-"""Dead letters → an inbox, or a webhook, once more. A mark next to the letters records each replay:
+"""Replays dead letters: puts messages back into an inbox, sends deliveries again. A mark records a replay:
 
     replays/<file>.json     which letters were replayed, and by which file of the inbox
 
-First the file is written into the inbox under a hidden name, then the mark, then the file gets its name. So
-letters are replayed exactly if they have a mark: `finish` renames a file that a crash left hidden. Deliveries
-go back to the sender of webhooks, and get their mark afterwards.
+A replay is a two-phase commit: write the file into the inbox under a hidden name, write the mark, rename the
+file. Letters with a mark were replayed: `finish` renames a file that a crash left hidden. Deliveries are sent
+by the sender of webhooks, and marked afterwards.
 """
 
 import json
@@ -31,7 +31,11 @@ REPLAYS = "replays"
 GROUP_BYTES = 8 << 20
 """The size of a row group in bytes: this much is in memory at once."""
 
-_COLUMNS: "list[pa.Field[Any]]" = [pa.field("id", pa.string()), pa.field("xml", pa.binary())]
+_COLUMNS: "list[pa.Field[Any]]" = [
+    pa.field("id", pa.string()),
+    pa.field("headers", pa.string()),
+    pa.field("xml", pa.binary()),
+]
 _MESSAGE = pa.schema(_COLUMNS)
 
 
@@ -54,7 +58,7 @@ class ReplayMark:
 
 
 Send: TypeAlias = Callable[[Iterable[tuple[str, bytes]]], Mapping[str, str]]
-"""Sends deliveries (id, payload) once more; returns the reason for each one that it does not send."""
+"""Sends deliveries (id, payload) again; returns the reason for each one that it does not send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Replays:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from replaying the same letters. Writers of dead letters need not wait."""
+        """Lock replays, so that no letter is replayed twice. Writers of dead letters do not wait."""
         with self._place.locked(REPLAYS):
             yield
 
@@ -94,7 +98,7 @@ class Replays:
                 yield ReplayMark(**{**value, "letters": tuple(value["letters"])})
 
     def replay(self, letters: Sequence[Letter], inbox: Path) -> None:
-        """Put the messages of letters into an inbox, with their ids: then deliveries get the same ids too."""
+        """Put the messages of letters into an inbox under their ids, so that deliveries get the same ids."""
         if not inbox.is_dir():
             raise SinkError("no-inbox", f"{inbox} is not a directory: name the inbox of a source")
         mark = _mark(f"replay-{uuid.uuid4().hex}.parquet", str(inbox.absolute()), letters)
@@ -104,14 +108,14 @@ class Replays:
                 _write(draft, self._letters.with_raw(letters))
                 self._put(mark)
             except BaseException:
-                # The mark goes first: it promises that the file is there.
+                # The mark is written before the rename: with it, `finish` renames the file after a crash.
                 self._place.remove(f"{REPLAYS}/{mark.file}.json")
                 draft.unlink(missing_ok=True)
                 raise
             _rename_into_inbox(mark)
 
     def resend(self, letters: Sequence[Letter], send: Send) -> list[str]:
-        """Send deliveries once more; the reasons for those that are not sent."""
+        """Send deliveries again; returns the reasons for those that are not sent."""
         refusals = send((str(letter.delivery), raw) for letter, raw in self._letters.with_raw(letters))
         sent = [letter for letter in letters if letter.delivery not in refusals]
         if sent:
@@ -121,7 +125,7 @@ class Replays:
         return [f"{key}: {reason}" for key, reason in reasons if reason is not None]
 
     def replay_all(self, chosen: ReplaySelection, send: Send) -> tuple[int, list[str]]:
-        """Replay letters, one file per inbox; their number, and the reasons for those left out."""
+        """Replay letters, one file per inbox; returns their number, and the reasons for those left out."""
         by_inbox = sorted(chosen.messages, key=lambda one: str(one[0]))
         for inbox, some in groupby(by_inbox, key=lambda one: one[0]):
             self.replay([letter for _, letter in some], inbox)
@@ -181,7 +185,7 @@ def _mark(file: str, inbox: str | None, letters: Iterable[Letter]) -> ReplayMark
 
 
 def _rename_into_inbox(mark: ReplayMark) -> None:
-    """Give a hidden file its name, unless that has happened."""
+    """Rename a hidden file to its final name, unless it was renamed before."""
     if mark.inbox is not None:
         with suppress(FileNotFoundError):
             mark.draft(mark.inbox).rename(Path(mark.inbox) / mark.file)
@@ -195,7 +199,7 @@ def _write(path: Path, messages: Iterable[tuple[Letter, bytes]]) -> None:
     with path.open("xb") as file:
         with pq.ParquetWriter(file, _MESSAGE) as writer:
             for letter, raw in messages:
-                rows.append({"id": letter.id, "xml": raw})
+                rows.append({"id": letter.id, "headers": letter.headers, "xml": raw})
                 size += len(raw)
                 if size >= GROUP_BYTES:
                     writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_MESSAGE))

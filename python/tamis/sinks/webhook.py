@@ -100,7 +100,7 @@ class Poster:
     def __init__(self, addresses: Addresses, timeout: float, concurrency: int) -> None:
         """Create it on the event loop that uses it; `timeout` is for a request as a whole."""
         self._timeout = timeout
-        # A pool of its own: a name server that hangs must not block others.
+        # A separate pool: a name server that hangs must not block other work.
         self._resolving = ThreadPoolExecutor(concurrency, thread_name_prefix="resolve")
         # One pool per scheme: http is allowed only to listed networks.
         self._pools = {
@@ -125,14 +125,18 @@ class Poster:
         place = httpcore.URL(
             scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path
         )
-        given = {"Host": parsed.netloc.decode("ascii"), **headers}
+        all_headers = {"Host": parsed.netloc.decode("ascii"), **headers}
         limits = {"connect": min(CONNECT_SECONDS, self._timeout), "pool": self._timeout}
         answer = Answer(None, f"no answer within {self._timeout:g} s")
         try:
             async with (
                 asyncio.timeout(self._timeout),
                 self._pools[parsed.scheme].stream(
-                    "POST", place, headers=list(given.items()), content=body, extensions={"timeout": limits}
+                    "POST",
+                    place,
+                    headers=list(all_headers.items()),
+                    content=body,
+                    extensions={"timeout": limits},
                 ) as response,
             ):
                 # The status decides, even if the body never ends.

@@ -1,4 +1,4 @@
-"""What arrived over the links of a broker, as a source of the job."""
+"""Messages that arrived over the links of a broker, as a source of the job."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,5 +31,5 @@ class ArrivalsSource:
         return str(self.path)
 
     def to_json(self) -> dict[str, Any]:
-        """What the readers of the journal need, as JSON."""
+        """The fields that the readers of the journal need, as JSON."""
         return {"path": str(self.path), "max_messages": self.max_messages, "max_bytes": self.max_bytes}

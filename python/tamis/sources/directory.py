@@ -10,25 +10,27 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from tamis.errors import TamisError
+from tamis.model.headers import HeaderError, pack_headers
 from tamis.model.matching import Limits
 from tamis.model.printable import printable
 from tamis.sources.bytestream import StreamError
 from tamis.sources.file_formats import Position, Reader, is_seekable, open_reader
 from tamis.sources.ledger import Entry, FileIdentity, Ledger
 from tamis.sources.raw_message import RawMessage
+from tamis.sources.side_car import is_side_car, read_side_car, side_car_of
 from tamis.storage.files import fsync
 
 log = logging.getLogger(__name__)
 
 OPEN_COST = 4 << 10
-"""What opening a file costs, in bytes: many empty files are work too."""
+"""The cost of opening a file, in bytes: many empty files are work too."""
 
 
 MAX_REPORTED = 1_000
@@ -55,6 +57,8 @@ class DirectorySource:
     """What happens to a file when the batch that finishes it is committed."""
     follow_links: bool = False
     """Whether symbolic links to files are read; otherwise they are skipped."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers of all its messages; those of a message itself count before them."""
     max_files: int = 10_000
     max_bytes: int = 128 << 20
     max_records: int = 100_000
@@ -70,6 +74,10 @@ class DirectorySource:
         if not isinstance(self.follow_links, bool):
             reason = f"follow_links is true or false, not {self.follow_links!r}"
             raise SourceError("bad-setting", f"source {self.name}: {reason}")
+        try:
+            pack_headers(self.headers)
+        except HeaderError as error:
+            raise SourceError(error.code, f"source {self.name}: {error.reason}") from error
         for cap in ("max_files", "max_bytes", "max_records"):
             if getattr(self, cap) < 1:
                 raise SourceError("bad-cap", f"source {self.name}: {cap} must be at least 1")
@@ -169,7 +177,7 @@ class Inbox:
         identities = []
         with os.scandir(self._source.path) as entries:
             for entry in entries:
-                if not _is_incomplete(entry.name):
+                if not (_is_incomplete(entry.name) or is_side_car(entry.name)):
                     try:
                         reason = self._skip_reason(entry)
                         if reason is None:
@@ -300,9 +308,14 @@ class Inbox:
                 return True
             if source.after == "move":
                 source.done.mkdir(exist_ok=True)
-                path.rename(source.done / _done_name(entry))
+                done = source.done / _done_name(entry)
+                # First: a file that is among the finished ones has its side-car there.
+                with suppress(FileNotFoundError):
+                    side_car_of(path).rename(side_car_of(done))
+                path.rename(done)
             else:
                 path.unlink()
+                side_car_of(path).unlink(missing_ok=True)
         except FileNotFoundError:
             return True
         except OSError:
@@ -374,6 +387,13 @@ def locate_file(source: DirectorySource, entry: Entry) -> Path:
         except OSError:
             continue
     raise StreamError("vanished", f"{entry.identity.name} was removed or replaced before it was read")
+
+
+def headers_of_file(source: DirectorySource, entry: Entry) -> dict[str, str]:
+    """The headers of all messages of a file, of its source and side-car; `HeaderError` if they are bad."""
+    own = read_side_car(side_car_of(source.path / entry.identity.name))
+    own = own or read_side_car(side_car_of(source.done / _done_name(entry)))
+    return {**source.headers, **own}
 
 
 def read_slice(source: DirectorySource, slice_: FileSlice) -> Iterator[RawMessage]:

@@ -1,10 +1,11 @@
-"""JSON lines: one message a line, `{"id": …, "xml": …}`; the id may be left out."""
+"""JSON lines: one message a line, `{"id": …, "xml": …, "headers": {…}}`; id and headers may be left out."""
 
 import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from tamis.model.headers import MAX_BYTES, HeaderError, pack_headers
 from tamis.model.matching import Limits
 from tamis.model.message_id import id_error
 from tamis.sources.bytestream import ByteStream, StreamError
@@ -26,7 +27,7 @@ class JsonLines:
         self._offset: int = position["offset"] if position else 0
         self._number: int = position["number"] if position else 0
         # JSON may escape a character as six; RAW_BYTES leave room for the id.
-        self._longest = 6 * limits.document + RAW_BYTES
+        self._longest = 6 * (limits.document + MAX_BYTES) + RAW_BYTES
 
     @property
     def position(self) -> dict[str, Any]:
@@ -93,19 +94,23 @@ def _message(line: RawMessage) -> RawMessage:
     xml = value.get("xml") if isinstance(value, dict) else None
     if not isinstance(xml, str):
         return _refused(line, "no-xml", 'the line is not an object with a string "xml"')
-    given = value.get("id")
-    if given is not None and (isinstance(given, bool) or not isinstance(given, str | int)):
+    id = value.get("id")
+    if id is not None and (isinstance(id, bool) or not isinstance(id, str | int)):
         return _refused(line, "bad-id", '"id" is neither a string nor an integer')
-    message_id = None if given is None else str(given)
+    message_id = None if id is None else str(id)
     if message_id is not None and (reason := id_error(message_id)):
         return _refused(line, "bad-id", reason)
+    try:
+        headers = pack_headers(value.get("headers"))
+    except HeaderError as error:
+        return _refused(line, error.code, error.reason)
     try:
         utf8 = xml.encode()
     except UnicodeEncodeError as error:
         return _refused(line, "bad-json", f"the line has half of a surrogate pair: {error.reason}")
     if reason := mismatch_of_string(utf8):
         return _refused(line, "encoding-mismatch", reason)
-    return RawMessage(line.number, line.offset, utf8, id=message_id, encoding="UTF-8")
+    return RawMessage(line.number, line.offset, utf8, id=message_id, encoding="UTF-8", headers=headers)
 
 
 def _refused(line: RawMessage, code: str, reason: str) -> RawMessage:

@@ -25,7 +25,7 @@ _TOPIC_CHARACTERS = "._-"
 
 
 TIMEOUT_MS = 20_000
-"""How long Kafka may not answer before it counts as unreachable; its clients' own defaults are minutes."""
+"""Milliseconds without an answer after which Kafka counts as unreachable; its clients wait for minutes."""
 
 
 class KafkaError(TamisError):
@@ -45,6 +45,8 @@ class KafkaSource:
     """The DTD that its messages conform to."""
     starting: str = "earliest"
     """Where a new checkpoint starts: `earliest`, `latest`, or offsets by topic and partition as JSON."""
+    headers: tuple[str, ...] | None = None
+    """The names of the record headers that become headers of the message; None: all."""
     max_offsets: int = 100_000
     """The most messages a batch may have."""
     client: Mapping[str, str] = field(default_factory=dict)

@@ -85,5 +85,5 @@ class RecordName:
     @staticmethod
     @lru_cache(64)
     def nested_markup(name: bytes) -> re.Pattern[bytes]:
-        """What must be looked at inside a record: tags of the same name, and markup that may hide a tag."""
+        """A pattern for markup that matters inside a record: tags of its name, and what may hide a tag."""
         return re.compile(rb"<(?:(/?)" + re.escape(name) + rb"(?=[\s/>])|!--|!\[CDATA\[|\?)")

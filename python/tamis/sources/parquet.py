@@ -1,5 +1,9 @@
-"""Parquet files: one message a row, in a column `xml`; a column `id` is optional."""
+"""Parquet files: one message a row, in a column `xml`; the columns `id` and `headers` are optional.
 
+Headers are a map of strings, or the text of a JSON object.
+"""
+
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tamis.model.headers import HeaderError, pack_headers
 from tamis.model.message_id import id_error
 from tamis.sources.raw_message import RAW_BYTES, RawMessage
 from tamis.sources.transcode import mismatch_of_string
@@ -62,7 +67,7 @@ class ParquetRows:
 
     def _rows(self, file: pq.ParquetFile) -> Iterator[RawMessage]:
         metadata = file.metadata
-        names = ["id", "xml"] if "id" in file.schema_arrow.names else ["xml"]
+        names = [name for name in ("id", "headers", "xml") if name in file.schema_arrow.names]
         encoding = None if pa.types.is_binary(_plain(file.schema_arrow.field("xml").type)) else "UTF-8"
         before = 0
         for group in range(metadata.num_row_groups):
@@ -76,30 +81,46 @@ class ParquetRows:
             before += rows
 
     def _messages(self, batch: pa.RecordBatch, encoding: str | None) -> Iterator[RawMessage]:
-        ids: Any = batch.column("id") if "id" in batch.schema.names else pa.nulls(batch.num_rows)
-        for given, xml in zip(ids, batch.column("xml"), strict=True):
-            yield self._message(given, xml, encoding)
+        none: Any = pa.nulls(batch.num_rows)
+        ids: Any = batch.column("id") if "id" in batch.schema.names else none
+        headers: Any = batch.column("headers") if "headers" in batch.schema.names else none
+        for row in zip(ids, headers, batch.column("xml"), strict=True):
+            yield self._message(*row, encoding)
 
-    def _message(self, given: Any, xml: Any, encoding: str | None) -> RawMessage:
+    def _message(self, id: Any, headers: Any, xml: Any, encoding: str | None) -> RawMessage:
         # Bytes, not text: a column of strings may hold invalid UTF-8, which the XML reader refuses.
         data = None if not xml.is_valid else xml.as_buffer().to_pybytes()
         if data is None:
             return self._error("no-xml", "xml is null in this row")
         try:
-            message_id = str(given.as_py()) if given.is_valid else None
+            message_id = str(id.as_py()) if id.is_valid else None
             reason = None if message_id is None else id_error(message_id)
         except (ValueError, OverflowError) as error:
             reason = f"the id cannot be read: {error}"
         if reason:
             return replace(self._error("bad-id", reason), xml=data[:RAW_BYTES])
+        try:
+            packed = pack_headers(_object(headers))
+        except HeaderError as error:
+            return replace(self._error(error.code, error.reason), xml=data[:RAW_BYTES])
         if encoding and (reason := mismatch_of_string(data)):
             return replace(self._error("encoding-mismatch", reason), xml=data[:RAW_BYTES])
         self._number += 1
-        return RawMessage(self._number, self._number - 1, data, id=message_id, encoding=encoding)
+        place = self._number - 1
+        return RawMessage(self._number, place, data, id=message_id, encoding=encoding, headers=packed)
 
     def _error(self, code: str, reason: str) -> RawMessage:
         self._number += 1
         return RawMessage(self._number, self._number - 1, b"", code, reason)
+
+
+def _object(headers: Any) -> Any:
+    """The headers of a row: a map is a list of pairs in Python."""
+    try:
+        given = headers.as_py()
+        return json.loads(given) if isinstance(given, str) else given if given is None else dict(given)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise HeaderError("bad-header", f"the headers cannot be read: {error}") from error
 
 
 def _plain(kind: "pa.DataType") -> "pa.DataType":

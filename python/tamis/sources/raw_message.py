@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 RAW_BYTES = 64 << 10
-"""At most this much of a region that is no message is kept for its dead letter."""
+"""The most bytes of a region without a message that its dead letter keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +24,5 @@ class RawMessage:
     """The message id, if the file gives one."""
     encoding: str | None = None
     """The encoding of `xml`, if the file format fixes it; otherwise the XML declaration tells."""
+    headers: str | None = None
+    """Its headers as they are stored, if the file gives any."""

@@ -13,7 +13,7 @@ UNDECODABLE = "\uffff".encode()
 """Stands for bytes that cannot be decoded. XML does not allow this character, so the reader refuses it."""
 
 UTF8 = "utf-8"
-"""The label of what needs no conversion."""
+"""The label of the encoding that needs no conversion."""
 
 
 def encoding_of(head: bytes) -> tuple[str, int]:
@@ -38,10 +38,10 @@ def display_text(message: bytes) -> str:
 
 
 def mismatch_of_string(utf8: bytes) -> str | None:
-    """Why a message that came as a string is not what it declares; None if nothing is wrong.
+    """How the declaration of a message that came as a string contradicts UTF-8; None if it does not.
 
-    Such a message is UTF-8. The reader does not know that, and would decode it as its declaration says. What
-    the reader refuses anyway is left to it.
+    Such a message is UTF-8, but the reader would decode it by its declaration. Malformed messages are left
+    to the reader.
     """
     if not utf8.startswith(b"<?xml") or utf8.isascii():
         return None

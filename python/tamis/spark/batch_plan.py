@@ -1,4 +1,4 @@
-"""What Spark planned for a batch, as a hash: distinguishes batches that have the same number."""
+"""A hash of what Spark planned for a batch: distinguishes batches that have the same number."""
 
 from hashlib import blake2b
 from pathlib import Path

@@ -1,37 +1,12 @@
-"""Matched messages → deliveries, dead letters and counts."""
+"""Matched messages → deliveries and dead letters."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
-from tamis.pipeline.batch_log import Counts
 from tamis.spark.subscriptions import RECIPIENTS
-from tamis.spark.worker.task import WORK
 
-_SUMS = ("candidates", *(f"work.{name}" for name in WORK), "skipped_entities")
-
-
-def count(matched: DataFrame) -> tuple[Counts, bool]:
-    """The counts of a batch, and whether an id occurs twice in it, in one Spark job."""
-    matching = F.size("matched_subscriptions")
-    # In SQL: a Python lambda gets a new variable name in each batch, so Spark would generate code again.
-    failed = F.expr("size(filter(matched_subscriptions, one -> one.code IS NOT NULL))")
-    row = matched.agg(
-        F.count("*").alias("read"),
-        F.count_if(matching > 0).alias("matched"),
-        F.count_if(is_refused()).alias("dead"),
-        F.coalesce(F.sum(matching - failed), F.lit(0)).alias("deliveries"),
-        F.coalesce(F.sum(failed), F.lit(0)).alias("failed"),
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name.removeprefix("work.")) for name in _SUMS),
-        # Of the worker that has most: workers take turns, so a sum would count one several times.
-        F.coalesce(F.max("work.cache_bytes"), F.lit(0)).alias("cache_bytes"),
-        F.coalesce(F.max("subscription_bytes"), F.lit(0)).alias("subscription_bytes"),
-        # A set of hashes needs no shuffle of its own, as a distinct count would.
-        F.size(F.collect_set(F.when(~is_refused(), F.xxhash64("source", "id")))).alias("ids"),
-    ).first()
-    assert row is not None
-    values = row.asDict()
-    ids = values.pop("ids")
-    return Counts(**values), ids < row["read"] - row["dead"]
+REFUSED = "code IS NOT NULL OR error IS NOT NULL"
+"""SQL: whether the source or the reader refused the message."""
 
 
 def refuse_duplicates(matched: DataFrame) -> DataFrame:
@@ -58,38 +33,39 @@ def refuse_duplicates(matched: DataFrame) -> DataFrame:
 def deliveries(matched: DataFrame) -> DataFrame:
     """One row for each message and each subscription that it matches."""
     # Exploded by Spark, not by the worker: a message with many recipients crosses the border once.
-    rows = _by_recipient(matched)
-    transformed = F.col("recipient.output").isNotNull()
-    named = rows.where(F.col("recipient.code").isNull()).select(
-        F.col("id").alias("message"),
-        "source",
-        F.col("recipient.subscription").alias("subscription"),
-        F.col("recipient.revision").alias("revision"),
-        F.col("recipient.subscriber").alias("subscriber"),
-        "tenant",
-        F.col("recipient.delivery_target").alias("delivery_target"),
-        "generation",
-        "received",
-        "matched",
-        F.when(transformed, F.lit("UTF-8")).otherwise(F.col("encoding")).alias("encoding"),
-        F.when(transformed, F.element_at("outputs", F.col("recipient.output")))
-        .otherwise(F.col("xml"))
-        .alias("payload"),
-    )
-    return named.select(delivery_id().alias("id"), "*")
+    return _by_recipient(matched).where("recipient.code IS NULL").selectExpr(*_DELIVERY)
 
 
 def _by_recipient(matched: DataFrame) -> DataFrame:
-    recipient = F.explode("matched_subscriptions").alias("recipient")
-    return matched.where(F.size("matched_subscriptions") > 0).select("*", recipient)
+    exploded = "explode(matched_subscriptions) AS recipient"
+    return matched.where("size(matched_subscriptions) > 0").selectExpr("*", exploded)
 
 
-def delivery_id() -> Column:
-    """The id of a delivery: a hash of source, message, subscription and revision; stable across retries."""
-    parts = [F.col(name).cast("string") for name in ("source", "message", "subscription", "revision")]
+def _hash(*parts: str) -> str:
+    """SQL: the hash of texts."""
     # With their lengths, so that distinct parts never concatenate to the same text.
-    texts = [text for part in parts for text in (F.length(part).cast("string"), F.lit(":"), part)]
-    return F.substring(F.sha2(F.concat(*texts).cast("binary"), 256), 1, 32)
+    texts = ", ".join(f"CAST(length({part}) AS string), ':', {part}" for part in parts)
+    return f"substring(sha2(CAST(concat({texts}) AS binary), 256), 1, 32)"
+
+
+# In SQL, whole: each operator in Python would be a call into the JVM, for every batch.
+_DELIVERY = (
+    # Stable across retries.
+    f"{_hash('source', 'id', 'recipient.subscription', 'CAST(recipient.revision AS string)')} AS id",
+    "id AS message",
+    "source",
+    "recipient.subscription AS subscription",
+    "recipient.revision AS revision",
+    "recipient.subscriber AS subscriber",
+    "tenant",
+    "recipient.delivery_target AS delivery_target",
+    "generation",
+    "received",
+    "matched",
+    "if(recipient.output IS NOT NULL, 'UTF-8', encoding) AS encoding",
+    "headers",
+    "if(recipient.output IS NOT NULL, element_at(outputs, recipient.output), xml) AS payload",
+)
 
 
 def dead_letters(matched: DataFrame) -> DataFrame:
@@ -128,10 +104,10 @@ def dead_letters(matched: DataFrame) -> DataFrame:
     return refused.unionByName(failed)
 
 
-_LETTER = ("tenant", "source", "id", "offset", "received", "encoding")
+_LETTER = ("tenant", "source", "id", "offset", "received", "encoding", "headers")
 _POSITION = {"offset": "position", "line": "line", "column": "column"}
 
 
 def is_refused() -> Column:
-    """Whether the source or the reader refused the message."""
-    return F.col("code").isNotNull() | F.col("error").isNotNull()
+    """`REFUSED` as a column."""
+    return F.expr(REFUSED)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
 from tamis.jvm.launch import Jvm
 from tamis.model.matching import Generation
+from tamis.network.routing_ports import Shown
 from tamis.pipeline.batch_log import BatchLog, all_batch_logs
+from tamis.pipeline.sample import MessageSample, open_sample
 from tamis.settings import Input, Settings
 from tamis.sources.arrivals import ArrivalsSource
 from tamis.sources.directory import DirectorySource
@@ -53,6 +55,8 @@ UNREACHABLE = ("catalog-unreachable", "store-unreachable")
 TICK = 0.1
 """Seconds between two checks of the queries."""
 
+SAMPLE_SECONDS = 60.0
+"""Seconds between two writes of the sample of messages."""
 
 LAG_SECONDS = 1.0
 """Seconds between two readings of a query's lag."""
@@ -90,7 +94,11 @@ class Job:
         self._jvm = jvm
         self._is_ready = False
         self._warm_up: threading.Thread | None = None
+        self._first_generation = -1
+        """What the plan of a batch is run with, before the first message."""
         self._stack = ExitStack()
+        self._sample: MessageSample | None = None
+        self._sample_saved = time.monotonic()
         self._publishing = threading.Lock()
         self._stopping = threading.Event()
 
@@ -105,9 +113,12 @@ class Job:
                     self._update_lag(stream)
                 self._report_ready()
                 self._make_class_archive()
+                self._save_sample(SAMPLE_SECONDS)
+                self._links.report()
                 self._board.heartbeat()
                 time.sleep(TICK)
             self._stop()
+            self._save_sample()
 
     def _start_with_retries(self, until: Callable[[], bool]) -> bool:
         """Start; retry while catalog or store are unreachable. False if `until()` is true before."""
@@ -136,8 +147,9 @@ class Job:
         catalog = Catalog(settings.catalog)
         self._stack.callback(catalog.close)
         self._store = Store(settings.generations)
+        self._sample = open_sample(settings.state / "sample.arrow", settings.sample)
         writers, write_dead_letters = sinks(settings), dead_letter_writer(settings)
-        links = BrokerLinks(settings, self._board)
+        self._links = BrokerLinks(settings, self._board)
         self._streams = [
             _Stream(
                 source,
@@ -147,8 +159,9 @@ class Job:
                     self._newest,
                     writers,
                     write_dead_letters,
-                    links.publisher(source),
+                    self._links.publisher(source),
                     read_schema(source.schema),
+                    self._sample,
                 ),
             )
             for source in settings.inputs
@@ -160,15 +173,16 @@ class Job:
             (batches.last_generation for batches in all_batch_logs(self._settings.state / "batches")),
             default=-1,
         )
-        self._publisher = Publisher(catalog, self._store, self._working_directory(), last)
+        sample = tuple if self._sample is None else self._sample.messages
+        self._publisher = Publisher(catalog, self._store, self._working_directory(), last, sample)
         self._stack.callback(self._publisher.close)
         self._generation = -1
-        newest = self._newest()
+        newest = self._first_generation = self._newest()
         for batches in known:
             self._replace_lost_generations(batches, newest)
         self._spark: SparkSession = create_session(settings, self._jvm)
         self._stack.callback(self._spark.stop)
-        self._stack.callback(links.start().close)
+        self._stack.callback(self._links.start(catalog, self._shown).close)
         self._warm_up = warm_up(self._spark, self._streams[0].pipeline, newest)
 
     def _report_ready(self) -> None:
@@ -186,6 +200,17 @@ class Job:
             java: Any = self._spark._jvm
             archive.make(java.java.lang.System.getProperty("java.class.path"))
         archive.poll()
+
+    def _save_sample(self, every: float = 0.0) -> None:
+        """Write the sample, if the last time was so many seconds ago. It may be lost: it is an estimate."""
+        now = time.monotonic()
+        if self._sample is None or now < self._sample_saved + every:
+            return
+        self._sample_saved = now
+        try:
+            self._sample.save()
+        except TamisError as error:
+            log.warning("the sample of messages could not be saved: %s", error)
 
     def _working_directory(self) -> Path:
         """Where the index is built: in the store itself if it is a directory of this host."""
@@ -208,6 +233,12 @@ class Job:
             self._board.generation(number, self._publisher.subscriptions)
             return number
 
+    def _shown(self) -> Shown | None:
+        """What the newest generation shows; the catalog's changes are published first."""
+        self._newest()
+        with self._publishing:
+            return self._publisher.shown
+
     def _replace_lost_generations(self, batches: BatchLog, newest: int) -> None:
         """Assign the newest generation to unfinished batches whose own is lost: else they never finish."""
         for record in batches.unfinished():
@@ -228,6 +259,8 @@ class Job:
     def _sweep(self, number: int) -> None:
         """Remove generations that no unfinished batch needs."""
         needed = {number, number - 1}
+        if self._warm_up is None or self._warm_up.is_alive():
+            needed.add(self._first_generation)
         for stream in self._streams:
             if stream.batches is not None:
                 needed.update(record.generation for record in stream.batches.unfinished())
@@ -326,21 +359,8 @@ class Job:
                 source=stream.source.name,
                 batch=number,
                 generation=record.generation,
-                read=counts.read,
-                matched=counts.matched,
                 unmatched=counts.unmatched,
-                dead=counts.dead,
-                deliveries=counts.deliveries,
-                candidates=counts.candidates,
-                failed=counts.failed,
-                skipped_entities=counts.skipped_entities,
-                settled=counts.settled,
-                verified=counts.verified,
-                steps=counts.steps,
-                looked_up=counts.looked_up,
-                uncached=counts.uncached,
-                cache_bytes=counts.cache_bytes,
-                subscription_bytes=counts.subscription_bytes,
+                **asdict(counts),
                 started=started,
                 seconds=time.monotonic() - clock,
                 lag=_lag(stream.query),

@@ -13,6 +13,7 @@ from tamis.model.matching import Generation, Limits
 from tamis.spark.frames import MATCH_RESULT, prepare, quoted
 from tamis.spark.worker.generations import opened
 from tamis.spark.worker.offsets import lists_of, offsets_of
+from tamis.spark.worker.routes import split_routes
 from tamis.spark.worker.task import MatchTask
 
 RECIPIENT = StructType(
@@ -74,11 +75,12 @@ class _MatchSubscriptions:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of one task."""
-        return with_recipients(self.step.generation, self.step.run(batches))
+        matched = with_recipients(self.step.generation, self.step.run(batches))
+        return (split_routes(batch, RECIPIENTS.name)[0] for batch in matched)
 
 
 def with_recipients(generation: Generation, matched: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Replace `targets` by `matched_subscriptions`: the subscriptions with these numbers."""
+    """Replace `targets` by `matched_subscriptions`: the subscriptions and routes with these numbers."""
     subscriptions = opened(generation).subscriptions
     for batch in matched:
         targets: Any = batch.column("targets")

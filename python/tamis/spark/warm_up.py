@@ -1,7 +1,7 @@
-"""Runs the plan of a batch once while the job waits for its first message: it is then several times faster.
+"""Runs the plan of a batch once before the first message, which is then processed several times faster.
 
 The first batch would wait for Python workers to start, for the generation to be opened and for Java classes
-to be loaded. The plan is run on a message of its own, whose matches go nowhere: no batch, no sink.
+to be loaded. The plan is run on a synthetic message, whose matches are discarded: no batch, no sink.
 """
 
 import logging
@@ -20,7 +20,7 @@ NULL = ("code", "reason")
 
 
 def warm_up(spark: SparkSession, pipeline: Pipeline, generation: int) -> threading.Thread:
-    """Start to run the plan of a source's batches; the thread that does."""
+    """Start a thread that runs the plan of a source's batches once; returns the thread."""
     thread = threading.Thread(target=_run, args=(spark, pipeline, generation), name="warm-up", daemon=True)
     thread.start()
     return thread

@@ -5,7 +5,7 @@ import os
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from math import inf
@@ -20,6 +20,7 @@ from tamis.status.value import (
     BatchReport,
     Failure,
     JobState,
+    LinkReport,
     SourceState,
     SourceStatus,
     Status,
@@ -61,7 +62,7 @@ class _Source:
 
 
 class StatusBoard:
-    """Thread-safe. Events soon appear in `status.json`; a failure to write it never stops the job."""
+    """The current status of a job; thread-safe. A failure to write `status.json` never stops the job."""
 
     def __init__(self, directory: Path, sources: Iterable[str] = (), clock: Clock = utc_now) -> None:
         """`directory`: the job's state directory. `sources`: their names, in display order."""
@@ -73,7 +74,7 @@ class StatusBoard:
         self._state_listeners: list[Callable[[JobState], None]] = []
         self._written: datetime | None = None
         self._has_events = False
-        """Whether there were events since the file was written."""
+        """Whether events occurred since the file was written."""
         self._write_failure: Failure | None = None
         now, pid = clock(), os.getpid()
         self._job = Status(
@@ -152,13 +153,20 @@ class StatusBoard:
             self._write()
 
     def lag(self, source: str, lag: Mapping[str, int]) -> None:
-        """How much a source has left to read, known only after its last batch was reported."""
+        """Record how much a source has left to read, known only after its last batch was reported."""
         with self._lock:
             last = self._source(source).status.last
             if last is not None and last.lag != lag:
                 self._source(source).status = replace(
                     self._source(source).status, last=replace(last, lag=lag)
                 )
+                self._event()
+
+    def links(self, links: Sequence[LinkReport]) -> None:
+        """The links of a broker, as they are now."""
+        with self._lock:
+            if self._job.links != tuple(links):
+                self._job = replace(self._job, links=tuple(links))
                 self._event()
 
     def recovered(self, source: str) -> None:
@@ -210,7 +218,7 @@ class StatusBoard:
         return "running" if source.working or recently else "waiting"
 
     def _event(self) -> None:
-        """Write the status, unless it was written a moment ago: then the next heartbeat does."""
+        """Write the status; if it was written less than a moment ago, the next heartbeat writes it."""
         self._has_events = True
         if self._age() >= WRITE_SECONDS:
             self._write()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import TamisError
-from tamis.status.value import BatchReport, Durations, Failure, SourceStatus, Status, Totals
+from tamis.status.value import BatchReport, Durations, Failure, LinkReport, SourceStatus, Status, Totals
 from tamis.storage.files import draft_path
 
 NAME = "status.json"
@@ -61,7 +61,7 @@ def read_status(directory: Path) -> Status:
 
 
 def _with_staleness(status: Status, path: Path) -> Status:
-    """The status with a failure if its file is too old: then nobody knows how the job is doing."""
+    """The status, with a failure if its file is stale: then the real state of the job is unknown."""
     age = time.time() - path.stat().st_mtime
     if status.state != "running" or age < STALE_SECONDS:
         return status
@@ -90,6 +90,7 @@ def parse_status(value: Mapping[str, Any]) -> Status:
             "now": datetime.fromisoformat(value["now"]),
             "failure": _failure(value["failure"]),
             "sources": tuple(map(_source, value["sources"])),
+            "links": tuple(LinkReport(**one) for one in value.get("links", ())),
         }
     )
 

@@ -1,6 +1,6 @@
 """A job's status as Prometheus metrics, served over HTTP."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 
@@ -14,7 +14,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from tamis.errors import TamisError
-from tamis.status import SourceStatus, Status, StatusBoard
+from tamis.status import LinkReport, SourceStatus, Status, StatusBoard
 from tamis.status.value import BOUNDS
 
 COUNTERS = (
@@ -44,6 +44,25 @@ GAUGES = (
     ),
 )
 """Metric, help, and the field of the last batch's report."""
+
+
+LINK_COUNTERS = (
+    (
+        "tamis_link_offered_messages",
+        "Messages that would cross if the neighbour were sent everything",
+        "offered",
+    ),
+    ("tamis_link_messages", "Messages that crossed to the neighbour", "messages"),
+    ("tamis_link_bytes", "Bytes of the parcels of these messages", "bytes"),
+    ("tamis_link_received_messages", "Messages that crossed from the neighbour", "received"),
+)
+"""Metric, help, and the field of a link's report; Prometheus appends `_total`."""
+
+LINK_GAUGES = (
+    ("tamis_link_waiting", "Parcels that the neighbour has not acknowledged", "waiting"),
+    ("tamis_link_routes", "Rows of what the neighbour wants", "routes"),
+    ("tamis_link_routed", "1 if the neighbour is sent only what it wants, 0 if everything", "routed"),
+)
 
 
 class MetricsError(TamisError):
@@ -86,6 +105,8 @@ def metrics(status: Status) -> Iterator[Metric]:
     yield _errors(status)
     yield _seconds(status.sources)
     yield _lag(status.sources)
+    if status.links:
+        yield from _links(status.links)
     for name, text, field in GAUGES:
         gauge = GaugeMetricFamily(name, text, labels=["source"])
         for source in status.sources:
@@ -97,6 +118,23 @@ def metrics(status: Status) -> Iterator[Metric]:
     if status.subscriptions is not None:
         text = "Subscriptions that are matched against"
         yield GaugeMetricFamily("tamis_subscriptions", text, status.subscriptions)
+
+
+def _links(links: Sequence[LinkReport]) -> Iterator[Metric]:
+    for name, text, field in LINK_COUNTERS:
+        counter = CounterMetricFamily(name, text, labels=["link"])
+        for one in links:
+            counter.add_metric([one.link], getattr(one, field))
+        yield counter
+    for name, text, field in LINK_GAUGES:
+        gauge = GaugeMetricFamily(name, text, labels=["link"])
+        for one in links:
+            gauge.add_metric([one.link], getattr(one, field))
+        yield gauge
+    up = GaugeMetricFamily("tamis_link_up", "1 if the link works", labels=["link"])
+    for one in links:
+        up.add_metric([one.link], one.state == "up")
+    yield up
 
 
 def _errors(status: Status) -> Metric:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from tamis.model.link import LinkState
+
 JobState: TypeAlias = Literal["starting", "running", "stopping", "stopped", "died"]
 """died: the status file says that it runs, but its process is gone."""
 
@@ -25,16 +27,27 @@ class BatchReport:
     """The counts of a batch: read = matched + unmatched + dead."""
 
     source: str
+    """The source whose batch it is."""
     batch: int
+    """The number of the batch, from 0."""
     generation: int
+    """The generation that its messages were matched against."""
     read: int
+    """Messages that were read."""
     matched: int
+    """Messages that match a subscription."""
     unmatched: int
+    """Messages that match none."""
     dead: int
+    """Messages that were refused: they are dead letters."""
     deliveries: int
+    """Deliveries that were made."""
     candidates: int
+    """Queries that the matcher had to test."""
     started: datetime
+    """When the batch began."""
     seconds: float
+    """How long it took."""
     failed: int = 0
     """Failed transformations: each is one delivery less."""
     skipped_entities: int = 0
@@ -62,19 +75,33 @@ class Totals:
     """The sums over all batches since the job started."""
 
     batches: int = 0
+    """Batches that are done."""
     read: int = 0
+    """Messages that were read."""
     matched: int = 0
+    """Messages that match a subscription."""
     unmatched: int = 0
+    """Messages that match none."""
     dead: int = 0
+    """Messages that were refused: they are dead letters."""
     deliveries: int = 0
+    """Deliveries that were made."""
     candidates: int = 0
+    """Queries that the matcher had to test."""
     failed: int = 0
+    """Failed transformations."""
     skipped_entities: int = 0
+    """References to entities that were left out of messages."""
     settled: int = 0
+    """Candidates that were decided from what the automaton found."""
     verified: int = 0
+    """Candidates that were decided on the message itself."""
     steps: int = 0
+    """Steps that verification took."""
     looked_up: int = 0
+    """How often verification looked elements up by value."""
     uncached: int = 0
+    """Messages that were matched without the automaton's cache."""
 
     def plus(self, report: BatchReport) -> "Totals":
         """Add one batch."""
@@ -117,8 +144,11 @@ class Failure:
     """An error with its time."""
 
     code: str
+    """A stable code for programs."""
     reason: str
+    """What is wrong, for people."""
     when: datetime
+    """When it happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +156,9 @@ class SourceStatus:
     """One source."""
 
     name: str
+    """Its name."""
     state: SourceState = "waiting"
+    """`waiting` for messages, `running`, `retrying` after a failure, or `stopped`."""
     messages_rate: float = 0.0
     """Messages a second, over the last 30 seconds."""
     matches_rate: float = 0.0
@@ -134,12 +166,43 @@ class SourceStatus:
     minute: tuple[float, ...] = (0.0,) * SLICES
     """Messages a second in each slice of the last minute, the newest last."""
     last: BatchReport | None = None
+    """Its last batch."""
     totals: Totals = Totals()
+    """The sums over its batches."""
     durations: Durations = Durations()
+    """How long its batches took."""
     failures: Mapping[str, int] = field(default_factory=dict)
     """How often the source failed, by code."""
     failure: Failure | None = None
     """The last one; unless the state is `retrying`, it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReport:
+    """One end of a link. Messages and bytes are those since the job started."""
+
+    link: str
+    neighbour: str
+    state: LinkState
+    code: str = ""
+    reason: str = ""
+    """Why it does not work, or why the neighbour's routes cannot be used."""
+    waiting: int = 0
+    """Parcels that the neighbour has not acknowledged."""
+    routed: bool = False
+    """Whether the neighbour is sent only what it wants; else everything."""
+    routes: int = 0
+    """Rows of what it wants."""
+    agreed: bool = False
+    """Whether it has acknowledged what it was told last."""
+    offered: int = 0
+    """Messages that would have crossed to it if it were sent everything."""
+    messages: int = 0
+    """Messages that did."""
+    bytes: int = 0
+    """Bytes of their parcels."""
+    received: int = 0
+    """Messages that crossed from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +224,12 @@ class Status:
     subscriptions: int | None
     """Subscriptions in the newest generation; None if unknown."""
     failure: Failure | None
-    """What keeps the job from being up to date, such as an unreachable catalog; None once it is over."""
+    """The current failure of the job itself, such as an unreachable catalog; None if there is none."""
     failures: Mapping[str, int]
     """How often that happened, by code."""
     sources: tuple[SourceStatus, ...]
+    links: tuple[LinkReport, ...] = ()
+    """The links of a broker."""
 
     @property
     def alive(self) -> bool:

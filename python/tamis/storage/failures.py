@@ -13,7 +13,7 @@ _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @dataclass(frozen=True)
 class StorageErrors:
-    """How the errors of one kind of storage are reported."""
+    """Converts the errors of one kind of storage to errors of tamis."""
 
     kind: type[TamisError]
     name: str

@@ -19,19 +19,19 @@ PRIVATE = 0o077
 
 
 def set_umask(umask: int = PRIVATE) -> None:
-    """Limit the permissions of files that this process and its children create."""
+    """Set the umask: limits the permissions of files that this process and its children create."""
     os.umask(umask)
 
 
 def current_umask() -> int:
-    """The umask of this process, to set it in others. The system can only tell it by changing it."""
+    """The umask of this process, to set it in others. The system only returns it when it is changed."""
     umask = os.umask(PRIVATE)
     os.umask(umask)
     return umask
 
 
 def create_private(path: Path) -> None:
-    """Create an empty file for this user only, whatever the umask is; no change if it exists."""
+    """Create an empty file that only this user can access; no change if it exists."""
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
@@ -48,7 +48,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def draft_path(directory: Path) -> Path:
-    """A temporary name in a directory, used by nobody else."""
+    """A unique temporary name in a directory."""
     return directory / f"{DRAFT}{os.urandom(16).hex()}"
 
 
@@ -80,7 +80,7 @@ class Lock:
         self._acquire(fcntl.LOCK_EX)
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free; whether it was."""
+        """Take the lock if it is free; returns whether it was."""
         try:
             self._acquire(fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""A log of JSON lines in a file: appended durably; an incomplete last line, left by a crash, never counts."""
+"""A durable append-only log of JSON lines. An incomplete last line, left by a crash, is ignored."""
 
 import errno
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """All lines; none if there is no file. An incomplete last one is truncated."""
+    """All lines; none if there is no file. An incomplete last line is truncated."""
     if not path.exists():
         return []
     text = path.read_bytes()
@@ -19,7 +19,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def append_line(path: Path, line: dict[str, Any]) -> None:
-    """Append a line; it is on disk when this returns, or nothing of it is."""
+    """Append a line; it is on disk when this returns. If this fails, nothing of it is."""
     # Unbuffered: on a full disk, nothing must be written later, when the file is closed.
     with path.open("ab", buffering=0) as file:
         before = file.seek(0, os.SEEK_END)
@@ -29,6 +29,6 @@ def append_line(path: Path, line: dict[str, Any]) -> None:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file.fileno())
         except OSError:
-            # Half a line would run into the next one.
+            # The next line must not be appended to half a line.
             file.truncate(before)
             raise

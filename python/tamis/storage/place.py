@@ -187,7 +187,7 @@ class Directory(Place):
                 folders.update(Path(path).parents)
             for folder in sorted(folders, reverse=True):
                 fsync(self.directory / folder)
-            # The directory may be new itself. If its parent cannot be opened, somebody else made it.
+            # The directory may be new. If its parent cannot be opened, another user created the directory.
             with suppress(PermissionError):
                 fsync(self.directory.parent)
 

@@ -32,10 +32,10 @@ def generate_documents(
 ) -> Iterator[bytes]:
     """Generate documents; equal seeds give equal documents."""
     generator = _Generator(dtd, profile, options, Random(f"documents {seed}"))
-    for made in range(1, options.number + 1):
+    for count in range(1, options.number + 1):
         yield generator.document()
         if progress is not None:
-            progress(made, options.number)
+            progress(count, options.number)
 
 
 class _Generator:

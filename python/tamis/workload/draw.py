@@ -14,23 +14,23 @@ def draw(
 ) -> Iterator[str]:
     """Items of `make`, without `None` and, if distinct, without duplicates."""
     seen: set[str] = set()
-    made = failures = 0
-    while made < number:
+    drawn = failures = 0
+    while drawn < number:
         query = make()
         if query is None or (distinct and query in seen):
             failures += 1
             if failures == ATTEMPTS:
                 raise WorkloadError(
                     "too-few-queries",
-                    f"this DTD and these parameters give no more than about {made} such queries",
+                    f"this DTD and these parameters give no more than about {drawn} such queries",
                 )
             continue
         failures = 0
-        made += 1
+        drawn += 1
         if distinct:
             seen.add(query)
-        if progress is not None and made % 1_000 == 0:
-            progress(made, number)
+        if progress is not None and drawn % 1_000 == 0:
+            progress(drawn, number)
         yield query
     if progress is not None:
-        progress(made, number)
+        progress(drawn, number)

@@ -27,7 +27,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Profile:
-    """Values of `attributes` by element and attribute, and of `texts` by element. Others do not occur."""
+    """The values of attributes, by element and attribute, and of texts, by element. No others occur."""
 
     attributes: Mapping[str, Mapping[str, Values]]
     texts: Mapping[str, Values]

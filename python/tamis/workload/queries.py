@@ -17,7 +17,7 @@ INEQUALITIES = ("<", "<=", ">", ">=", "!=")
 
 @dataclass(frozen=True)
 class Mix:
-    """What the predicates test: weights of attributes, text and positions; then probabilities."""
+    """The kinds of tests in predicates: weights of attributes, text and positions; then probabilities."""
 
     attribute: float = 0.75
     text: float = 0.2

@@ -35,7 +35,7 @@ class StockOptions:
 
     @property
     def pass_rate(self) -> float:
-        """How often one inequality holds: of all pairs with one symbol, its 4th power notify."""
+        """The share of pairs that pass one inequality; of pairs with the same symbol, its 4th power match."""
         pairs = self.subscriptions / SYMBOLS * self.messages
         if not 0 < self.notifications <= pairs:
             raise WorkloadError(

@@ -85,9 +85,9 @@ class _Generator:
         for _ in range(TRIES * count):
             if len(found) == count:
                 break
-            made = make()
-            if made is not None:
-                found.add(made)
+            item = make()
+            if item is not None:
+                found.add(item)
         return sorted(found) if len(found) == count else None
 
     def condition(self, below: tuple[str, ...]) -> str | None:

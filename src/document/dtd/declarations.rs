@@ -11,7 +11,7 @@ use super::{
 };
 use crate::error::{Exceeded, ReadError};
 
-/// The deepest nesting of content models, whatever `Limits::depth` is: they are read recursively.
+/// The deepest nesting of content models, independent of `Limits::depth`: they are read recursively.
 const MODEL_DEPTH: usize = 512;
 
 impl<'a> Parser<'a> {

@@ -70,7 +70,7 @@ pub fn read_external(text: &[u8], limits: &Limits, resolve: &Resolve) -> Result<
     Ok(Parser::external(&text, limits, resolve).read()?.0)
 }
 
-/// What a DTD declares. The first declaration of a name wins.
+/// The declarations of a DTD. The first declaration of a name wins.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dtd {
     pub elements: Table<Content>,

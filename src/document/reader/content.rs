@@ -3,7 +3,7 @@
 use super::MessageParser;
 use super::read_error::ReadResult;
 use super::references::Reference;
-use super::scan::{SPACE, same, skip, skip_text};
+use super::scan::{SPACE, equal_bytes, skip, skip_text};
 use crate::document::{Span, Text};
 
 impl MessageParser<'_> {
@@ -65,7 +65,7 @@ impl MessageParser<'_> {
             ));
         }
         let mut after = name + len;
-        if after > self.end || !same(text, name, open.name_at as usize, len) {
+        if after > self.end || !equal_bytes(text, name, open.name_at as usize, len) {
             return Err(self.mismatch(at));
         }
         if text[after] != b'>' {

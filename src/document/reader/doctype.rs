@@ -10,7 +10,7 @@ use super::written_names::WrittenNameId;
 use crate::document::Span;
 use crate::document::dtd::{self, AttributeDeclaration, Dtd, EntityKind};
 
-/// What the rest of the document needs from a document type declaration.
+/// A document type declaration: the parts that the rest of the document needs.
 #[derive(Default)]
 pub(super) struct Doctype {
     /// Whether there are declarations that were not read: an entity may be declared in them.

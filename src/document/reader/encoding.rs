@@ -1,14 +1,20 @@
-//! From the bytes of a message to its UTF-8 form.
+//! The bytes of a message → its UTF-8 form: detect the encoding, check the declaration, decode, validate.
+//!
+//! ```text
+//! FF FE 3C 00 61 00 …                     a byte order mark: UTF-16, decoded at once
+//! <?xml encoding="ISO-8859-1"?><a>E9</a>  read as ASCII up to the declaration, then E9 → C3 A9
+//! <a>C3 A9</a>                            no declaration: UTF-8, only validated
+//! ```
 
 use super::read_error::{ReadResult, exceeded, read_error};
 use super::scan::find_control;
 use crate::document::charset::{Charset, Decoder, Detected, Legacy, Stop, detect};
 use crate::limits::Limits;
 
-/// What is known of a message's encoding before its XML declaration is read.
+/// The form of a message's encoding before its XML declaration is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// Bytes that agree with ASCII: the declaration tells, and without one they are UTF-8.
+    /// Bytes that agree with ASCII: the declaration decides, and without one they are UTF-8.
     Bytes,
     /// UTF-8 by a byte order mark, or because the message came as a string.
     Utf8,
@@ -18,13 +24,13 @@ pub(super) enum Form {
     },
 }
 
-/// What any limit in bytes comes down to: offsets are 32 bits wide, and a document's buffers may grow to
+/// The upper bound of every limit in bytes: offsets are 32 bits wide, and a document's buffers may grow to
 /// a few times the message and what entities add to it.
 pub(super) const MAX_BYTES: usize = 1 << 29;
 
 /// Puts the UTF-8 form of `message` into `source`, without a byte order mark.
 ///
-/// What `Form::Bytes` gives is not yet known to be UTF-8: the XML declaration may name another
+/// The bytes of `Form::Bytes` are not yet known to be UTF-8: the XML declaration may name another
 /// encoding. `agree` decides, and `transcode` follows.
 pub(super) fn decode(message: &[u8], limits: &Limits, source: &mut Vec<u8>) -> ReadResult<Form> {
     let limit = limits.document.min(MAX_BYTES);
@@ -94,7 +100,7 @@ pub(super) fn agree(
             let reason = format!("the encoding {name} is not supported; send UTF-8 or UTF-16");
             Err(read_error("unsupported-encoding", reason, source, at))
         }
-        // A byte order mark, two bytes a character, or having come as a string is proof against whatever is declared.
+        // A byte order mark, two bytes a character, or having come as a string overrides the declaration.
         _ => mismatch(actual, at),
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct OpenEntity<'a> {
 }
 
 impl<'a> MessageParser<'a> {
-    /// A reference in content, at `at`, to the entity whose name is at `name`; reading goes on at
+    /// A reference in content, at `at`, to the entity whose name is at `name`; reading continues at
     /// the place given, in the entity's replacement text if it has one.
     pub fn enter_entity(&mut self, at: usize, name: Range<usize>, after: usize) -> ReadResult<usize> {
         let Some(OpenEntity { entity, text, end }) = self.enter(at, name, false)? else {
@@ -37,7 +37,7 @@ impl<'a> MessageParser<'a> {
         Ok(0)
     }
 
-    /// Back to where the entity was referred to.
+    /// Leaves an entity: continues after the reference to it.
     pub fn leave_entity(&mut self, outer: Suspended<'a>) -> usize {
         self.expanding[outer.entity] = false;
         (self.text, self.end, self.base) = (outer.text, outer.end, outer.base);
@@ -149,7 +149,7 @@ impl<'a> MessageParser<'a> {
         Ok(None)
     }
 
-    /// Counts bytes that were not in the message: references and defaults make much of little.
+    /// Counts bytes that were not in the message: a few references can expand to many bytes.
     fn charge_expansion(&mut self, bytes: usize, at: usize) -> ReadResult<()> {
         self.expanded += bytes;
         let (value, limit) = (self.expanded, self.limits.expansion.min(MAX_BYTES));

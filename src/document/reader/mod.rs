@@ -81,6 +81,11 @@ impl Reader {
         &self.vocabulary
     }
 
+    /// The vocabulary, once everything is read.
+    pub fn into_vocabulary(self) -> Vocabulary {
+        self.vocabulary
+    }
+
     /// Reads one message into `document`, replacing what it held and reusing its buffers. After an error
     /// the document is empty.
     pub fn read(
@@ -164,7 +169,7 @@ impl Default for Reader {
     }
 }
 
-/// What a reader keeps between messages besides the vocabulary: written names and buffers.
+/// Scratch space that a reader keeps between messages besides the vocabulary: written names and buffers.
 struct Scratch {
     pub names: WrittenNames,
     pub namespaces: Namespaces,

@@ -8,7 +8,7 @@ use crate::util::xml_chars::is_char;
 const PREDEFINED: [(&[u8], char); 5] =
     [(b"lt;", '<'), (b"gt;", '>'), (b"amp;", '&'), (b"quot;", '"'), (b"apos;", '\'')];
 
-/// What a reference refers to.
+/// The target of a reference.
 pub(super) enum Reference {
     Character(char),
     /// An entity that is not predefined; its name is at `start..end` of the text being read.

@@ -98,7 +98,7 @@ pub(super) fn head(word: u64, len: usize) -> u64 {
 
 /// Whether the `len` bytes at `a` and at `b` are equal.
 #[inline(always)]
-pub(super) fn same(text: &[u8], mut a: usize, mut b: usize, mut len: usize) -> bool {
+pub(super) fn equal_bytes(text: &[u8], mut a: usize, mut b: usize, mut len: usize) -> bool {
     while len >= 8 {
         if word(text, a) != word(text, b) {
             return false;

@@ -1,4 +1,4 @@
-//! What holds of every document that was read, whatever it contains.
+//! Invariants of every document that the reader accepts.
 
 use crate::document::{Document, OtherKind, Span, Vocabulary};
 use crate::ids::{ElementId, TagPathId};

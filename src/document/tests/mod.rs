@@ -265,7 +265,7 @@ fn declared_encodings() {
 
 /// A string has no encoding to declare: what it says of one must not change its characters.
 #[test]
-fn strings_are_utf8_whatever_they_declare() {
+fn strings_are_utf8_even_if_they_declare_another_encoding() {
     let limits = Limits { known_utf8: true, ..Limits::default() };
     let code = |text: &str| read_with(text.as_bytes(), &limits).err().map_or("accepted", |error| error.code);
     assert_eq!(code("<?xml version='1.0' encoding='ISO-8859-1'?><a>e</a>"), "accepted");
@@ -328,7 +328,7 @@ fn a_reader_recovers_from_a_refused_message() {
 }
 
 #[test]
-fn a_full_vocabulary_starts_anew_between_messages() {
+fn a_full_vocabulary_is_emptied_between_messages() {
     let vocabulary = Vocabulary::with_capacity(Capacity { names: 10, ..Capacity::default() });
     let (mut reader, mut document) = (Reader::with_vocabulary(vocabulary), Document::default());
     for n in 0..100 {

@@ -105,7 +105,7 @@ fn references_to_entities_that_were_not_read_are_refused() {
     let error = subset("<!DOCTYPE a SYSTEM 'x'>\n<a>1&foo;</a>").unwrap_err();
     assert_eq!((error.position.line, error.position.column), (2, 5));
     assert!(error.reason.contains("entity foo"), "{}", error.reason);
-    // Nothing is unread if nobody refers to it.
+    // An entity without references is not counted as unread.
     assert_eq!(subset("<!DOCTYPE a SYSTEM 'x' [%p;<!ENTITY e SYSTEM 'y'>]><a/>").as_deref(), Ok("<a></a>"));
 }
 

@@ -1,4 +1,4 @@
-//! What a query of an index is filed under, found the way matching would find it.
+//! The access tests that a query of an index is filed under, found by the same lookups as in matching.
 
 use crate::engine::generation::Generation;
 use crate::ids::{ConditionId, LabelId, SegmentQuery, SubjectId, TrieNodeId};

@@ -3,7 +3,7 @@
 use crate::document::{Document, NodeRef};
 use crate::engine::explain::{Place, place};
 use crate::matching::budget::WorkLimit;
-use crate::matching::twigs::verify::{Evaluated, Item, Verifier};
+use crate::matching::twigs::verify::{Evaluated, Item, Trees, Verifier};
 use crate::query::ast::{Expr, Path, Predicate, Start};
 use crate::query::functions::number_text;
 use crate::query::value::{Kind, Value};
@@ -108,30 +108,33 @@ pub fn evaluate(
     if let Some(at) = at {
         nodes.clear();
         if let Evaluated::Nodes(found) = verifier.value_at(*at, NodeRef::Document)? {
-            nodes.extend(found.into_iter().take(NODES));
+            // Nodes of local data have no place in the message.
+            let of_message = found.into_iter().filter(|node| node.tree.is_message());
+            nodes.extend(of_message.take(NODES).map(|node| node.node));
         }
     }
     for node in nodes {
         let place = at.is_some().then(|| place(document, node));
         for part in parts {
-            let value = describe(document, verifier.value_at(part.value, node)?);
+            let value = verifier.value_at(part.value, node)?;
+            let value = describe(verifier.trees(), value);
             evaluated.push(EvaluatedPart { text: part.text.clone(), value, at: place });
         }
     }
     Ok(())
 }
 
-fn describe(document: &Document, value: Evaluated<'_>) -> String {
+fn describe<'a>(trees: Trees<'a>, value: Evaluated<'a>) -> String {
     match value {
         Evaluated::Nodes(nodes) => {
-            let values = nodes.iter().take(VALUES).map(|&node| quoted(document.value_of(node)));
+            let values = nodes.iter().take(VALUES).map(|&node| quoted(trees.value_of(node)));
             list("node", nodes.len(), values.collect())
         }
         Evaluated::Items(items) => {
             let shown = items.iter().take(VALUES).map(|item| match item {
                 Item::Number(number) => number_text(*number),
                 Item::Boolean(boolean) => boolean.to_string(),
-                item => quoted(&item.text(document)),
+                item => quoted(&item.text(trees)),
             });
             list("item", items.len(), shown.collect())
         }

@@ -1,5 +1,5 @@
-//! What the linear paths of a query bind in one message. Each step is evaluated once for all paths that share it, from
-//! all elements that the step before binds: the cost is steps × elements, however many paths there are.
+//! The nodes that the linear paths of a query bind in a message. Each step is evaluated once for all paths that share
+//! it, from all elements that the step before binds: the cost is steps × elements, however many paths there are.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ use crate::query::ast::{Axis, NameTest};
 use crate::query::decompose::{DOCUMENT, Decomposition, LinearPath, Subject, TwigStep};
 use crate::util::bitset::Bits;
 
-/// What a linear path binds.
+/// The number of nodes that a linear path binds.
 #[derive(Clone, Default)]
 pub struct Binding {
     /// How many nodes.
@@ -44,12 +44,12 @@ pub struct Lines<'a> {
 /// The elements that the steps up to a twig node bind.
 struct Bound {
     elements: Bits,
-    /// Those that lie in no other: first element and one past the last.
+    /// The outermost of them: first element and one past the last.
     outermost: Vec<(ElementId, ElementId)>,
 }
 
 impl Lines<'_> {
-    /// What each line binds.
+    /// Binds each line.
     pub fn bind(mut self) -> Result<Vec<Binding>, WorkLimit> {
         let parts = self.parts;
         let mut bindings = vec![Binding::default(); parts.lines.len()];
@@ -67,7 +67,7 @@ impl Lines<'_> {
             ending[line.node as usize].push(at);
         }
         let mut by_name = ElementsByName::default();
-        // What is bound on the way to the node whose turn it is, so that few sets are there at a time.
+        // The bound elements on the way to the current node only, so that few sets exist at a time.
         let mut way: Vec<Bound> = Vec::new();
         while let Some((node, before)) = next.pop() {
             way.truncate(before);
@@ -142,7 +142,7 @@ impl Lines<'_> {
         outermost
     }
 
-    /// What a line binds whose steps, so many, bind these elements.
+    /// The binding of a line whose first `steps` steps bind these elements.
     fn end(&mut self, at: usize, steps: usize, elements: &Bits) -> Result<Binding, WorkLimit> {
         let line = &self.parts.lines[at];
         let nodes = match line.subject {
@@ -177,7 +177,7 @@ impl Lines<'_> {
         Ok((count, first))
     }
 
-    /// How many elements have the place among their siblings that a line asks for. The siblings that pass the
+    /// Counts the elements at the position among their siblings that a line tests. The siblings that pass the
     /// same name test are all bound.
     fn count_placed(&self, line: &LinearPath<'_>, elements: &Bits) -> usize {
         let Some(asked) = super::place_asked(line) else { return 0 };

@@ -1,4 +1,4 @@
-//! Why a query did or did not match a message: the twin of matching, for people.
+//! Explains why a query matches a message or not: the counterpart of matching, for people.
 //!
 //! | file | |
 //! |---|---|
@@ -51,9 +51,9 @@ pub struct Explanation {
     /// The linear paths it is made of.
     pub lines: Vec<LineReport>,
     pub alternatives: Vec<AlternativeReport>,
-    /// What it computes on the message.
+    /// The values that it computes on the message.
     pub evaluated: Vec<EvaluatedPart>,
-    /// What a transformation runs, if it matches.
+    /// The operators that a transformation runs, if it matches.
     pub operators: Vec<OperatorReport>,
     /// The short answer.
     pub reason: String,
@@ -89,7 +89,7 @@ pub struct AlternativeReport {
     /// Numbers of its lines, and of those that must not hold.
     pub positive: Vec<u32>,
     pub negative: Vec<u32>,
-    /// What it is filed under: a line's number, or nothing, which makes it always a candidate.
+    /// The line that it is filed under; none, if it is always a candidate.
     /// Absent if the index does not have the query.
     pub filed: Option<Option<u32>>,
     pub candidate: bool,
@@ -129,7 +129,7 @@ pub fn explain(
     let ends: Vec<End> = parts.lines.iter().map(|line| probe.end(line)).collect();
     // Those that predicates leave (`*[local-name() = 'a' or local-name() = 'b']`) are in no twig.
     parts.nodes.iter().for_each(|step| probe.label(step.test));
-    let names = probe.names(&reader);
+    let names = probe.names(&reader, generation);
     let matches = probe.verifier(&reader, &names).matches(whole).map_err(over_limit)?;
     let nodes = probe.verifier(&reader, &names).nodes(whole).map_err(over_limit)?;
     let nodes = nodes.into_iter().map(|node| place(&document, node)).collect();
@@ -173,7 +173,7 @@ pub fn explain(
         let renamed = with_names_of_message(query, &elsewhere);
         let mut probe = Probe::new(&document, limits.work);
         let whole = probe.compile(&renamed.expr);
-        let names = probe.names(&reader);
+        let names = probe.names(&reader, generation);
         if probe.verifier(&reader, &names).matches(whole).unwrap_or(false) {
             let text = renamed.canonical();
             reason = other_namespaces::reason(&elsewhere, &text);
@@ -197,7 +197,7 @@ pub fn explain(
     })
 }
 
-/// What a transformation runs: with the others of the index if it is there, else alone.
+/// The operators that a transformation runs: planned with the others of the index if it is there, else alone.
 fn operators(
     query: &Query,
     message: &[u8],
@@ -212,7 +212,7 @@ fn operators(
     if !found.is_empty() {
         return Ok(found);
     }
-    let mut alone = Index::new();
+    let mut alone = Index::with_data(generation.data().clone());
     // A canonical text always parses, and one query fits a segment.
     let _ = alone.insert(0, tenant, &query.canonical(), &Namespaces::default());
     match alone.commit() {
@@ -258,7 +258,7 @@ fn report(document: &Document, line: &Query, binding: &Binding) -> LineReport {
     LineReport { text, holds, nodes: binding.nodes, failure }
 }
 
-/// A line as a query of its own.
+/// A line as a query.
 fn line_query(parts: &Decomposition<'_>, line: &LinearPath<'_>) -> Query {
     let mut steps = Vec::new();
     let mut at = line.node;
@@ -318,7 +318,7 @@ fn test(line: &LinearPath<'_>) -> Test {
     }
 }
 
-/// Evaluates twigs of its own on one document.
+/// Compiles twigs and evaluates them on one document.
 struct Probe<'a> {
     document: &'a Document,
     labels: Labels,
@@ -355,11 +355,12 @@ impl<'a> Probe<'a> {
         End { subject, tested: self.compile(&Expr::Path(path, test(line))) }
     }
 
-    fn names(&mut self, reader: &Reader) -> Names {
+    fn names(&mut self, reader: &Reader, generation: &Generation) -> Names {
         let mut columns = Columns::default();
         std::mem::take(&mut self.labels).write(&mut columns);
         let mut names = Names::new(columns.view());
         names.update(reader.vocabulary());
+        names.attach(columns.view(), generation.data());
         names
     }
 

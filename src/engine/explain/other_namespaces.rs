@@ -47,7 +47,7 @@ pub fn with_names_of_message(query: &Query, names: &[Elsewhere]) -> Query {
     })
 }
 
-/// That nothing but namespaces keeps the query from matching, and what to write.
+/// The explanation that only namespaces keep the query from matching, with the query to write.
 pub fn reason(names: &[Elsewhere], instead: &str) -> String {
     let name = |name: &Elsewhere| {
         let uris: Vec<String> = name.uris.iter().map(|uri| described(uri)).collect();

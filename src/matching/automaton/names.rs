@@ -1,5 +1,9 @@
-//! Which labels of a segment the names of messages have.
+//! The labels of a segment for the names of messages and of local data: a table by name id, filled as the
+//! vocabulary grows.
 
+use std::sync::Arc;
+
+use crate::data::DataSets;
 use crate::document::Vocabulary;
 use crate::ids::{LabelId, NameId};
 use crate::query::ast::NameTest;
@@ -14,18 +18,52 @@ pub struct Names {
     names: Vec<NameId>,
     epoch: u64,
     key: Vec<u8>,
+    data: Option<Box<DataNames>>,
+}
+
+/// The local data that queries of a segment may name.
+pub struct DataNames {
+    pub sets: Arc<DataSets>,
+    /// By data set.
+    pub names: Vec<Names>,
 }
 
 impl Names {
     pub fn new(view: View<'_>) -> Names {
         let names = vec![NameId::NONE; view.label_ends.len()];
-        Names { ids: LabelTable::read(view), labels: Vec::new(), names, epoch: 0, key: Vec::new() }
+        Names {
+            ids: LabelTable::read(view),
+            labels: Vec::new(),
+            names,
+            epoch: 0,
+            key: Vec::new(),
+            data: None,
+        }
     }
 
-    /// Learns the names the vocabulary has now. Returns whether ids changed their meaning.
+    /// Replaces the local data.
+    pub fn attach(&mut self, view: View<'_>, sets: &Arc<DataSets>) {
+        let is_attached = self.data.as_ref().is_some_and(|data| Arc::ptr_eq(&data.sets, sets));
+        if is_attached || (sets.is_empty() && self.data.is_none()) {
+            return;
+        }
+        let names = (0..sets.len()).map(|set| {
+            let mut names = Names::new(view);
+            names.update(sets.at(set).vocabulary());
+            names
+        });
+        self.data = Some(Box::new(DataNames { sets: sets.clone(), names: names.collect() }));
+    }
+
+    /// The local data, if there is any.
+    pub fn data(&self) -> Option<&DataNames> {
+        self.data.as_deref()
+    }
+
+    /// Adds the vocabulary's new names. Returns whether it has a new epoch, so that ids changed their meaning.
     pub fn update(&mut self, vocabulary: &Vocabulary) -> bool {
-        let anew = self.epoch != vocabulary.epoch();
-        if anew {
+        let is_new_epoch = self.epoch != vocabulary.epoch();
+        if is_new_epoch {
             self.labels.clear();
             self.names.fill(NameId::NONE);
             self.epoch = vocabulary.epoch();
@@ -50,7 +88,7 @@ impl Names {
             };
             self.labels.push(NameLabels { name, namespace, local: by_local, transition_key });
         }
-        anew
+        is_new_epoch
     }
 
     #[inline(always)]

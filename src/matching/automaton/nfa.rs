@@ -11,11 +11,11 @@ use crate::segment::format::columns::View;
 use crate::segment::format::constants::UnequalTest;
 use crate::segment::format::entries::{ENTRY_NORMALIZED, ENTRY_NUMBER, ENTRY_TEXT};
 
-/// What the open elements bind: for each, a stretch of `nodes`.
+/// The trie nodes that the open elements bind: for each element a range of `nodes`.
 #[derive(Default)]
 pub struct Nfa {
     nodes: Vec<TrieNodeId>,
-    /// Those among them with children by `//`, each once: a recursive message binds a node at several
+    /// The bound nodes with children by `//`, each once: a recursive message binds a node at several
     /// depths, and its children count once.
     loops: Vec<TrieNodeId>,
     /// Per node, whether it is among them.
@@ -84,7 +84,7 @@ impl Nfa {
         self.drop_loops(0);
     }
 
-    /// Adds the nodes from a place on that are loops and not known as such.
+    /// Adds the nodes from position `start` on that are loops and not in `loops` yet.
     fn add_loops(&mut self, view: View<'_>, start: usize) {
         for &node in &self.nodes[start..] {
             if view.has_descendants(node) && !self.is_loop[node.index()] {
@@ -94,7 +94,7 @@ impl Nfa {
         }
     }
 
-    /// Forgets the loops from a place on.
+    /// Removes the loops from position `start` on.
     fn drop_loops(&mut self, start: usize) {
         self.loops.drain(start..).for_each(|node| self.is_loop[node.index()] = false);
     }

@@ -10,7 +10,7 @@
 //! conditions that hold: //a, //a/b, //a/@x, //a/c = 5; no anchor is bound twice
 //!   1  decided by //a alone
 //!   2  filed under //a/@x: a simple row, whose other condition //a/b holds: matches
-//!   3  filed under //a/c = 5: likewise
+//!   3  filed under //a/c = 5: a simple row, whose other condition //a/b holds: matches
 //!   4  has no access test: a candidate in every message; its condition //d does not hold: matches
 //! ```
 //!
@@ -116,7 +116,7 @@ pub struct Collector<'a> {
     pub removed: &'a [u64],
     pub reported: &'a mut ReportedQueries,
     pub scratch: &'a mut CandidateScratch,
-    /// So many queries are verified at once; further ones are grouped into range families first.
+    /// This many queries are verified at once; further ones are grouped into range families first.
     pub verify_singly: u64,
     pub decider: TwigDecider<'a>,
     /// The number of the segment's first query in the generation.
@@ -290,7 +290,7 @@ impl Collector<'_> {
     fn settle(&mut self) {
         let mut unsettled = std::mem::take(&mut self.scratch.unsettled);
         unsettled.retain(|row| self.reported.insert(row.query));
-        // In a loop of its own, so that the processor waits for many shapes at once.
+        // In a separate loop, so that the processor waits for many shapes at once.
         unsettled.iter_mut().for_each(|row| row.add_shape(self.view, &self.findings.bound_twice));
         unsettled.iter().for_each(|row| self.decider.expect(row));
         for row in &unsettled {

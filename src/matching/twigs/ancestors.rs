@@ -21,11 +21,11 @@ pub struct AncestorLists {
     scratch: Vec<ElementId>,
 }
 
-/// How far above the occurrences.
+/// The distance from the occurrences up to the elements of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Distance {
     Steps(u32),
-    /// As many steps as there are to an element that binds this anchor.
+    /// Up to each element that binds this anchor.
     Anchor(AnchorId),
 }
 

@@ -9,7 +9,7 @@ use crate::ids::SegmentQuery;
 use crate::matching::budget::Decided;
 use crate::segment::format::columns::View;
 
-/// What decides the candidates of one segment in one message.
+/// Decides the candidates of one segment in one message.
 pub struct TwigDecider<'a> {
     pub view: View<'a>,
     /// `None` if the message was matched without the DFA, which leaves no occurrences.

@@ -32,7 +32,7 @@ use crate::util::bitset::{Bits, ones};
 
 /// Settles the rows of one segment in one document at a time.
 pub struct Settler {
-    /// So many occurrences are scanned; more are sorted first.
+    /// Up to this many occurrences are scanned; more are sorted first.
     scan_occurrences: usize,
     /// Whether the occurrences are those of this document.
     conditions_ready: bool,
@@ -45,7 +45,7 @@ pub struct Settler {
     nested: Bits,
     /// Whether there are more occurrences than are recorded: then nothing can be settled.
     too_many: bool,
-    /// Occurrences that the row may still read in vain, and those that rows read beyond that.
+    /// Occurrences that the row may still read without success, and those that rows read beyond that.
     row_reads_left: usize,
     message_reads: usize,
 }

@@ -137,7 +137,7 @@ mod tests {
             let known = [cache.get(probe, value), cache.get_overflowed(probe, value)];
             assert!(known.contains(&answers[round as usize % 2]));
             assert!(cache.bytes() <= most);
-            // What is still there is right.
+            // Entries that were not evicted are right.
             for other in round.saturating_sub(50)..round {
                 let known = cache.get(other % 7, ShortValue::of_rank(other));
                 assert!(known == MaskList::UNKNOWN || known == answers[other as usize % 2]);

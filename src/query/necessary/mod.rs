@@ -12,6 +12,9 @@
 //! path must exist (`way.rs`). And what a value says of one node when it is compared with a literal must be true of one
 //! of the nodes (`compared.rs`).
 //!
+//! Nodes of local data say nothing of the message, nor do nodes that are reached from a variable along other axes than
+//! those of paths: the variable may be bound to local data.
+//!
 //! Conditions inside predicates are replaced by what is necessary for them, so that the size of the result
 //! does not exceed that of the value.
 

@@ -14,7 +14,7 @@ use super::of_value;
 use crate::query::ast::{Axis, Expr, NameTest, Node, Path, Predicate, Start, Step, Test};
 use crate::query::necessary::weakened_path;
 use crate::query::own_name::both;
-use crate::query::value::{NodeTest, SetOperation, Value, Walk, WalkAxis, WalkStep};
+use crate::query::value::{Function, NodeTest, SetOperation, Value, Walk, WalkAxis, WalkStep};
 
 /// More alternatives of paths than this are not written out.
 const JOINED_PATHS: usize = 32;
@@ -35,6 +35,8 @@ pub(super) struct Way {
     paths: Option<Vec<Path>>,
     /// A `descendant-or-self::node()` is pending: the next step may go deeper.
     descends: bool,
+    /// The nodes are, or may be, in local data: nothing more is known.
+    is_outside: bool,
 }
 
 impl Way {
@@ -72,6 +74,7 @@ impl Way {
             Value::Filter(start, _) => self.start(start),
             Value::Walk(walk) => self.walk(walk),
             Value::Each(start, each) => self.each(start, each),
+            Value::Call(Function::Doc | Function::Collection, _) => self.is_outside = true,
             Value::Sets(operation, left, right) => {
                 if *operation == SetOperation::Intersect {
                     self.conditions.push(exists(right));
@@ -97,6 +100,9 @@ impl Way {
     /// `a/(b | c)` is `a/b | a/c`.
     fn each(&mut self, start: &Value, each: &Value) {
         self.start(start);
+        if self.is_outside {
+            return;
+        }
         let mut rest = Way::default();
         rest.start(each);
         let is_simple = rest.conditions.is_empty() && !self.descends;
@@ -128,6 +134,9 @@ impl Way {
     }
 
     fn step(&mut self, step: &WalkStep) {
+        if self.is_outside {
+            return;
+        }
         match (&step.test, step.axis) {
             (NodeTest::Any, WalkAxis::DescendantOrSelf) if step.predicates.is_empty() => {
                 return self.descends = true;
@@ -160,10 +169,7 @@ impl Way {
         self.descends = false;
         match &mut self.paths {
             Some(paths) if !paths.iter().any(Path::ends_in_leaf) => append(paths, &next),
-            _ => {
-                self.lose();
-                self.paths = Some(vec![anywhere(next)]);
-            }
+            _ => self.restart(next),
         }
     }
 
@@ -178,9 +184,11 @@ impl Way {
         let parents: Option<Vec<(Path, Step)>> =
             paths.and_then(|paths| paths.iter().map(without_last).collect());
         let Some(parents) = parents.filter(|parents| 2 * parents.len() <= JOINED_PATHS) else {
-            self.lose();
             // Without a name it may be the document node.
-            self.paths = (*name != NameTest::Any).then(|| vec![anywhere(element(name.clone(), conditions))]);
+            match name {
+                NameTest::Any => self.lose(),
+                name => self.restart(element(name.clone(), conditions)),
+            }
             return;
         };
         if !repeats_little(&conditions, 2 * parents.len()) {
@@ -238,10 +246,8 @@ impl Way {
             Some((_, true)) => self.paths = None,
             _ => self.lose(),
         }
-        next.axis = Axis::Descendant;
         next.predicates.extend(below.map(|(below, _)| below));
-        self.descends = false;
-        self.paths = Some(vec![anywhere(next)]);
+        self.restart(next);
     }
 
     /// `a/b/following-sibling::c` is `a[b]/c`, `a//b/following-sibling::c` is `a//c`.
@@ -270,10 +276,7 @@ impl Way {
                 }
                 self.paths = Some(siblings);
             }
-            _ => {
-                self.lose();
-                self.paths = Some(vec![anywhere(next)]);
-            }
+            _ => self.restart(next),
         }
     }
 
@@ -290,8 +293,18 @@ impl Way {
         }
     }
 
-    /// The next nodes lie where no path leads.
+    /// The next nodes lie where no path leads: they are anywhere.
+    fn restart(&mut self, next: Step) {
+        self.lose();
+        if !self.is_outside {
+            self.paths = Some(vec![anywhere(next)]);
+        }
+    }
+
+    /// Nothing is known of where the next nodes lie. From a variable they may lie in local data.
     fn lose(&mut self) {
+        let is_of_variable = |path: &Path| matches!(path.start, Start::Variable(_));
+        self.is_outside |= self.paths.as_ref().is_some_and(|paths| paths.iter().any(is_of_variable));
         self.close(&Test::Exists);
         self.paths = None;
         self.descends = false;

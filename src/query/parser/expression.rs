@@ -276,7 +276,9 @@ impl<'a> Parser<'a> {
     fn variable(&mut self, name: &str) -> Result<Operand<'a>, Refused> {
         if matches!(name, "doc" | "msg") {
             self.lexer.advance()?;
-            return Ok(Operand::Path(Path::DOCUMENT));
+            let is_apart = self.has_data && self.predicates > 0;
+            let path = if is_apart { Path::starting_at(Start::Message) } else { Path::DOCUMENT };
+            return Ok(Operand::Path(path));
         }
         let Some((variable, bound)) = self.variables.find(name) else {
             let reason = hints::variable(name, self.variables.last().map(|last| last.name));

@@ -7,12 +7,13 @@ use super::refusal::Refused;
 use super::scope::{BoundVariable, Prefixes};
 use crate::query::ast::{Expr, Node, Path, Predicate, Variable};
 use crate::query::flwor::{Content, Flwor, OrderKey};
+use crate::query::join;
 use crate::query::transformation::Transformation;
 use crate::query::value::{Clause, Kind, Value};
 use crate::query::variables::{AsPredicate, Uses};
 use crate::util::xml_chars;
 
-/// What is in scope inside of a transformation.
+/// The scope inside of a transformation.
 #[derive(Default)]
 pub(super) struct Construction<'a> {
     /// The innermost variable: a path must start with a variable then.
@@ -134,8 +135,19 @@ impl<'a> Parser<'a> {
                 && !uses.nested.has(*variable)
                 && let Some(step) = path.steps.last_mut()
             {
-                AsPredicate { of: *variable, bound_from: self.variables.mark() as u32 }.rewrite(&mut operand);
+                let (of, bound_from) = (*variable, self.variables.mark() as u32);
+                AsPredicate { of, bound_from, is_of_record: self.has_data }.rewrite(&mut operand);
                 step.predicates.push(Predicate::Condition(operand));
+                continue;
+            }
+            if let Some(Clause::For(variable, Value::Walk(walk))) = place.map(|place| &mut clauses[place])
+                && join::is_of_data(walk)
+                && !uses.nested.has(*variable)
+                && let Some(step) = walk.steps.last_mut()
+            {
+                let (of, bound_from) = (*variable, self.variables.mark() as u32);
+                AsPredicate { of, bound_from, is_of_record: self.has_data }.rewrite(&mut operand);
+                step.predicates.push(Value::of_predicate(Predicate::Condition(operand)));
                 continue;
             }
             // Canonical text begins with `for` or `let`, so what depends on no own variable stands after the first.
@@ -289,7 +301,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The same in an attribute value.
+    /// Parses an expression in braces in an attribute value.
     pub(super) fn enclosed_part(&mut self) -> Result<Content, Refused> {
         let start = self.lexer.at;
         let content = self.enclosed()?;

@@ -4,8 +4,10 @@ use super::expression::Operand;
 use super::lexer::Token;
 use super::refusal::Refused;
 use super::{Parser, hints};
+use crate::error::Position;
 use crate::limits::PATTERN_SIZE_LIMIT;
 use crate::query::ast::{Expr, Test};
+use crate::query::data_use::DataUse;
 use crate::query::pattern::{BadPattern, Pattern};
 use crate::query::replacement::Replacement;
 use crate::query::value::{Computed, FirstArgument, Function, Kind, Signature, Value};
@@ -123,6 +125,7 @@ impl<'a> Parser<'a> {
             return Err(self.refuse(start, "argument", reason));
         }
         self.check_pattern(function, &arguments, start)?;
+        self.note_data(signature, &arguments, start)?;
         Ok(match (function, arguments.as_slice()) {
             (Function::Contains, [Operand::Path(path), Operand::Text(text)]) => {
                 Operand::Boolean(Expr::Path(path.clone(), Test::Contains(text.to_string())))
@@ -148,6 +151,31 @@ impl<'a> Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    /// Notes that local data is named.
+    fn note_data(
+        &mut self,
+        signature: &Signature,
+        arguments: &[Operand<'a>],
+        start: usize,
+    ) -> Result<(), Refused> {
+        if !matches!(signature.function, Function::Doc | Function::Collection) {
+            return Ok(());
+        }
+        let is_name = |name: &str| {
+            let is_in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_in_name)
+        };
+        match arguments {
+            [Operand::Text(name)] if is_name(name) => {
+                let position = Position::of(self.lexer.text.as_bytes(), start);
+                let is_collection = signature.function == Function::Collection;
+                self.data.push(DataUse { name: name.to_string(), is_collection, position });
+                Ok(())
+            }
+            _ => Err(self.refuse(start, "data-name", hints::data_name(signature.name))),
+        }
+    }
+
     /// Refuses patterns that cannot be searched for: they are literals, so that none fails on a message.
     fn check_pattern(
         &self,
@@ -195,7 +223,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Functions that are parts of conditions, not values of their own.
+/// Functions that are parts of conditions, not values.
 fn is_condition(name: &str) -> bool {
     matches!(name, "not" | "boolean" | "true" | "false")
 }

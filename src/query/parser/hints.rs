@@ -110,24 +110,27 @@ pub fn arguments(name: &str, (fewest, most): (usize, usize), found: usize) -> St
 
 /// A function that is not supported.
 pub fn function(name: &str) -> (&'static str, String) {
-    match name {
-        "doc" | "document" | "collection" | "doc-available" | "uri-collection" => {
-            ("local-data", format!("`{name}()`: local data is not supported yet"))
+    let instead = match name {
+        "document" | "doc-available" | "uri-collection" => {
+            "; local data is named by `doc('name')` or `collection('name')`"
         }
-        _ => {
-            let instead = match name {
-                "id" => "; compare the attribute: `//*[@id = 'x']`",
-                "data" => "; use `string()` or `number()`",
-                "index-of" | "subsequence" | "reverse" => "; positions are predicates: `(a)[1]`",
-                "deep-equal" => "; compare values with `=`",
-                _ if name.eq_ignore_ascii_case("not") => "; write `not(…)`",
-                _ if name.eq_ignore_ascii_case("and") => "; write `a and b`",
-                _ if name.eq_ignore_ascii_case("or") => "; write `a or b`",
-                _ => "; docs/language.md lists those that are",
-            };
-            ("unknown-function", format!("the function `{name}()` is not supported{instead}"))
-        }
-    }
+        "id" => "; compare the attribute: `//*[@id = 'x']`",
+        "data" => "; use `string()` or `number()`",
+        "index-of" | "subsequence" | "reverse" => "; positions are predicates: `(a)[1]`",
+        "deep-equal" => "; compare values with `=`",
+        _ if name.eq_ignore_ascii_case("not") => "; write `not(…)`",
+        _ if name.eq_ignore_ascii_case("and") => "; write `a and b`",
+        _ if name.eq_ignore_ascii_case("or") => "; write `a or b`",
+        _ => "; docs/language.md lists those that are",
+    };
+    ("unknown-function", format!("the function `{name}()` is not supported{instead}"))
+}
+
+/// What names local data is no name.
+pub fn data_name(function: &str) -> String {
+    format!(
+        "`{function}()` takes the name of local data as a literal: letters, digits, `-`, `_` and `.`; URLs and paths are not opened"
+    )
 }
 
 /// A variable that is not bound here; `bound` is the innermost that is.

@@ -1,4 +1,6 @@
 //! Query text → tokens, one at a time, straight from the bytes.
+//!
+//! `//p:b[@n = 2]` becomes `DoubleSlash`, a prefixed name (`p`, `b`), `[`, `At`, the name `n`, `=`, the number 2, `]`.
 
 use super::refusal::{Refused, refuse, refuse_limit};
 use crate::limits::QUERY_LITERAL_LIMIT;

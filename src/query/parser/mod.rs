@@ -11,6 +11,7 @@
 //! | `lexer.rs` | text → tokens |
 //! | `path.rs` | paths, steps, predicates |
 //! | `nested_step.rs` | expressions as steps |
+//! | `node_test.rs` | node tests |
 //! | `simplify.rs` | comparisons of computed values that are simple conditions |
 //! | `flwor.rs` | `for … let … where … order by … return …`, and expressions in braces |
 //! | `constructor.rs`, `markup.rs` | constructed elements and the characters in them |
@@ -26,6 +27,7 @@ pub(super) mod hints;
 mod lexer;
 mod markup;
 mod nested_step;
+mod node_test;
 mod path;
 mod refusal;
 mod scope;
@@ -38,12 +40,27 @@ use refusal::{Refused, refuse, refuse_limit};
 use scope::Variables;
 
 use super::ast::{Expr, Query};
+use super::data_use::DataUse;
 use super::namespaces::Namespaces;
 use crate::error::QueryError;
 use crate::limits::{QUERY_DEPTH_LIMIT, QUERY_NODES_LIMIT, QUERY_TEXT_LIMIT};
 
-/// The query as it is written, and warnings.
-pub fn parse(text: &str, namespaces: &Namespaces) -> Result<(Query, Vec<QueryError>), Refused> {
+/// What a text says.
+pub struct Parsed {
+    /// The query as it is written.
+    pub query: Query,
+    pub warnings: Vec<QueryError>,
+    /// The local data that it names, in the order of the text.
+    pub data: Vec<DataUse>,
+}
+
+pub fn parse(text: &str, namespaces: &Namespaces) -> Result<Parsed, Refused> {
+    let parsed = parse_anew(text, namespaces, false)?;
+    // Only in a query with local data are there other documents than the message.
+    if parsed.data.is_empty() { Ok(parsed) } else { parse_anew(text, namespaces, true) }
+}
+
+fn parse_anew(text: &str, namespaces: &Namespaces, has_data: bool) -> Result<Parsed, Refused> {
     if text.len() > QUERY_TEXT_LIMIT {
         return Err(refuse_limit(
             text,
@@ -65,6 +82,8 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<(Query, Vec<QueryErr
         construction: Construction::default(),
         elements: 0,
         warnings: Vec::new(),
+        has_data,
+        data: Vec::new(),
     };
     parser.lexer.advance()?;
     if parser.lexer.token == Token::End {
@@ -75,7 +94,7 @@ pub fn parse(text: &str, namespaces: &Namespaces) -> Result<(Query, Vec<QueryErr
         None => Query::filter(parser.condition()?),
     };
     match parser.lexer.token {
-        Token::End => Ok((query, parser.warnings)),
+        Token::End => Ok(Parsed { query, warnings: parser.warnings, data: parser.data }),
         _ => Err(parser.unexpected("the end of the query")),
     }
 }
@@ -94,6 +113,9 @@ struct Parser<'a> {
     /// The number of constructed elements around.
     pub(super) elements: usize,
     warnings: Vec<QueryError>,
+    /// Whether the query names local data: then `$msg` in a predicate may be another document than `/`.
+    pub(super) has_data: bool,
+    pub(super) data: Vec<DataUse>,
 }
 
 impl<'a> Parser<'a> {
@@ -153,7 +175,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Notes what is accepted but hardly meant.
+    /// Adds a warning about what is accepted but probably not intended.
     #[cold]
     pub(super) fn warn(&mut self, offset: usize, code: &'static str, reason: impl Into<String>) {
         self.warnings.push(*refuse(self.lexer.text, offset, code, reason));

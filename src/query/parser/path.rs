@@ -8,10 +8,9 @@ use super::hints;
 use super::lexer::Token;
 use super::nested_step::{is_joinable, nodes_of};
 use super::{Parser, is_node_type, refusal::Refused};
-use crate::query::ast::{Axis, Expr, Name, NameTest, Node, Path, Predicate, Step};
+use crate::query::ast::{Axis, Expr, Node, Path, Predicate, Step};
 use crate::query::own_name::narrow;
 use crate::query::value::{Kind, NodeTest, Value, Walk, WalkAxis, WalkStep};
-use crate::util::xml_chars;
 
 /// A path under construction.
 pub(super) enum Route {
@@ -329,44 +328,6 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `node-test = name-test | node-type "(" literal? ")"`
-    fn node_test(&mut self, axis: WalkAxis) -> Result<NodeTest, Refused> {
-        if self.lexer.token == Token::Name && self.lexer.follower() == Some(b'(') {
-            let (name, start) = (self.lexer.word, self.lexer.start);
-            self.lexer.advance()?;
-            return self.node_type(name, start);
-        }
-        Ok(NodeTest::Name(self.name_test(axis)?))
-    }
-
-    fn name_test(&mut self, axis: WalkAxis) -> Result<NameTest, Refused> {
-        let test = match self.lexer.token {
-            Token::Star => NameTest::Any,
-            Token::Name if axis == WalkAxis::Attribute => in_namespace("", Some(self.lexer.word)),
-            Token::Name => self.element_name(self.lexer.word, self.lexer.start)?,
-            Token::Prefixed => {
-                let prefix = self.lexer.word;
-                let uri = self.uri(prefix, self.lexer.start)?;
-                let (test, repeated) = (in_namespace(uri, self.lexer.local), uri.len());
-                self.charge_expansion(repeated, self.lexer.start)?;
-                test
-            }
-            Token::Expanded => in_namespace(self.lexer.word, self.lexer.local),
-            Token::AnyPrefix => NameTest::Local(self.lexer.word.to_string()),
-            _ => return Err(self.no_step()),
-        };
-        self.lexer.advance()?;
-        Ok(test)
-    }
-
-    /// An element's name without a prefix, in the default element namespace.
-    fn element_name(&mut self, local: &str, at: usize) -> Result<NameTest, Refused> {
-        let uri = self.namespaces.uri("").unwrap_or_default();
-        let (test, repeated) = (in_namespace(uri, Some(local)), uri.len());
-        self.charge_expansion(repeated, at)?;
-        Ok(test)
-    }
-
     /// The namespace of a prefix: bound by an enclosing constructed element, or by the subscription.
     pub(super) fn uri(&self, prefix: &str, at: usize) -> Result<&str, Refused> {
         let found = self.construction.prefixes.uri(prefix).or_else(|| self.namespaces.uri(prefix));
@@ -376,27 +337,6 @@ impl<'a> Parser<'a> {
             );
             self.refuse(at, "unbound-prefix", reason)
         })
-    }
-
-    /// Parses the parentheses of `text()`, `node()`, `comment()` or `processing-instruction('target')`.
-    fn node_type(&mut self, name: &str, start: usize) -> Result<NodeTest, Refused> {
-        let mut test = match name {
-            "text" => NodeTest::Text,
-            "node" => NodeTest::Any,
-            "comment" => NodeTest::Comment,
-            "processing-instruction" => NodeTest::Instruction(None),
-            _ => {
-                let (code, reason) = hints::node_type(name);
-                return Err(self.refuse(start, code, reason));
-            }
-        };
-        self.lexer.advance()?;
-        if let (NodeTest::Instruction(target), Token::Text) = (&mut test, self.lexer.token) {
-            *target = Some(self.lexer.word.to_string());
-            self.lexer.advance()?;
-        }
-        self.expect(Token::CloseParen, "`)`")?;
-        Ok(test)
     }
 
     /// Whether an expression in parentheses or a function stands where a step is expected.
@@ -424,7 +364,7 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn no_step(&self) -> Refused {
+    pub(super) fn no_step(&self) -> Refused {
         let (code, reason) = hints::no_step(&self.lexer);
         self.refuse(self.lexer.start, code, reason)
     }
@@ -440,7 +380,7 @@ fn is_simple(axis: WalkAxis, test: &NodeTest) -> bool {
     )
 }
 
-/// That step.
+/// The step of a simple path for an axis and a test.
 #[inline]
 fn simple_node(axis: WalkAxis, test: NodeTest) -> Node {
     match test {
@@ -450,7 +390,7 @@ fn simple_node(axis: WalkAxis, test: NodeTest) -> Node {
     }
 }
 
-/// Adds a predicate to a step; what it says of the name becomes part of the name test.
+/// Adds a predicate to a step; its conditions on the name become part of the name test.
 fn add_predicate(step: &mut Step, predicate: Predicate) {
     let counted = step.predicates.iter().any(|predicate| matches!(predicate, Predicate::Position(_)));
     match (&mut step.node, predicate) {
@@ -476,20 +416,6 @@ fn add_walk_predicate(step: &mut WalkStep, predicate: WrittenPredicate) {
             }
         }
         (_, predicate) => step.predicates.push(predicate.into_value()),
-    }
-}
-
-/// A name test with its URI, whose white space is normalised as XPath 3.1 says.
-fn in_namespace(uri: &str, local: Option<&str>) -> NameTest {
-    let uri = match uri.bytes().any(xml_chars::is_space) {
-        true => {
-            uri.split(['\t', '\n', '\r', ' ']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
-        }
-        false => uri.to_string(),
-    };
-    match local {
-        None => NameTest::AnyIn(uri),
-        Some(local) => NameTest::Name(Name { uri, local: local.to_string() }),
     }
 }
 

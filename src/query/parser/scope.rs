@@ -1,4 +1,4 @@
-//! What is in scope: the prefixes that constructed elements bind, and the variables. Each is a stack: an inner
+//! Scopes: the prefixes that constructed elements bind, and the variables. Each is a stack: an inner
 //! declaration hides an outer one.
 
 use crate::query::ast::Variable;
@@ -76,7 +76,7 @@ impl<'a> Variables<'a> {
         self.bound[level as usize].is_one_node
     }
 
-    /// How many are in scope: the level of the next one.
+    /// The number of variables in scope: the level of the next one.
     pub fn mark(&self) -> usize {
         self.bound.len()
     }

@@ -95,12 +95,12 @@ fn normalized(operator: Operator, path: &Path, text: &str, variables: &Variables
 /// Whether a path starts at one node.
 fn is_one_start(path: &Path, variables: &Variables<'_>) -> bool {
     match path.start {
-        Start::Document | Start::Context => true,
+        Start::Document | Start::Message | Start::Context => true,
         Start::Variable(variable) => variables.is_one_node(variable),
     }
 }
 
-/// Whether comparing the path says the same as comparing the string or number of its first node. It does
+/// Whether comparing the path gives the same as comparing the string or number of its first node. It does
 /// if there is exactly one node, and if there is one at most and an absent node does not pass.
 fn is_same_for_one_node(
     operator: Operator,

@@ -1,4 +1,12 @@
 //! Builder → segment: numbers conditions, anchors and queries, and writes all columns.
+//!
+//! Things that a message reads together get adjacent numbers: conditions and anchors in the order of their reversed
+//! paths, queries in the order of their rows. A query that one condition decides exactly shares the condition's number,
+//! so that a set bit is a match.
+//!
+//! ```text
+//! queries  //a    //b[c]/d    //a[not(b)]      conditions  0: //a (query 0)    1: //a/b    2: //b/c    3: //b/d
+//! ```
 
 use rustc_hash::FxHashMap;
 
@@ -34,7 +42,7 @@ impl Builder {
             exact.iter().filter(|condition| condition.is_some()).count() as u32,
             self.queries.iter().filter(|query| query.is_multi()).count() as u32,
         ];
-        // Filled in once rows have their places; until then it says how many there are.
+        // Filled in once rows have their places; until then only its length counts.
         columns.query_id = vec![[0; 16]; self.queries.len()];
         // Nothing is filed if conditions say it all, and then nothing need be measured.
         let is_filed = exact.contains(&ConditionId::NONE);
@@ -94,17 +102,17 @@ impl Builder {
         self.alternatives.replace_ranges(&conditions);
     }
 
-    /// Per query, the one condition that says exactly whether it matches, or `NONE`.
+    /// Per query, the one condition that decides exactly whether it matches, or `NONE`.
     ///
-    /// A condition speaks for one query at most: the two then share a number, and a set bit is a
+    /// A condition decides one query at most: the two then share a number, and a set bit is a
     /// match with no row in between.
     fn exact_queries(&self) -> Vec<ConditionId> {
-        let mut taken = vec![false; self.conditions.len()];
+        let mut is_used = vec![false; self.conditions.len()];
         let exact = |query: &Planned| {
             let (first, last) = query.alternatives;
             let condition = if last - first == 1 { self.alternatives.sole_condition(first) } else { None };
             match condition {
-                Some(condition) if !std::mem::replace(&mut taken[condition.index()], true) => condition,
+                Some(condition) if !std::mem::replace(&mut is_used[condition.index()], true) => condition,
                 _ => ConditionId::NONE,
             }
         };
@@ -143,8 +151,8 @@ impl Builder {
         for (number, &(_, anchor)) in order.iter().enumerate() {
             numbers[anchor.index()] = AnchorId::from(number);
         }
-        let given = self.anchors.0.iter_mut().filter(|anchor| anchor.is_some());
-        given.for_each(|anchor| *anchor = numbers[anchor.index()]);
+        let present = self.anchors.0.iter_mut().filter(|anchor| anchor.is_some());
+        present.for_each(|anchor| *anchor = numbers[anchor.index()]);
         numbers
     }
 
@@ -245,7 +253,7 @@ impl Builder {
             labels[number as usize] = columns.node_label[renumbered[entry.node.index()].index()];
         }
         let constants = std::mem::take(&mut self.constants);
-        // Sorted: the same subscriptions give the same bytes, whatever a hash map's order.
+        // Sorted, so that the bytes of a segment do not depend on the order of a hash map.
         let frozen = |tests: &FxHashMap<(u32, Constant), ConditionId>| {
             let frozen = |(&(entry, constant), &condition): (&(u32, Constant), &ConditionId)| {
                 (entries[entry as usize], constants.frozen(constant), conditions[condition.index()])

@@ -4,7 +4,7 @@ use crate::ids::ConditionId;
 use crate::segment::rows::range::Range;
 use crate::tuning::PRIOR_RANGE;
 
-/// What the messages of a sample showed.
+/// The frequencies in the messages of a sample.
 #[derive(Default)]
 pub struct Measured {
     pub messages: u32,

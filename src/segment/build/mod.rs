@@ -1,4 +1,9 @@
-//! Queries → a frozen segment.
+//! Queries → a frozen segment. Each query is decomposed when it is added; its linear paths go into one shared trie.
+//!
+//! ```text
+//! //a/b[@x = 1]    trie //a ─/b─ 2    condition 0: @x = 1 at node 2            alternative {0}
+//! //a[c]/b         trie //a ─/c─ 3    conditions 1: node 2, 2: node 3          alternative {1, 2}, anchor //a
+//! ```
 //!
 //! | file | |
 //! |---|---|
@@ -48,10 +53,10 @@ struct Entry {
 struct Condition {
     /// The trie node it is reached at.
     node: TrieNodeId,
-    /// What it looks at, `NONE` for the element itself, and the order of its constant.
+    /// The subject that it tests, `NONE` for the element itself, and the order of its constant.
     subject: SubjectId,
     constant: u64,
-    /// How often to expect it before anything is measured.
+    /// The expected share of messages in which it holds, before anything is measured.
     prior: f32,
 }
 
@@ -134,7 +139,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder for queries of these tenants: each has a root of its own in the trie, so that one
+    /// A builder for queries of these tenants: each has a separate root in the trie, so that one
     /// tenant's message never meets another's queries. `expected` queries will fit without growing.
     pub fn new(tenants: Vec<String>, expected: usize) -> Builder {
         let mut trie = Trie::default();

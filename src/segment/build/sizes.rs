@@ -1,5 +1,5 @@
-//! What a segment can hold: its columns refer to each other by 32-bit numbers. A builder that was given more is refused
-//! before anything is written.
+//! The size limits of a segment: its columns refer to each other by 32-bit numbers. A builder that exceeds them is
+//! refused before anything is written.
 
 use super::Builder;
 use crate::error::{Exceeded, GenerationError};

@@ -1,4 +1,7 @@
 //! Adds the linear paths of transformations (binding, condition and return paths) to the trie.
+//!
+//! `for $b in /shop/book where $b/price < 10 return $b/title` adds `/shop/book`, `/shop/book/price` and
+//! `/shop/book/title`.
 
 use super::Builder;
 use crate::ids::{TenantId, TrieNodeId};
@@ -7,8 +10,8 @@ use crate::query::element_path::{ElementPath, skeleton, streamed};
 use crate::query::transformation::Transformation;
 
 impl Builder {
-    /// Grows the lines of binding paths, of the conditions on them and of return paths. What is evaluated tuple by tuple
-    /// needs no lines, only labels for its names.
+    /// Adds the lines of binding paths, of the conditions on them and of return paths. A transformation that is
+    /// evaluated tuple by tuple needs no lines, only labels for its names.
     pub(super) fn grow(&mut self, tenant: TenantId, transformation: &Transformation) {
         let blocks = match transformation {
             Transformation::Blocks(blocks) => blocks,
@@ -44,7 +47,7 @@ impl Builder {
         }
     }
 
-    /// The node that a line from another leads to.
+    /// The trie node at the end of a line that starts at another node.
     fn grow_line(&mut self, from: TrieNodeId, line: &ElementPath) -> TrieNodeId {
         line.iter().fold(from, |node, step| {
             let label = self.labels.label(&step.test);
@@ -52,7 +55,7 @@ impl Builder {
         })
     }
 
-    /// Makes sure that every name test of a path has a label.
+    /// Gives every name test of a path a label.
     fn label_path(&mut self, path: &Path) {
         path.for_each_name_test(&mut |test| {
             self.labels.label(test);

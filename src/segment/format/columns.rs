@@ -164,7 +164,7 @@ impl View<'_> {
         self.counts[2] as usize
     }
 
-    /// Queries that one condition says exactly; query and condition share their number.
+    /// Queries that match exactly if one condition holds; query and condition share their number.
     pub fn exact(&self) -> usize {
         self.counts[3] as usize
     }

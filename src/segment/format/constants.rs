@@ -1,4 +1,4 @@
-//! The constants of equality tests, in hash tables that a mapped file answers from directly.
+//! The constants of equality tests: hash tables (open addressing) that are used in place in a mapped file.
 
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxHashMap;

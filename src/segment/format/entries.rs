@@ -69,7 +69,7 @@ impl View<'_> {
     }
 }
 
-/// The range between two ends. Panics if it is longer than the column: who makes room for it would run out of memory.
+/// The range between two ends. Panics if it is longer than the column: a buffer for it could exhaust memory.
 #[inline]
 fn within(ends: &[u32], column: usize) -> Range<usize> {
     let (start, end) = (ends[0] as usize, ends[1] as usize);

@@ -16,7 +16,7 @@ use crate::query::QueryId;
 use crate::segment::format::columns::{COLUMNS, COUNTS, Columns, View};
 
 const MAGIC: [u8; 8] = *b"tamisseg";
-/// Changes with the meaning of any column.
+/// The version of the format; increment it when the meaning of a column changes.
 pub const FORMAT: u32 = 7;
 const ALIGNMENT: usize = 64;
 const HEADER: usize = 16 + COLUMNS * 16;
@@ -35,7 +35,7 @@ impl Storage {
         }
     }
 
-    /// Whether the file is as long as when it was mapped. To read what was cut off ends the process.
+    /// Whether the file is as long as when it was mapped. Reading behind the end of a file kills the process.
     fn is_whole(&self) -> bool {
         match self {
             Storage::Memory(_) => true,
@@ -177,7 +177,7 @@ fn map(path: &Path) -> Result<Storage, GenerationError> {
     };
     let file = File::open(path).map_err(unreadable)?;
     // SAFETY: segment files are written once under a name that is their content's hash, then only
-    // ever read or unlinked; unlinking leaves a mapping valid. If somebody else cuts a file short,
+    // ever read or unlinked; unlinking leaves a mapping valid. If another process cuts a file short,
     // `check_size` sees it before the next batch.
     let map = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
     Ok(Storage::Mapped(map, file))

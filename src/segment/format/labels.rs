@@ -9,7 +9,7 @@ use super::columns::{Columns, View};
 use crate::ids::LabelId;
 use crate::query::ast::NameTest;
 
-/// What a label's text begins with: it tests for one name, for all names of a namespace, or for a local
+/// The first byte of a label's text: the label tests for one name, for all names of a namespace, or for a local
 /// name in any namespace.
 pub const LABEL_NAME: u8 = b'n';
 pub const LABEL_NAMESPACE: u8 = b'u';

@@ -1,5 +1,5 @@
 //! The file format of a segment. Each part has its writer and its reader in one file; rows and twigs, which
-//! are parts too, have rooms of their own beside this one.
+//! are parts too, have separate folders beside this one.
 //!
 //! | file | |
 //! |---|---|
@@ -17,5 +17,5 @@ pub mod file;
 pub mod labels;
 pub mod trie;
 
-/// No label, no node, no condition: where a column has nothing to say.
+/// No label, no node, no condition: a column has no value here.
 pub const NONE: u32 = u32::MAX;

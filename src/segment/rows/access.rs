@@ -30,7 +30,7 @@ pub struct PlannedRow {
     pub multi: bool,
 }
 
-/// What a row is filed under, in the order of `program`.
+/// The access test that a row is filed under, in the order of `program`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Access {
     Condition(ConditionId),
@@ -62,7 +62,7 @@ struct RowPlanner<'a> {
     rows: Vec<Row>,
     lists: Lists,
 
-    /// What unused places of simple rows hold.
+    /// The values of unused places of simple rows.
     always_holds: ConditionId,
     always_unique: AnchorId,
     /// Conditions, and how their linear paths lie to the anchors.

@@ -267,9 +267,9 @@ impl<'a> Iterator for Groups<'a> {
         let (rows, columns) = (size as usize & 0xFFFF, size as usize >> 16);
         let [positives, negatives, anchors, ranges] = form.to_le_bytes().map(usize::from);
         let mut take = |words: usize| {
-            let taken = &self.view.program[self.next..][..words];
+            let part = &self.view.program[self.next..][..words];
             self.next += words;
-            taken
+            part
         };
         let (mut screen, mut in_lists) = (Screen::default(), ranges);
         if columns > 0 {

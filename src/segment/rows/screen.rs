@@ -21,7 +21,7 @@
 use super::groups::MOST_ROWS;
 use super::range::Range;
 
-/// Codes are compared so many at a time.
+/// Codes that are compared at a time.
 pub(super) const LANES: usize = 16;
 
 /// The code of a row that does not have the test.
@@ -36,7 +36,7 @@ const LOWEST_CODE: u8 = 2;
 /// The last position of a constant. `PASSES_ALL` is 2 more than its code.
 const LAST_POSITION: u8 = PASSES_ALL - 2 - LOWEST_CODE;
 
-/// Steps of a scale are counted in so many bits before they are scaled down to positions.
+/// Steps of a scale are counted with this many bits before they are scaled down to positions.
 const STEP_BITS: u32 = 16;
 
 /// Words of a scale with its range.
@@ -107,7 +107,7 @@ impl Scale {
     }
 }
 
-/// Rows are read from verdicts so many at a time.
+/// Rows that are read from verdicts at a time.
 const WORD: usize = 8;
 
 /// A group's scales, two for each column, and its codes.

@@ -100,7 +100,7 @@ impl Shape {
         reach((self.0 >> (16 * anchor + 4 * line)) as u32 & 0xF)
     }
 
-    /// The first line that ends so many steps below an anchor, and no other number.
+    /// The first line that ends a fixed number of steps below an anchor, with that number.
     #[inline]
     pub fn lead(self, anchor: u32) -> Option<(u32, u32)> {
         let codes = self.codes(anchor);

@@ -12,6 +12,8 @@
 //!       | SETS | operation<<8, value, value     | SEQUENCE | count<<8, value…
 //!       | EACH, value, value          | IF, value, value, value
 //!       | CASTABLE | type<<8 | may be empty<<16, value   | AXIS_COUNT, step
+//!       | DATA | is collection<<8 | count<<16, name, access…
+//!       | JOIN | count<<8, value of the nodes, of their keys, of what the keys equal, predicate value…
 //!       | ONCE, value
 //! step  = axis | test<<8 | COUNTS, label or target, count, predicate value…
 //! ```
@@ -21,6 +23,8 @@
 use super::{Twigs, operator_code};
 use crate::ids::LabelId;
 use crate::query::ast::{Expr, Literal, NameTest, Path, Test, Variable};
+use crate::query::hash_join::{HashJoin, hash_join, push_equalities};
+use crate::query::join;
 use crate::query::value::{Clause, Computed, Function, NodeTest, Value, Walk, WalkAxis, WalkStep};
 use crate::query::variables::Uses;
 use crate::segment::format::NONE;
@@ -43,10 +47,12 @@ pub const VALUE_SEQUENCE: u32 = 14;
 pub const VALUE_EACH: u32 = 15;
 pub const VALUE_IF: u32 = 16;
 pub const VALUE_CASTABLE: u32 = 17;
-/// The same at each context node: it is evaluated once per message.
-pub const VALUE_ONCE: u32 = 19;
+pub const VALUE_DATA: u32 = 18;
+pub const VALUE_JOIN: u32 = 19;
 /// How many nodes a step without predicates selects from the context node.
-pub const VALUE_AXIS_COUNT: u32 = 18;
+pub const VALUE_AXIS_COUNT: u32 = 20;
+/// The same at each context node of the message: it is evaluated once.
+pub const VALUE_ONCE: u32 = 21;
 
 pub const CLAUSE_FOR: u32 = 0;
 pub const CLAUSE_LET: u32 = 1;
@@ -63,7 +69,7 @@ pub const TEST_INSTRUCTION: u32 = 6;
 /// A predicate of the step counts positions, so each context node is handled by itself.
 pub const COUNTS: u32 = 1 << 16;
 
-/// So many `//` steps are assumed above conditions inside values: they are asked of the same elements again.
+/// The number of `//` steps that is assumed above conditions in values: these are evaluated repeatedly on an element.
 const NESTED: u32 = 2;
 
 impl Twigs {
@@ -98,22 +104,10 @@ impl Twigs {
                 words
             }
             Value::Walk(walk) => {
-                let mut words = vec![0, self.value(&walk.start, label)];
-                let mut steps = walk.steps.iter().peekable();
-                while let Some(step) = steps.next() {
-                    // `descendant-or-self::node()/a` is `descendant::a`, unless positions are counted per parent.
-                    let joined = match steps.peek() {
-                        Some(next) if is_descend(step) && is_joinable(next) => steps.next(),
-                        _ => None,
-                    };
-                    let (step, axis) = match joined {
-                        Some(next) => (next, WalkAxis::Descendant),
-                        None => (step, step.axis),
-                    };
-                    words.push(self.walk_step(step, axis, label));
-                }
-                words[0] = VALUE_WALK | (words.len() as u32 - 2) << 8;
-                words
+                return self.walk(walk, None, label);
+            }
+            Value::Call(Function::Doc | Function::Collection, _) => {
+                return self.data(value, Vec::new(), label);
             }
             Value::Call(Function::Count, arguments) if let Some(step) = counted_axis(&arguments[0]) => {
                 return self.axis_count(step, label);
@@ -129,12 +123,15 @@ impl Twigs {
             Value::Negative(operand) => vec![VALUE_NEGATIVE, self.value(operand, label)],
             Value::Compare(operator, left, right) => {
                 let word = VALUE_COMPARE | operator_code(*operator) << 8;
-                vec![word, self.value(left, label), self.value(right, label)]
+                let (left, right) = self.compared(*operator, left, right, label);
+                vec![word, left, right]
             }
             Value::Variable(Variable(level), _) => vec![VALUE_VARIABLE | level << 8],
             Value::Some(clauses) => {
                 let mut words = vec![VALUE_SOME | (clauses.len() as u32) << 8];
-                for clause in clauses {
+                let mut clauses = clauses.clone();
+                push_equalities(&mut clauses);
+                for clause in &clauses {
                     let kind = match clause {
                         Clause::For(..) => CLAUSE_FOR,
                         Clause::Let(..) => CLAUSE_LET,
@@ -159,6 +156,46 @@ impl Twigs {
                 vec![word, self.value(operand, label)]
             }
         };
+        self.intern(words)
+    }
+
+    /// Compiles a walk; with `compared`, a value that its nodes equal.
+    pub(super) fn walk(
+        &mut self,
+        walk: &Walk,
+        compared: Option<&Value>,
+        label: &mut impl FnMut(&NameTest) -> LabelId,
+    ) -> u32 {
+        let (start, steps) = match hash_join(walk) {
+            Some(join) => (self.hash_join(&join, label), join.rest),
+            None if join::is_of_data(walk) => {
+                (self.data_of_walk(walk, compared, label), walk.steps.as_slice())
+            }
+            None => (self.value(&walk.start, label), walk.steps.as_slice()),
+        };
+        let mut words = vec![0, start];
+        let mut steps = steps.iter().peekable();
+        while let Some(step) = steps.next() {
+            // `descendant-or-self::node()/a` is `descendant::a`, unless positions are counted per parent.
+            let joined = match steps.peek() {
+                Some(next) if is_descend(step) && is_joinable(next) => steps.next(),
+                _ => None,
+            };
+            let (step, axis) = match joined {
+                Some(next) => (next, WalkAxis::Descendant),
+                None => (step, step.axis),
+            };
+            words.push(self.walk_step(step, axis, label));
+        }
+        words[0] = VALUE_WALK | (words.len() as u32 - 2) << 8;
+        self.intern(words)
+    }
+
+    fn hash_join(&mut self, join: &HashJoin<'_>, label: &mut impl FnMut(&NameTest) -> LabelId) -> u32 {
+        let mut words = vec![VALUE_JOIN | (join.predicates.len() as u32) << 8];
+        words.push(self.walk(&join.nodes, None, label));
+        words.extend([join.key, join.value].map(|value| self.value(value, label)));
+        words.extend(join.predicates.iter().map(|predicate| self.predicate(predicate, label)));
         self.intern(words)
     }
 
@@ -263,7 +300,7 @@ fn is_joinable(step: &WalkStep) -> bool {
     step.axis == WalkAxis::Child && !step.predicates.iter().any(Value::selects_by_position)
 }
 
-fn text_words(text: &str) -> Vec<u32> {
+pub(super) fn text_words(text: &str) -> Vec<u32> {
     let mut words = vec![VALUE_TEXT | (text.len() as u32) << 8];
     super::push_bytes(text.as_bytes(), &mut words);
     words

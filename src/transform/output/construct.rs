@@ -1,4 +1,4 @@
-//! Runs a transformation's program on the nodes it selected, and writes its output.
+//! Runs the output program of a transformation (`program.rs` has an example) on the selected nodes.
 
 use std::fmt;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::document::NodeRef;
 use crate::error::Exceeded;
 use crate::ids::{ElementId, NameId};
 
-/// What a transformation selects in a message: for each block the bound elements, for each of these and each return
+/// The selection of a transformation in a message: for each block the bound elements, for each of these and each return
 /// path a list of nodes. All are distinct and in document order.
 pub trait NodeLists {
     fn bindings(&self, block: usize) -> &[ElementId];

@@ -31,7 +31,7 @@ struct Entry {
 }
 
 impl Deduplicator {
-    /// Starts a message of so many outputs.
+    /// Starts a message of this many outputs.
     pub fn reset(&mut self, outputs: usize) {
         self.keys.clear();
         self.keys.shrink_to(DEDUPLICATION_WORDS);

@@ -29,7 +29,7 @@ impl NamespaceStack {
         self.all.len()
     }
 
-    /// Drops all but the first so many.
+    /// Drops all but the first `count`.
     pub fn truncate(&mut self, count: usize) {
         while self.all.len() > count
             && let Some(namespace) = self.all.pop()
@@ -41,7 +41,7 @@ impl NamespaceStack {
         }
     }
 
-    /// All after the first so many.
+    /// All after the first `count`.
     pub fn since(&self, count: usize) -> &[StackedNamespace] {
         &self.all[count..]
     }

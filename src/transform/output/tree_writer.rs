@@ -137,13 +137,18 @@ impl<'w> TreeWriter<'w> {
 
     /// A copy of a node; in an attribute value, its string-value.
     pub fn node(&mut self, node: NodeRef) -> Written {
-        let document = self.copier.document;
+        self.copy(self.copier, node)
+    }
+
+    /// The same of another document than the message.
+    pub fn copy(&mut self, copier: &NodeCopier<'_>, node: NodeRef) -> Written {
+        let document = copier.document;
         if self.in_value {
             return self.atomic(document.value_of(node));
         }
         self.after_atomic = false;
         match node {
-            NodeRef::Attribute(element, place) => return self.attribute(element, place),
+            NodeRef::Attribute(element, place) => return self.attribute(copier, element, place),
             NodeRef::Text(_) => return self.characters(document.value_of(node)),
             NodeRef::Document => {
                 let root = (!document.elements.is_empty()).then_some(NodeRef::Element(0.into()));
@@ -152,7 +157,7 @@ impl<'w> TreeWriter<'w> {
                     .map(NodeRef::Other);
                 let mut children: Vec<NodeRef> = root.into_iter().chain(others).collect();
                 children.sort_unstable_by_key(|&child| document.order(child));
-                return children.into_iter().try_for_each(|child| self.node(child));
+                return children.into_iter().try_for_each(|child| self.copy(copier, child));
             }
             NodeRef::Other(place) => {
                 self.close_tag();
@@ -161,18 +166,18 @@ impl<'w> TreeWriter<'w> {
             NodeRef::Element(element) => {
                 self.close_tag();
                 let context = context(&self.scopes, &self.added);
-                if self.copier.copies_source(&context) {
-                    self.out.extend_from_slice(self.copier.source_of(element));
+                if copier.copies_source(&context) {
+                    self.out.extend_from_slice(copier.source_of(element));
                 } else {
-                    self.copier.element(element, &context, self.out);
+                    copier.element(element, &context, self.out);
                 }
             }
         }
         self.check()
     }
 
-    fn attribute(&mut self, element: ElementId, place: u32) -> Written {
-        let (uri, local) = self.copier.name(self.copier.document.attributes[place as usize].name);
+    fn attribute(&mut self, copier: &NodeCopier<'_>, element: ElementId, place: u32) -> Written {
+        let (uri, local) = copier.name(copier.document.attributes[place as usize].name);
         let depth = self.open.len();
         let open = match self.open.last_mut() {
             Some(open) if self.is_tag_open => open,
@@ -183,7 +188,7 @@ impl<'w> TreeWriter<'w> {
         }
         open.attributes.push((uri.to_vec(), local.to_vec()));
         let context = context(&self.scopes, &self.added);
-        let added = self.copier.attribute(element, place, &context, &mut open.numbering, self.out);
+        let added = copier.attribute(element, place, &context, &mut open.numbering, self.out);
         if let Some((prefix, uri)) = added {
             self.added.push(prefix, uri, depth);
         }

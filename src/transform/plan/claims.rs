@@ -16,7 +16,7 @@ use crate::transform::plan::schema::Schema;
 pub enum Claim {
     /// At most one `//`: every element is reached by one path only.
     One,
-    /// No element of a `//` step, except the last one, is on a cycle: likewise.
+    /// No element of a `//` step, except the last one, is on a cycle: every element is reached by one path only.
     Two,
     /// Both the binding path and the path from the bound element reach every element by one path only.
     Three,

@@ -4,10 +4,10 @@
 //! |---|---|
 //! | `network.rs` | plans a transformation onto the network |
 //! | `operators.rs` | the operators, each identified by its signature, and their plans |
-//! | `tuples.rs` | compiles what is evaluated tuple by tuple |
+//! | `tuples.rs` | compiles transformations that are evaluated tuple by tuple |
 //! | `interner.rs` | signature → operator number, so that equal operators are one |
 //! | `claims.rs` | which operators need no sorting or duplicate elimination |
-//! | `schema.rs`, `rewrite.rs` | the same by a DTD: the element graph, paths without needless `//` |
+//! | `schema.rs`, `rewrite.rs` | the element graph of a DTD; paths without redundant `//` |
 
 mod claims;
 mod interner;

@@ -15,7 +15,7 @@
 //! | operator | signature | gives |
 //! |---|---|---|
 //! | stream 0 | `/shop/book` | elements at the end of this linear path |
-//! | stream 1 | `/shop/book/price` | likewise |
+//! | stream 1 | `/shop/book/price` | elements at the end of this linear path |
 //! | join 0 | stream 0, stream 1 | pairs (book, price) |
 //! | selection 0 | join 0, string-value as number | the prices, sorted |
 //! | condition 0 | selection 0, `<`, 10 | books with a price below 10 |

@@ -173,7 +173,7 @@ pub struct Plan {
     pub operators: Vec<OperatorId>,
     /// The conditions of the index whose occurrences it uses.
     pub index_conditions: Vec<ConditionId>,
-    /// What is evaluated tuple by tuple. Then there is nothing else in the plan.
+    /// The compiled content, if it is evaluated tuple by tuple. Then there is nothing else in the plan.
     pub tuples: Option<Box<TuplePlan>>,
 }
 

@@ -43,7 +43,7 @@ struct AcceptGroup {
     count: u32,
     start: u32,
     end: u32,
-    /// The first so many streams know whether they have this accept set.
+    /// The number of streams, the first ones, for which it is known whether they have this accept set.
     known_streams: u32,
 }
 

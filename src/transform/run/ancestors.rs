@@ -39,7 +39,7 @@ impl LabelledDocument<'_> {
         self.names.of(name).pass(label)
     }
 
-    /// The ancestor so many levels up.
+    /// The ancestor `levels` levels up.
     #[inline]
     pub fn ancestor(self, mut element: ElementId, levels: usize) -> ElementId {
         for _ in 0..levels {

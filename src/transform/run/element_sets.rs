@@ -21,7 +21,7 @@ impl ElementSets {
         self.computed.resize(count);
     }
 
-    /// Starts the next message, which has so many elements.
+    /// Starts the next message, which has this many elements.
     pub fn reset(&mut self, elements: usize) {
         self.computed.clear();
         self.words.clear();

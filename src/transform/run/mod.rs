@@ -7,7 +7,7 @@
 //! | `ancestors.rs` | from the end of a linear path up to the elements that its earlier steps bind |
 //! | `value_index.rs` | values of a message, indexed for the constants that are compared with them |
 //! | `return_nodes.rs` | outer-join-select: the nodes of each return path, for each bound element |
-//! | `tuples.rs` | what is evaluated tuple by tuple |
+//! | `tuples.rs` | evaluates other transformations tuple by tuple |
 //! | `twigs.rs` | predicates and paths that streams cannot decide |
 //! | `results.rs`, `element_sets.rs` | the results of operators, cached for one message |
 //! | `selected.rs` | what one transformation selects: the input of `output/` |

@@ -11,7 +11,7 @@ use crate::transform::run::value_index::{NumberIndex, TextIndex};
 use crate::tuning::RESULT_CACHE_ENTRIES;
 use crate::util::epoch_set::EpochSet;
 
-/// The results of one kind of operator, each with a buffer of its own that is reused for the next message.
+/// The results of one kind of operator, each with a separate buffer that is reused for the next message.
 pub struct ResultCache<T> {
     results: Vec<T>,
     /// The operators that ran for this message, flagged if they failed.
@@ -232,7 +232,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Starts the next message, which has so many elements.
+    /// Starts the next message, which has this many elements.
     pub fn reset(&mut self, elements: usize) {
         if self.is_full() {
             *self = Results::default();

@@ -1,4 +1,10 @@
-//! Outer-join-select: the nodes that each return path selects for each bound element.
+//! Outer-join-select: the nodes that each return path selects for each bound element. A merge of the bound elements
+//! with the ends of the path, both in document order.
+//!
+//! ```text
+//! for $b in /shop/book return $b/title     bound: books 1 and 4    ends of the path: titles 3 and 6
+//! lists    1 → [3]    4 → [6]              a book without titles gets an empty list (outer join)
+//! ```
 
 use std::ops::Range;
 

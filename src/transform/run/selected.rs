@@ -1,4 +1,4 @@
-//! What one transformation selects in a message: the elements that its blocks bind, and for each of them the nodes
+//! The selection of one transformation in a message: the elements that its blocks bind, and for each of them the nodes
 //! of each return path. It is the input of `output/`.
 
 use std::ops::Range;
@@ -60,7 +60,7 @@ impl Selected {
         self.expected_lists = 0;
     }
 
-    /// Adds a block with so many return paths. `limit`: bound elements of all blocks.
+    /// Adds a block with `paths` return paths. `limit`: bound elements of all blocks.
     #[inline]
     pub fn add_block(
         &mut self,

@@ -10,14 +10,15 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::document::{Document, NodeRef};
+use crate::data::Node;
+use crate::document::NodeRef;
 use crate::matching::budget::WorkLimit;
-use crate::matching::twigs::verify::{Evaluated, Item, Verifier};
+use crate::matching::twigs::verify::{Evaluated, Item, Trees, Verifier};
 use crate::query::ast::Variable;
 use crate::query::flwor::{Content, Flwor, OrderKey};
 use crate::query::transformation::Element;
 use crate::query::value::Clause;
-use crate::transform::output::{ConstructError, TreeWriter};
+use crate::transform::output::{ConstructError, NodeCopier, TreeWriter};
 use crate::transform::plan::Compiled;
 use crate::transform::run::LimitExceeded;
 
@@ -44,13 +45,13 @@ type Done = Result<(), TupleError>;
 /// Evaluates one transformation on one message.
 pub struct TupleEvaluator<'t, 'a> {
     verifier: Verifier<'a>,
-    document: &'a Document,
+    trees: Trees<'a>,
     writer: TreeWriter<'t>,
     /// The most tuples and nodes that are selected.
     limit: usize,
     selected: usize,
     /// The nodes of each expression that does not depend on variables.
-    invariant: FxHashMap<u32, Rc<[NodeRef]>>,
+    invariant: FxHashMap<u32, Rc<[Node]>>,
 }
 
 /// A tuple that waits to be sorted: its keys, and what its variables are bound to.
@@ -67,13 +68,15 @@ enum Key<'a> {
 }
 
 impl<'t, 'a> TupleEvaluator<'t, 'a> {
-    pub fn new(
-        verifier: Verifier<'a>,
-        document: &'a Document,
-        writer: TreeWriter<'t>,
-        limit: usize,
-    ) -> TupleEvaluator<'t, 'a> {
-        TupleEvaluator { verifier, document, writer, limit, selected: 0, invariant: FxHashMap::default() }
+    pub fn new(verifier: Verifier<'a>, writer: TreeWriter<'t>, limit: usize) -> TupleEvaluator<'t, 'a> {
+        TupleEvaluator {
+            trees: verifier.trees(),
+            verifier,
+            writer,
+            limit,
+            selected: 0,
+            invariant: FxHashMap::default(),
+        }
     }
 
     /// Writes the content.
@@ -91,7 +94,7 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
                 Evaluated::Nodes(nodes) => {
                     self.select(nodes.len())?;
                     for node in nodes {
-                        self.writer.node(node)?;
+                        self.node(node)?;
                     }
                 }
                 Evaluated::Items(items) => {
@@ -100,7 +103,7 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
                         self.item(item)?;
                     }
                 }
-                value => self.writer.atomic(&value.text(self.document))?,
+                value => self.writer.atomic(&value.text(self.trees))?,
             },
             Content::If(condition, yes, no) => {
                 let holds = self.verifier.value_at(condition.twig, NodeRef::Document)?.boolean();
@@ -113,10 +116,19 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
 
     fn item(&mut self, item: Item<'a>) -> Done {
         match item {
-            Item::Node(node) => self.writer.node(node)?,
-            item => self.writer.atomic(&item.text(self.document))?,
+            Item::Node(node) => self.node(node)?,
+            item => self.writer.atomic(&item.text(self.trees))?,
         }
         Ok(())
+    }
+
+    /// Writes a copy of a node.
+    fn node(&mut self, Node { tree, node }: Node) -> Done {
+        if tree.is_message() {
+            return Ok(self.writer.node(node)?);
+        }
+        let (document, vocabulary, _) = self.trees.at(tree);
+        Ok(self.writer.copy(&NodeCopier::new(document, vocabulary), node)?)
     }
 
     /// How many tuples clauses make, and pass.
@@ -189,11 +201,11 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
         Ok(())
     }
 
-    fn nodes(&mut self, value: Compiled) -> Result<Rc<[NodeRef]>, TupleError> {
+    fn nodes(&mut self, value: Compiled) -> Result<Rc<[Node]>, TupleError> {
         if let Some(known) = self.invariant.get(&value.twig) {
             return Ok(known.clone());
         }
-        let nodes: Rc<[NodeRef]> = match self.verifier.value_at(value.twig, NodeRef::Document)? {
+        let nodes: Rc<[Node]> = match self.verifier.value_at(value.twig, NodeRef::Document)? {
             Evaluated::Nodes(nodes) => nodes.into(),
             _ => [].into(),
         };
@@ -209,11 +221,11 @@ impl<'t, 'a> TupleEvaluator<'t, 'a> {
             Evaluated::Nodes(nodes) if nodes.is_empty() => Key::Empty,
             Evaluated::Items(items) => match items.into_iter().next() {
                 None => Key::Empty,
-                Some(item @ (Item::Node(_) | Item::Text(_))) => Key::Text(item.text(self.document)),
-                Some(item) => Key::Number(item.number(self.document)),
+                Some(item @ (Item::Node(_) | Item::Text(_))) => Key::Text(item.text(self.trees)),
+                Some(item) => Key::Number(item.number(self.trees)),
             },
-            value @ (Evaluated::Nodes(_) | Evaluated::Text(_)) => Key::Text(value.text(self.document)),
-            value => Key::Number(value.number(self.document)),
+            value @ (Evaluated::Nodes(_) | Evaluated::Text(_)) => Key::Text(value.text(self.trees)),
+            value => Key::Number(value.number(self.trees)),
         })
     }
 

@@ -1,7 +1,7 @@
-"""What Alembic runs to migrate: on the connection, and in the transaction, that it is given."""
+"""Alembic's entry point: runs the migrations in the caller's connection and transaction."""
 
 from alembic import context
 
-given = context.config.attributes
-context.configure(connection=given["connection"], version_table=given["version_table"])
+attributes = context.config.attributes
+context.configure(connection=attributes["connection"], version_table=attributes["version_table"])
 context.run_migrations()

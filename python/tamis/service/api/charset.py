@@ -1,4 +1,4 @@
-"""The charset of a Content-Type: what a message sent as XML is encoded in, if it does not say so itself."""
+"""The charset of a Content-Type: the encoding of a message that has no byte order mark or declaration."""
 
 import re
 from email.message import Message
@@ -12,7 +12,7 @@ _DECLARES = re.compile(rb"<\?xml\s[^>]*?\sencoding\s*=")
 
 
 def in_stated_encoding(body: bytes, content_type: str) -> bytes:
-    """A message, in UTF-8 if only its Content-Type tells another encoding.
+    """The message; converted to UTF-8 if its encoding is stated by the Content-Type only.
 
     The charset must not contradict a byte order mark or a declaration: one of them would be wrong, and a
     receiver of the delivery has only the message.

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from tamis.errors import SinkError
+from tamis.model.headers import unpack_headers
 from tamis.service.api.security import Admin
 from tamis.service.api.values import Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError
@@ -20,8 +21,27 @@ from tamis.sources.directory import DirectorySource
 router = APIRouter(prefix="/v1", tags=["dead letters"])
 
 
+_LETTER = {
+    "letter": "0b7c2f64e1a94d53",
+    "message": "m3",
+    "source": "inbox",
+    "offset": "m3.xml",
+    "received": "2026-03-01T12:00:00.100000Z",
+    "code": "syntax",
+    "reason": "the end tag </a> does not match <b>",
+    "subscription": None,
+    "delivery": None,
+    "position": 6,
+    "line": 1,
+    "column": 7,
+    "replayed": None,
+}
+
+
 class LetterResponse(ResponseModel):
     """A dead letter: a message that was refused, a transformation that failed, or a delivery that failed."""
+
+    model_config = example(**_LETTER)
 
     letter: str
     """The key of the letter."""
@@ -33,6 +53,8 @@ class LetterResponse(ResponseModel):
     """Where in the source the message was: a file and line, or a topic, partition and offset."""
     received: datetime
     """When the message was received."""
+    headers: dict[str, str] | None
+    """The headers of the message, if it has any."""
     code: str
     """The code of the error."""
     reason: str
@@ -54,14 +76,20 @@ class LetterResponse(ResponseModel):
     def of(cls, letter: Letter, mark: ReplayMark | None) -> "LetterResponse":
         names = cls.model_fields.keys() & Letter.__dataclass_fields__.keys()
         values = {name: getattr(letter, name) for name in names}
+        values["headers"] = unpack_headers(letter.headers) or None
         replayed = None if mark is None else datetime.fromisoformat(mark.time)
         return cls.model_validate(
             {**values, "letter": letter.key, "message": letter.id, "replayed": replayed}
         )
 
 
+LetterKey = Annotated[Name, Path(description="The key of the letter, or the id of its message or delivery.")]
+
+
 class LetterWithContent(LetterResponse):
     """A dead letter with its content."""
+
+    model_config = example(**_LETTER, base64="PGE+PGI+PC9hPg==")
 
     base64: str = ""
     """The bytes of the message or delivery in base64, as far as they were kept."""
@@ -69,6 +97,8 @@ class LetterWithContent(LetterResponse):
 
 class LetterList(ResponseModel):
     """Dead letters, the newest first."""
+
+    model_config = example(letters=[_LETTER], more=False)
 
     letters: list[LetterResponse]
     """The newest ones, up to `limit`."""
@@ -95,6 +125,8 @@ class ReplayRequest(RequestModel):
 
 class ReplayResponse(ResponseModel):
     """The result of a replay."""
+
+    model_config = example(replayed=1, refused=[])
 
     replayed: int
     """Letters that were replayed."""
@@ -153,16 +185,16 @@ def replay(asked: ReplayRequest, service: CurrentService, caller: Admin) -> Repl
 
 
 @router.get("/dead-letters/{letter:path}")
-def show(letter: Name, service: CurrentService, caller: Admin) -> LetterWithContent:
+def show(letter: LetterKey, service: CurrentService, caller: Admin) -> LetterWithContent:
     """One dead letter, by its key or by the id of its message or delivery."""
     letters = DeadLetters(service.settings.dead_letters)
-    found = _one(letters, letter, caller.tenant)
+    found = _find_letter(letters, letter, caller.tenant)
     shown = LetterResponse.of(found, Replays(letters).marks().get(found.key))
     raw = base64.b64encode(letters.raw(found)).decode()
     return LetterWithContent(**shown.model_dump(), base64=raw)
 
 
-def _one(letters: DeadLetters, key: str, tenant: str) -> Letter:
+def _find_letter(letters: DeadLetters, key: str, tenant: str) -> Letter:
     for found in letters.letters(LetterFilter(frozenset([key]), tenant)):
         return found
     raise SinkError("no-letter", f"there is no dead letter {key}")

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime
 from typing import Annotated
@@ -12,6 +13,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from tamis.catalog import Delivery
+from tamis.model.headers import unpack_headers
 from tamis.service.api.security import Caller, Subscriber, find_token, secret_of
 from tamis.service.api.values import MAX_INTEGER, Name, RequestModel, ResponseModel, example
 from tamis.service.errors import ServiceError
@@ -32,8 +34,28 @@ CHUNK = 1 << 16
 Cursor = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 
 
+_DELIVERY = {
+    "cursor": 17,
+    "id": "9c1fae21b0d74a1e8b7d9f3c5a62e481",
+    "subscription": "qlt",
+    "revision": 1,
+    "message": "m1",
+    "source": "inbox",
+    "generation": 3,
+    "received": "2026-03-01T12:00:00.100000Z",
+    "matched": "2026-03-01T12:00:00.600000Z",
+    "payload": "<story><company symbol='QLT'/></story>",
+    "base64": None,
+}
+
+
+_EVENT = f"id: 17\nevent: delivery\ndata: {json.dumps(_DELIVERY)}\n\n"
+
+
 class DeliveryResponse(ResponseModel):
     """A message for a subscription, in the form that its query asks for."""
+
+    model_config = example(**_DELIVERY)
 
     cursor: int
     """The position in the mailbox: poll after it, or acknowledge up to it."""
@@ -53,6 +75,8 @@ class DeliveryResponse(ResponseModel):
     """When the message was received."""
     matched: datetime
     """When the message was matched."""
+    headers: dict[str, str] | None = None
+    """The headers of the message, if it has any."""
     payload: str | None = None
     """The message, or the output of the transformation, as text."""
     base64: str | None = None
@@ -60,19 +84,22 @@ class DeliveryResponse(ResponseModel):
 
     @classmethod
     def of(cls, delivery: Delivery) -> "DeliveryResponse":
-        names = cls.model_fields.keys() - {"cursor", "payload", "base64"}
+        names = cls.model_fields.keys() - {"cursor", "headers", "payload", "base64"}
         # Without validation: the catalog has valid values.
-        made = cls.model_construct(
+        response = cls.model_construct(
             cursor=delivery.number, **{name: getattr(delivery, name) for name in names}
         )
-        made.payload = text_of(delivery.payload, delivery.encoding)
-        if made.payload is None:
-            made.base64 = base64.b64encode(delivery.payload).decode()
-        return made
+        response.headers = unpack_headers(delivery.headers) or None
+        response.payload = text_of(delivery.payload, delivery.encoding)
+        if response.payload is None:
+            response.base64 = base64.b64encode(delivery.payload).decode()
+        return response
 
 
 class DeliveryPage(ResponseModel):
     """A page of deliveries, the oldest first."""
+
+    model_config = example(deliveries=[_DELIVERY], next=17)
 
     deliveries: list[DeliveryResponse]
     """Deliveries that are not acknowledged."""
@@ -95,6 +122,8 @@ class AcknowledgeRequest(RequestModel):
 
 class AcknowledgeResponse(ResponseModel):
     """The result of an acknowledgement."""
+
+    model_config = example(acknowledged=1)
 
     acknowledged: int
     """Deliveries that are now acknowledged and were not before."""
@@ -128,7 +157,12 @@ def acknowledge(
 @router.get(
     "/deliveries/events",
     response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={
+        200: {
+            "description": "A stream of events: the cursor as `id`, and a delivery as `data`.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EVENT}},
+        }
+    },
 )
 async def events(
     request: Request,

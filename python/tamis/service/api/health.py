@@ -4,7 +4,7 @@ from typing import Literal
 
 from fastapi import APIRouter
 
-from tamis.service.api.values import ResponseModel
+from tamis.service.api.values import ResponseModel, example
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService, Service
 from tamis.status import StatusError, read_status
@@ -16,7 +16,10 @@ router = APIRouter(tags=["health"])
 class Health(ResponseModel):
     """The service answers."""
 
+    model_config = example(status="ok")
+
     status: Literal["ok"] = "ok"
+    """An error is a response with another status code."""
 
 
 @router.get("/health")

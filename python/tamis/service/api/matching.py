@@ -11,11 +11,14 @@ from pydantic import Field, model_validator
 
 import tamis
 from tamis.catalog.rows import unknown_map
-from tamis.engine import ERROR_COLUMNS, Index, text_message
+from tamis.engine import ERROR_COLUMNS, Index
 from tamis.errors import CatalogError, QueryError, ReadError
 from tamis.generations.opener import OpenGeneration
 from tamis.model.explanation import Explanation
 from tamis.model.matching import Limits
+from tamis.model.messages import text_message
+from tamis.model.route import ROUTE_REVISION
+from tamis.model.token import Role
 from tamis.service.api.security import Caller, Subscriber
 from tamis.service.api.values import Name, RequestModel, ResponseModel, Text, example
 from tamis.service.errors import ErrorDetail, ServiceError, WarningDetail, detail_of
@@ -132,8 +135,32 @@ class QueryResult(ResponseModel):
     """With `explain`: the details."""
 
 
+class MatchingRoute(ResponseModel):
+    """A reason why the message would cross a link."""
+
+    link: str
+    """The name of the link."""
+    query: str
+    """What somebody behind it wants: linear paths that a query there needs."""
+
+
 class MatchResponse(ResponseModel):
     """Which subscriptions match, and the result of the query."""
+
+    model_config = example(
+        generation=3,
+        subscriptions=[{"id": "qlt", "revision": 1, "subscriber": "ann", "delivery_target": "outbox"}],
+        more=False,
+        failed=[],
+        query={
+            "canonical": "//b",
+            "matches": True,
+            "reason": "it selects 1 node",
+            "nodes": [{"node": 2, "start": 3, "end": 11}],
+            "output": None,
+            "failure": None,
+        },
+    )
 
     generation: int | None
     """The generation that the message was matched against; null before the first batch of the job."""
@@ -145,6 +172,8 @@ class MatchResponse(ResponseModel):
     """Ids of subscriptions whose queries take more steps than allowed (`work-limit`), up to `limit`."""
     query: QueryResult | None = None
     """The result of the given query."""
+    routes: list[MatchingRoute] = Field(default_factory=list)
+    """In a network of brokers, for an admin: which links the message would cross, and why, up to `limit`."""
 
 
 class CheckRequest(RequestModel):
@@ -161,6 +190,13 @@ class CheckRequest(RequestModel):
 class CheckResponse(ResponseModel):
     """The query, or the error in it."""
 
+    model_config = example(
+        id="5f0c6a3d9b1e47c2a8d4e6f7091b2c3d",
+        canonical="//Q{urn:example}b[@n=2]",
+        error=None,
+        warnings=[],
+    )
+
     id: str | None = None
     """The id of the query: equal queries have equal ids."""
     canonical: str | None = None
@@ -168,7 +204,7 @@ class CheckResponse(ResponseModel):
     error: ErrorDetail | None = None
     """Why the query is refused, and where."""
     warnings: list[WarningDetail] = Field(default_factory=list)
-    """What is accepted but hardly meant, such as a query that can never match."""
+    """Warnings about what is probably not intended, such as a query that can never match."""
 
 
 @router.post("/check")
@@ -202,35 +238,41 @@ def _match(asked: MatchRequest, service: Service, caller: Caller) -> MatchRespon
     with service.newest.opened() as opened:
         if opened is None:
             return MatchResponse(generation=None, subscriptions=[], more=False, failed=[], query=result)
-        rows, failed = _matching(opened, message, caller)
+        rows, failed, numbers = _matching(opened, message, caller)
         found = [MatchingSubscription.model_validate(row) for row in rows[: asked.limit]]
         if asked.explain:
             for one in found:
                 one.explanation = _explanation(service, opened, one, message, caller)
         number = opened.generation.number
+    is_admin = caller.token.role is Role.ADMIN
+    routes = service.catalog.routes.of_numbers(numbers) if is_admin and numbers else []
     return MatchResponse(
         generation=number,
         subscriptions=found,
         more=len(rows) > asked.limit,
         failed=[row["id"] for row in failed[: asked.limit]],
         query=result,
+        routes=[MatchingRoute(link=link, query=query) for link, query in routes[: asked.limit]],
     )
 
 
 def _matching(
     opened: OpenGeneration, message: bytes, caller: Caller
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The subscriptions that match, and those that exceeded the work limit."""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[int]]:
+    """The subscriptions that match, those that exceed the work limit, and the numbers of matching routes."""
     matches = opened.index.match_batch([message], tenant=caller.tenant, limits=LIMITS)
     (error,) = matches.select(ERROR_COLUMNS).to_pylist()
     if error["code"] is not None:
         raise ReadError(**error)
 
-    def subscriptions(numbers: Any) -> list[dict[str, Any]]:
+    def split(numbers: Any) -> tuple[list[dict[str, Any]], list[int]]:
         rows = opened.subscriptions.look_up(numbers.flatten()).to_pylist()
-        return [row for row in rows if caller.subscriber in (None, row["subscriber"])]
+        own = [row for row in rows if row["revision"] != ROUTE_REVISION]
+        routes = [row["number"] for row in rows if row["revision"] == ROUTE_REVISION]
+        return [row for row in own if caller.subscriber in (None, row["subscriber"])], routes
 
-    return subscriptions(opened.index.targets(matches)), subscriptions(opened.index.failed_targets(matches))
+    matching, routes = split(opened.index.targets(matches))
+    return matching, split(opened.index.failed_targets(matches))[0], routes
 
 
 def _explanation(
@@ -265,11 +307,11 @@ def _try_query(query: str, prefixes: Mapping[str, str], message: bytes, explain:
     explanation = index.explain(message, query, namespaces=prefixes, limits=LIMITS)
     shown = ExplanationResponse.of(explanation)
     output = failure = None
-    for made in index.transform(message, limits=LIMITS):
-        if made.payload is None:
-            failure = f"{made.code}: {made.reason}"
-        elif made.payload is not message:
-            output = made.payload.decode(errors="replace")
+    for result in index.transform(message, limits=LIMITS):
+        if result.payload is None:
+            failure = f"{result.code}: {result.reason}"
+        elif result.payload is not message:
+            output = result.payload.decode(errors="replace")
     return QueryResult(
         canonical=shown.canonical,
         matches=shown.matches,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError, model_validator
 
+from tamis.model.headers import HeaderError, pack_headers
 from tamis.service.api.charset import in_stated_encoding
 from tamis.service.api.security import Publisher
 from tamis.service.api.values import Name, RequestModel, ResponseModel, example
@@ -27,7 +28,9 @@ JSON = "application/json"
 class MessageRequest(RequestModel):
     """A message in JSON: `xml` or `base64`."""
 
-    model_config = example(id="m1", xml="<story><company symbol='QLT'/></story>")
+    model_config = example(
+        id="m1", xml="<story><company symbol='QLT'/></story>", headers={"priority": "high"}
+    )
 
     id: Name | None = None
     """Identifies the message in its source; generated if it is left out."""
@@ -35,6 +38,8 @@ class MessageRequest(RequestModel):
     """The message as text."""
     base64: str | None = None
     """The bytes of the message in base64, for encodings other than UTF-8: the message declares which."""
+    headers: dict[str, str] | None = None
+    """What the publisher says of the message; its deliveries have them too."""
 
     @model_validator(mode="after")
     def _one_form(self) -> "MessageRequest":
@@ -79,9 +84,21 @@ _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            XML[0]: {"schema": {"type": "string", "description": "One message."}},
-            JSON: {"schema": {"anyOf": [_MESSAGE, {"type": "array", "items": _MESSAGE}]}},
-            LINES[0]: {"schema": {"type": "string", "description": "One message per line, in JSON."}},
+            XML[0]: {
+                "schema": {"type": "string", "description": "One message."},
+                "example": "<story><company symbol='QLT'/></story>",
+            },
+            JSON: {
+                "schema": {
+                    "anyOf": [_MESSAGE, {"type": "array", "items": _MESSAGE}],
+                    "description": "One message, or a list.",
+                },
+                "example": [{"id": "m1", "xml": "<a/>"}, {"id": "m2", "base64": "PGEvPg=="}],
+            },
+            LINES[0]: {
+                "schema": {"type": "string", "description": "One message per line, in JSON."},
+                "example": '{"id": "m1", "xml": "<a/>"}\n{"id": "m2", "xml": "<b/>"}\n',
+            },
         },
     }
 }
@@ -109,10 +126,13 @@ async def publish(
 ) -> AcceptedMessages:
     """Publish messages. What is accepted is durable. An id that was accepted before is not stored again.
 
+    A message that is sent as XML has its headers as `Tamis-Header-NAME: VALUE`, with the name in lower case.
+
     A message that is not well-formed is accepted, and becomes a dead letter.
     """
     body = await request.body()
-    messages = _messages(body, request.headers.get("content-type", ""), tamis_message_id)
+    headers = _headers(request)
+    messages = _messages(body, request.headers.get("content-type", ""), tamis_message_id, headers)
     place = service.inboxes.source(caller.tenant, source)
     fresh = await service.publishing.run(service.inboxes.publish, place, messages)
     if not fresh:
@@ -125,14 +145,15 @@ async def publish(
     return AcceptedMessages(source=place.name, messages=accepted)
 
 
-def _messages(body: bytes, content_type: str, id: str | None) -> list[NewMessage]:
+def _messages(body: bytes, content_type: str, id: str | None, headers: dict[str, str]) -> list[NewMessage]:
     kind = content_type.partition(";")[0].strip().lower()
     if kind in XML:
         if not body:
             raise ServiceError("bad-request", "the request has no message")
-        return [NewMessage(id or _new_id(), in_stated_encoding(body, content_type))]
-    if id is not None:
-        raise ServiceError("bad-request", "Tamis-Message-Id is for a message sent as XML")
+        return [NewMessage(id or _new_id(), in_stated_encoding(body, content_type), pack_headers(headers))]
+    if id is not None or headers:
+        name = "Tamis-Message-Id" if id is not None else "Tamis-Header"
+        raise ServiceError("bad-request", f"{name} is for a message sent as XML")
     if kind == JSON:
         # Not as a union: its errors would be about every member.
         many = _read(_many, body) if body.lstrip().startswith(b"[") else [_read(_one, body)]
@@ -144,7 +165,20 @@ def _messages(body: bytes, content_type: str, id: str | None) -> list[NewMessage
         raise ServiceError("media-type", f"{kind or 'no content type'}: messages are sent as {known}")
     if not many:
         raise ServiceError("bad-request", "the request has no message")
-    return [NewMessage(one.id or _new_id(), one.content()) for one in many]
+    return [NewMessage(one.id or _new_id(), one.content(), pack_headers(one.headers)) for one in many]
+
+
+def _headers(request: Request) -> dict[str, str]:
+    """The headers `Tamis-Header-NAME` of a request; of several with one name the last counts."""
+    prefix = b"tamis-header-"
+    try:
+        return {
+            name.removeprefix(prefix).decode(): value.decode()
+            for name, value in request.headers.raw
+            if name.startswith(prefix)
+        }
+    except UnicodeDecodeError as error:
+        raise HeaderError("bad-header", "the value of a header is not UTF-8") from error
 
 
 def _read(adapter: TypeAdapter[T], text: bytes, place: str = "") -> T:

@@ -82,9 +82,9 @@ class AccessControl:
     def _limited(self, scope: Scope, receive: Receive, send: Send, limit: int) -> tuple[Receive, Send]:
         """Limit the size of a request's body and the time that the client may take to send it.
 
-        Only waiting for the client counts, so that a busy service refuses nobody for its own slowness. Once
-        the response has started, no limit applies: it is too late for an error response, and what is still
-        received is only listened to for a disconnect.
+        Only the time spent waiting for the client counts, so that a slow service refuses no request. Once the
+        response has started, no limit applies: it is too late for an error response, and the application
+        reads on only to notice a disconnect.
         """
         headers = Headers(scope=scope)
         encoding = headers.get("content-encoding", "identity")

@@ -1,4 +1,4 @@
-"""`/v1/status`, `/v1/sources`, `/v1/sinks` and `/metrics`.
+"""`/v1/status`, `/v1/sources`, `/v1/sinks`, `/v1/network` and `/metrics`.
 
 An admin of the tenant without a name is an admin of the whole broker and sees everything; others see what
 belongs to their tenant.
@@ -11,12 +11,12 @@ from datetime import datetime
 from fastapi import APIRouter, Response
 
 from tamis.service.api.security import Admin, Anyone, Caller, Publisher
-from tamis.service.api.values import ResponseModel
+from tamis.service.api.values import ResponseModel, example
 from tamis.service.errors import ServiceError
 from tamis.service.service import CurrentService, Service
 from tamis.settings import ConsoleSink, DirectorySink, Sink, Source
 from tamis.sources.directory import DirectorySource
-from tamis.status import Failure, SourceStatus, StatusError, read_status
+from tamis.status import Failure, LinkReport, SourceStatus, StatusError, read_status
 
 router = APIRouter()
 
@@ -37,7 +37,7 @@ class JobResponse(ResponseModel):
     subscriptions: int | None
     """Subscriptions of all tenants in it; only for an admin of the broker."""
     failure: Failure | None
-    """What fails at the moment; only for an admin of the broker."""
+    """The current failure; only for an admin of the broker."""
     sources: list[SourceStatus]
     """The sources that the caller may see."""
 
@@ -56,6 +56,22 @@ class ProcessResponse(ResponseModel):
 class StatusResponse(ResponseModel):
     """The job and the queues."""
 
+    model_config = example(
+        job={
+            "version": "0.1.0",
+            "state": "running",
+            "started": "2026-03-01T12:00:00Z",
+            "now": "2026-03-01T12:05:00Z",
+            "generation": 3,
+            "subscriptions": 1200,
+            "failure": None,
+            "sources": [{"name": "inbox", "state": "running", "messages_rate": 98.5, "matches_rate": 310.2}],
+        },
+        process={"pid": 4711, "starts": 1, "last_exit": None},
+        waiting_messages={"inbox": 12},
+        waiting_deliveries=40,
+    )
+
     job: JobResponse | None
     """Null before a job has run."""
     process: ProcessResponse | None
@@ -66,8 +82,21 @@ class StatusResponse(ResponseModel):
     """Deliveries that are not acknowledged, of the subscriber or the tenant."""
 
 
+class NetworkResponse(ResponseModel):
+    """The broker that the service is, and its links."""
+
+    broker: str | None
+    """Its name; null if the service is not part of a network."""
+    brokers: list[str]
+    """All brokers of the network."""
+    links: list[LinkReport]
+    """The links of this broker, as its job reported them last."""
+
+
 class SourceResponse(ResponseModel):
     """A source of messages."""
+
+    model_config = example(name="inbox", kind="directory", tenant="", state="running", waiting=12)
 
     name: str
     """Its name."""
@@ -83,6 +112,8 @@ class SourceResponse(ResponseModel):
 
 class SinkResponse(ResponseModel):
     """A sink of deliveries."""
+
+    model_config = example(kind="directory", targets=None, place="outbox")
 
     kind: str
     """`directory`, `kafka` or `console`."""
@@ -141,17 +172,41 @@ def sinks(service: CurrentService, caller: Admin) -> list[SinkResponse]:
     ]
 
 
+@router.get("/v1/network", tags=["state"])
+def network(service: CurrentService, caller: Admin) -> NetworkResponse:
+    """The network of brokers; only for an admin of the broker."""
+    _check_operates(caller)
+    broker = service.settings.broker
+    try:
+        links = read_status(service.settings.state).links
+    except StatusError:
+        links = ()
+    name = None if broker is None else broker.name
+    return NetworkResponse(broker=name, brokers=list(service.brokers), links=list(links))
+
+
 @router.get(
     "/metrics",
     tags=["state"],
     response_class=Response,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    responses={
+        200: {
+            "description": "Metrics in the text format of Prometheus.",
+            "content": {
+                "text/plain": {"schema": {"type": "string"}, "example": "tamis_up 1.0\n"},
+            },
+        }
+    },
 )
 def metrics(service: CurrentService, caller: Admin) -> Response:
     """Metrics for Prometheus; only for an admin of the broker."""
+    _check_operates(caller)
+    return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _check_operates(caller: Caller) -> None:
     if not caller.operates:
         raise ServiceError("forbidden", "this is for an admin of the tenant without a name")
-    return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _job(service: Service, caller: Caller, names: set[str]) -> JobResponse | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
@@ -69,8 +69,34 @@ class SubscriptionChange(RequestModel):
     """`paused` pauses, `active` resumes."""
 
 
+class EstablishedResponse(ResponseModel):
+    """Where a network of brokers knows a subscription."""
+
+    brokers: list[str]
+    """Brokers: what enters the network there from now on, and matches, is delivered."""
+    missing: list[str]
+    """The other brokers: not yet, or they cannot be reached."""
+
+
+_SUBSCRIPTION = {
+    "id": "qlt",
+    "revision": 1,
+    "subscriber": "ann",
+    "query": "//company[@symbol = 'QLT']",
+    "namespaces": {},
+    "delivery_target": "outbox",
+    "state": "active",
+    "created": "2026-03-01T12:00:00Z",
+    "changed": "2026-03-01T12:00:00Z",
+    "warnings": [],
+}
+_LINE = """{"id": "qlt", "subscriber": "ann", "query": "//company[@symbol = 'QLT']"}\n"""
+
+
 class SubscriptionResponse(ResponseModel):
     """A subscription."""
+
+    model_config = example(**_SUBSCRIPTION)
 
     id: str
     """Unique in the tenant."""
@@ -92,6 +118,8 @@ class SubscriptionResponse(ResponseModel):
     """When it was last changed."""
     warnings: list[WarningDetail] = Field(default_factory=list)
     """Warnings of the query, in the response that adds or changes it."""
+    established: EstablishedResponse | None = None
+    """In the response for one subscription, in a network of brokers: where it is established."""
 
     @classmethod
     def of(cls, kept: Subscription) -> "SubscriptionResponse":
@@ -100,6 +128,8 @@ class SubscriptionResponse(ResponseModel):
 
 class SubscriptionPage(ResponseModel):
     """A page of subscriptions, ordered by id."""
+
+    model_config = example(subscriptions=[_SUBSCRIPTION], next=None)
 
     subscriptions: list[SubscriptionResponse]
     """The subscriptions of this page."""
@@ -128,13 +158,23 @@ class WarnedLine(ResponseModel):
     code: str
     """The code of the warning."""
     reason: str
-    """What is hardly meant."""
+    """What is probably not intended."""
     column: int
     """Where in the query, from 1."""
 
 
 class ImportResponse(ResponseModel):
     """The result of an import."""
+
+    model_config = example(
+        added=2,
+        changed=0,
+        unchanged=1,
+        refused=1,
+        refusals=[{"line": 3, "code": "syntax", "reason": "a name is expected after `[`", "column": 4}],
+        warned=0,
+        warnings=[],
+    )
 
     added: int
     """New subscriptions."""
@@ -150,6 +190,9 @@ class ImportResponse(ResponseModel):
     """Lines that were accepted with a warning, such as a query that can never match."""
     warnings: list[WarnedLine]
     """The first of these warnings."""
+
+
+SubscriptionId = Annotated[Name, Path(description="The id of the subscription.")]
 
 
 @router.post("/subscriptions", status_code=201)
@@ -172,11 +215,11 @@ def create(asked: SubscriptionRequest, service: CurrentService, caller: Subscrib
 def list_(
     service: CurrentService,
     caller: Subscriber,
-    subscriber: Name | None = None,
-    state: State | None = None,
-    text: Annotated[Text | None, Query(description="What occurs in the query, in whatever case.")] = None,
+    subscriber: Annotated[Name | None, Query(description="Only subscriptions of this subscriber.")] = None,
+    state: Annotated[State | None, Query(description="Only subscriptions in this state.")] = None,
+    text: Annotated[Text | None, Query(description="A substring of the query; case-insensitive.")] = None,
     after: Annotated[Name | None, Query(description="`next` of the page before.")] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000, description="The size of the page.")] = 100,
 ) -> SubscriptionPage:
     """Subscriptions by id, a page at a time."""
     found = service.catalog.list(
@@ -193,14 +236,18 @@ def list_(
 
 
 @router.get("/subscriptions/{id:path}")
-def show(id: Name, service: CurrentService, caller: Subscriber) -> SubscriptionResponse:
+def show(id: SubscriptionId, service: CurrentService, caller: Subscriber) -> SubscriptionResponse:
     """One subscription."""
-    return SubscriptionResponse.of(_own(service, caller, id))
+    kept = _own(service, caller, id)
+    if service.brokers:
+        where = service.catalog.routes.established_of(kept, service.brokers)
+        kept = dataclasses.replace(kept, established=where)
+    return SubscriptionResponse.of(kept)
 
 
 @router.patch("/subscriptions/{id:path}")
 def change(
-    id: Name, changed: SubscriptionChange, service: CurrentService, caller: Subscriber
+    id: SubscriptionId, changed: SubscriptionChange, service: CurrentService, caller: Subscriber
 ) -> SubscriptionResponse:
     """Change, pause or resume a subscription. It gets a new revision if what would be delivered changes."""
     _own(service, caller, id)
@@ -224,7 +271,7 @@ def change(
 
 
 @router.delete("/subscriptions/{id:path}", status_code=204)
-def remove(id: Name, service: CurrentService, caller: Subscriber) -> Response:
+def remove(id: SubscriptionId, service: CurrentService, caller: Subscriber) -> Response:
     """Remove a subscription."""
     _own(service, caller, id)
     service.catalog.remove(id, tenant=caller.tenant)
@@ -234,7 +281,12 @@ def remove(id: Name, service: CurrentService, caller: Subscriber) -> Response:
 _LINES: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "content": {JSON_LINES: {"schema": {"type": "string", "description": "One subscription per line."}}},
+        "content": {
+            JSON_LINES: {
+                "schema": {"type": "string", "description": "One subscription per line."},
+                "example": _LINE,
+            }
+        },
     }
 }
 
@@ -258,8 +310,8 @@ async def import_(request: Request, service: CurrentService, caller: Admin) -> I
         file.seek(0)
         webhooks = await run_in_threadpool(service.catalog.webhooks.list, caller.tenant)
         names = {one.name for one in webhooks}
-        given = _of_tenant(lines.read(file), caller.tenant, names, service.settings)
-        done = await run_in_threadpool(service.catalog.import_, given, refused)
+        checked = _of_tenant(lines.read(file), caller.tenant, names, service.settings)
+        done = await run_in_threadpool(service.catalog.import_, checked, refused)
     counts = {name: getattr(done, name) for name in ("added", "changed", "unchanged", "refused", "warned")}
     warnings = [
         WarnedLine(line=one.place, code=one.code, reason=one.reason, column=one.column)
@@ -271,7 +323,12 @@ async def import_(request: Request, service: CurrentService, caller: Admin) -> I
 @router.get(
     "/subscriptions.jsonl",
     response_class=StreamingResponse,
-    responses={200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}}},
+    responses={
+        200: {
+            "description": "One subscription or prefix map per line.",
+            "content": {JSON_LINES: {"schema": {"type": "string"}, "example": _LINE}},
+        }
+    },
 )
 def export(service: CurrentService, caller: Admin) -> StreamingResponse:
     """All subscriptions and prefix maps of the tenant, as JSON lines for an import: a consistent snapshot."""
@@ -280,10 +337,10 @@ def export(service: CurrentService, caller: Admin) -> StreamingResponse:
 
 
 def _of_tenant(
-    given: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str], settings: Settings
+    numbered: Iterable[tuple[int, lines.Line]], tenant: str, webhooks: Collection[str], settings: Settings
 ) -> Iterator[tuple[int, lines.Line]]:
     """Lines with the tenant set; refused if they name another tenant, or a target that does not exist."""
-    for place, line in given:
+    for place, line in numbered:
         webhook = webhook_of(line.delivery_target) if isinstance(line, NewSubscription) else None
         if isinstance(line, Refusal):
             yield place, line
@@ -300,7 +357,7 @@ def _of_tenant(
 
 
 def _own(service: Service, caller: Caller, id: str) -> Subscription:
-    """A subscription of the caller; one of somebody else is reported as unknown."""
+    """A subscription of the caller; other subscriptions are reported as unknown."""
     kept = service.catalog.get(id, tenant=caller.tenant)
     if caller.subscriber not in (None, kept.subscriber):
         raise unknown(caller.tenant, id)

@@ -4,13 +4,17 @@ from fastapi import APIRouter
 
 from tamis.model.token import Role
 from tamis.service.api.security import Anyone
-from tamis.service.api.values import ResponseModel
+from tamis.service.api.values import ResponseModel, example
 
 router = APIRouter(prefix="/v1", tags=["token"])
 
 
 class TokenResponse(ResponseModel):
     """The token of the request, without its secret."""
+
+    model_config = example(
+        name="ann's laptop", role="subscriber", tenant="", subscriber="ann", operates=False
+    )
 
     name: str
     """Its name."""

@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Path, Response
 from pydantic import AfterValidator, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
@@ -35,6 +35,8 @@ def _valid_secret(text: str) -> str:
 
 WebhookName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 """Safe in paths and delivery targets."""
+
+Named = Annotated[WebhookName, Path(description="The name of the webhook.")]
 
 Secret = Annotated[str, StringConstraints(max_length=200), AfterValidator(_valid_secret)]
 
@@ -76,8 +78,27 @@ class SecretRequest(RequestModel):
     """Seconds during which requests are signed with both the new and the previous secret."""
 
 
+_WEBHOOK = {
+    "name": "news",
+    "url": "https://example.org/news",
+    "subscriber": "ann",
+    "state": "active",
+    "reason": None,
+    "created": "2026-03-01T12:00:00Z",
+    "changed": "2026-03-01T12:00:00Z",
+    "previous_until": None,
+    "held_until": None,
+    "succeeded": "2026-03-01T12:04:00Z",
+    "failed": None,
+    "failure": None,
+    "waiting": 0,
+}
+
+
 class WebhookResponse(ResponseModel):
     """A webhook and its status."""
+
+    model_config = example(**_WEBHOOK)
 
     name: str
     """Its name."""
@@ -115,6 +136,8 @@ class WebhookResponse(ResponseModel):
 class WebhookWithSecret(WebhookResponse):
     """A webhook with its secret, which is shown only in this response."""
 
+    model_config = example(**_WEBHOOK, secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+
     secret: str
     """The signing secret, `whsec_` and base64."""
 
@@ -122,12 +145,16 @@ class WebhookWithSecret(WebhookResponse):
 class WebhookList(ResponseModel):
     """Webhooks, ordered by name."""
 
+    model_config = example(webhooks=[_WEBHOOK])
+
     webhooks: list[WebhookResponse]
     """All webhooks of the subscriber, or of the tenant."""
 
 
 class WebhookTestResponse(ResponseModel):
     """The result of a test."""
+
+    model_config = example(delivered=True, status=204, failure=None, seconds=0.0421)
 
     delivered: bool
     """Whether the receiver accepted the event."""
@@ -165,24 +192,24 @@ def list_(service: CurrentService, caller: Subscriber) -> WebhookList:
 
 
 @router.get("/webhooks/{name}")
-def show(name: WebhookName, service: CurrentService, caller: Subscriber) -> WebhookResponse:
+def show(name: Named, service: CurrentService, caller: Subscriber) -> WebhookResponse:
     """One webhook."""
-    return _shown(service, _own(service, caller, name))
+    return _response(service, _own(service, caller, name))
 
 
 @router.patch("/webhooks/{name}")
 def change(
-    name: WebhookName, changed: WebhookChange, service: CurrentService, caller: Subscriber
+    name: Named, changed: WebhookChange, service: CurrentService, caller: Subscriber
 ) -> WebhookResponse:
     """Change the URL of a webhook, or enable or disable it."""
     _own(service, caller, name)
     url = None if changed.url is None else validate_url(changed.url, service.sender.addresses)
     kept = service.catalog.webhooks.change(caller.tenant, name, url=url, state=changed.state)
-    return _shown(service, kept)
+    return _response(service, kept)
 
 
 @router.delete("/webhooks/{name}", status_code=204)
-def remove(name: WebhookName, service: CurrentService, caller: Subscriber) -> Response:
+def remove(name: Named, service: CurrentService, caller: Subscriber) -> Response:
     """Remove a webhook that no subscription uses. Its waiting deliveries go to the dead letters."""
     _own(service, caller, name)
     service.catalog.webhooks.remove(caller.tenant, name)
@@ -191,7 +218,7 @@ def remove(name: WebhookName, service: CurrentService, caller: Subscriber) -> Re
 
 @router.post("/webhooks/{name}/rotate")
 def rotate(
-    name: WebhookName, service: CurrentService, caller: Subscriber, asked: SecretRequest | None = None
+    name: Named, service: CurrentService, caller: Subscriber, asked: SecretRequest | None = None
 ) -> WebhookWithSecret:
     """Replace the secret; it is shown only in this response. Requests are signed with both for a while."""
     _own(service, caller, name)
@@ -202,7 +229,7 @@ def rotate(
 
 
 @router.post("/webhooks/{name}/test")
-async def test(name: WebhookName, service: CurrentService, caller: Subscriber) -> WebhookTestResponse:
+async def test(name: Named, service: CurrentService, caller: Subscriber) -> WebhookTestResponse:
     """Send a test event now, without retries, also to a disabled webhook."""
     webhook = await run_in_threadpool(_own, service, caller, name)
     begin = time.monotonic()
@@ -216,7 +243,7 @@ async def test(name: WebhookName, service: CurrentService, caller: Subscriber) -
 
 
 def check_target(service: Service, caller: Caller, target: str | None) -> None:
-    """Refuse a delivery target that no sink has, or whose webhook does not exist or is not the caller's."""
+    """Refuse a delivery target without a sink, or of a webhook that does not exist or is not the caller's."""
     name = None if target is None else webhook_of(target)
     if target is not None and not service.settings.has_target(target):
         raise no_target(target)
@@ -227,7 +254,7 @@ def check_target(service: Service, caller: Caller, target: str | None) -> None:
 
 
 def no_target(target: str) -> ServiceError:
-    """The error for a delivery target that leads nowhere."""
+    """The error for a delivery target without a sink."""
     return ServiceError(
         "no-target", f"delivery_target: no sink has the target {target}; GET /v1/sinks lists them"
     )
@@ -240,16 +267,16 @@ def no_webhook(name: str) -> ServiceError:
     )
 
 
-def _shown(service: Service, kept: Webhook) -> WebhookResponse:
+def _response(service: Service, kept: Webhook) -> WebhookResponse:
     return WebhookResponse.of(kept, service.catalog.outgoing.count(kept.tenant, kept.name))
 
 
 def _with_secret(service: Service, kept: Webhook) -> WebhookWithSecret:
-    return WebhookWithSecret(**_shown(service, kept).model_dump(), secret=kept.secret)
+    return WebhookWithSecret(**_response(service, kept).model_dump(), secret=kept.secret)
 
 
 def _own(service: Service, caller: Caller, name: str) -> Webhook:
-    """A webhook of the caller; one of somebody else is reported as unknown."""
+    """A webhook of the caller; other webhooks are reported as unknown."""
     kept = service.catalog.webhooks.get(caller.tenant, name)
     if caller.subscriber not in (None, kept.subscriber):
         raise unknown_webhook(name)

@@ -37,7 +37,7 @@ class Cleanup:
             )
 
     async def run(self) -> None:
-        """Clean up every hour, for ever."""
+        """Clean up every hour, without end."""
         await poll(
             lambda: in_thread(self.delete_expired), interval=INTERVAL_SECONDS, failing="the cleanup fails"
         )

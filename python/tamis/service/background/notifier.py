@@ -1,4 +1,4 @@
-"""Wakes up who waits for a mailbox: event streams, and the sender of webhooks."""
+"""Wakes up the event streams that wait for a mailbox, and the sender of webhooks."""
 
 import asyncio
 from collections.abc import Iterable
@@ -11,17 +11,17 @@ WEBHOOKS: Key = ("", "")
 
 
 class Notifier:
-    """One event for each mailbox that somebody waits for. To be used on the event loop only."""
+    """One event for each mailbox with a waiting task. To be used on the event loop only."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, asyncio.Event] = {}
 
     def event_for(self, key: Key) -> asyncio.Event:
-        """The event of the next notification. Get it before you read the mailbox: then you miss nothing."""
+        """The event of the next notification. Get it before reading the mailbox, so that none is missed."""
         return self._waiting.setdefault(key, asyncio.Event())
 
     def notify(self, keys: Iterable[Key]) -> None:
-        """Wake up who waits for these mailboxes."""
+        """Wake up the tasks that wait for these mailboxes."""
         for key in keys:
             event = self._waiting.pop(key, None)
             if event is not None:

@@ -1,4 +1,4 @@
-"""The outbox → mailboxes: imports each published batch exactly once, and notifies who waits.
+"""The outbox → mailboxes: imports each published batch exactly once, and notifies waiting tasks.
 
 A poll does not list the outbox, which grows: it probes for the next manifests of each known checkpoint
 (`c-7.json` after `c-6.json`). A full listing now and then finds new checkpoints.
@@ -36,7 +36,7 @@ class OutboxFollower:
     """Imports the batches of an outbox into mailboxes."""
 
     def __init__(self, outbox: Outbox, mailbox: Mailbox, excluded: frozenset[str]) -> None:
-        """`excluded`: delivery targets that have a sink of their own; they get no mailbox."""
+        """`excluded`: delivery targets with a separate sink; they get no mailbox."""
         self._outbox = outbox
         self._mailbox = mailbox
         self._excluded = excluded
@@ -47,7 +47,7 @@ class OutboxFollower:
             self._advance(name)
         self._listed = -LISTING_SECONDS
         self.failure: TamisError | None = None
-        """Why mailboxes are behind; None while all is well."""
+        """The error because of which mailboxes are behind; None if they are not."""
 
     @classmethod
     def of(cls, settings: Settings, mailbox: Mailbox) -> "OutboxFollower | None":
@@ -59,7 +59,7 @@ class OutboxFollower:
         return cls(Outbox(sink.path, sink.form), mailbox, excluded)
 
     def poll(self) -> set[Key]:
-        """Import new batches; the keys of the mailboxes that got a delivery."""
+        """Import new batches; returns the keys of the mailboxes that got a delivery."""
         changed: set[Key] = set()
         for name in self._unseen_manifests():
             publication = self._outbox.read_manifest(name)
@@ -77,15 +77,15 @@ class OutboxFollower:
         return changed
 
     def delete_older(self, before: datetime) -> int:
-        """Delete batches of the outbox that are older than a time and imported; how many."""
+        """Delete batches of the outbox that are older than a time and imported; returns how many."""
         # In this order: a batch that is published and imported in between is in neither set.
-        taken = self._mailbox.imported_manifests()
+        imported = self._mailbox.imported_manifests()
         there = set(self._outbox.manifests())
-        gone = [name for name in self._outbox.older_than(before) if name in taken]
+        gone = [name for name in self._outbox.older_than(before) if name in imported]
         for name in gone:
             self._outbox.remove(name)
-        # Also those that were deleted before a crash, or by somebody else.
-        forgotten = (taken - there).union(gone)
+        # Also those that were deleted before a crash, or by another process.
+        forgotten = (imported - there).union(gone)
         if forgotten:
             self._mailbox.forget_manifests(forgotten)
         self._seen.difference_update(forgotten)
@@ -114,7 +114,7 @@ class OutboxFollower:
         self._last[checkpoint] = max(int(number), self._last.get(checkpoint, -1))
 
     async def run(self, notifier: Notifier) -> None:
-        """Poll for ever."""
+        """Poll without end."""
 
         async def poll_and_notify() -> None:
             try:

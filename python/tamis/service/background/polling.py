@@ -1,4 +1,4 @@
-"""The loop of every background task: work, wait, work again; while the work fails, wait longer."""
+"""The polling loop of every background task, with backoff while the work fails."""
 
 import asyncio
 import logging

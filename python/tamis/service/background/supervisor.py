@@ -20,7 +20,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before a restart."""
 
 HEALTHY_SECONDS = 60.0
-"""A job that ran for so long was healthy: the backoff starts again."""
+"""A job that ran for this many seconds was healthy: the backoff starts again."""
 
 GRACE = 120.0
 """Seconds that a running batch gets to finish before the job is killed."""

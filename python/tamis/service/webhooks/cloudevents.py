@@ -29,6 +29,9 @@ def delivery_event(delivery: Outbound) -> bytes:
     }
     if delivery.tenant:
         event["tenant"] = delivery.tenant
+    if delivery.headers is not None:
+        # As text: the value of an extension attribute is not an object.
+        event["headers"] = delivery.headers
     text = text_of(delivery.payload, delivery.encoding)
     if text is None:
         event["data_base64"] = base64.b64encode(delivery.payload).decode()

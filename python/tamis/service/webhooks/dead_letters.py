@@ -38,7 +38,7 @@ class DeadLetterWriter:
                 self.written += rows.num_rows
 
     async def run(self) -> None:
-        """Poll for ever."""
+        """Poll without end."""
         await poll(
             lambda: in_thread(self.write_pending),
             interval=POLL_SECONDS,

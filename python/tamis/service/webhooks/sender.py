@@ -1,9 +1,9 @@
 """Sends the deliveries that are due to their webhooks, and records each attempt.
 
-The queue is in the catalog: what waits, when it is due, how many attempts were made. The sender claims due
-deliveries by a lease. An attempt is recorded after its response: a sender that is killed before sends the
-same delivery again, under the same id. One webhook gets a share of the requests only, and one request at a
-time while it fails, so that a receiver that hangs does not hold up others.
+The queue is in the catalog: deliveries, their due times, their attempts. The sender claims due deliveries by
+a lease. It records an attempt after the response: after a crash in between, the next sender repeats the
+delivery under the same id. One webhook gets only a share of the concurrent requests, and one request at a
+time while it fails, so that a receiver that hangs does not delay others.
 """
 
 import asyncio

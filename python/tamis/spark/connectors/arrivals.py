@@ -1,4 +1,4 @@
-"""What arrived over links as a streaming DataFrame of envelopes; the offset is the number of an arrival."""
+"""Arrivals over links as a streaming DataFrame of envelopes; the offset is the number of an arrival."""
 
 import json
 from collections.abc import Iterator, Sequence

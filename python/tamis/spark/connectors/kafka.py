@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 from tamis.model.envelope import VERSION
 from tamis.model.message_id import CONTROL, MAX_CHARACTERS
 from tamis.sources.kafka import DELIVERY_HEADERS, ID_HEADER, TIMEOUT_MS, KafkaSink, KafkaSource
+from tamis.spark.connectors.kafka_headers import headers_of, with_headers
 from tamis.spark.envelope import ENVELOPE_TYPE
 
 _READER = {"default.api.timeout.ms": str(TIMEOUT_MS), "request.timeout.ms": str(TIMEOUT_MS * 3 // 4)}
@@ -35,11 +36,14 @@ def read_kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
 def from_kafka(rows: DataFrame, source: KafkaSource) -> DataFrame:
     """Kafka records with headers as envelopes."""
     offset = F.concat_ws("-", "topic", "partition", "offset")
-    given = F.filter("headers", lambda header: header["key"] == ID_HEADER)
+    id_headers = F.filter("headers", lambda header: header["key"] == ID_HEADER)
     # Of several headers with one name the last counts, as in Kafka's own clients.
-    text = F.nullif(F.make_valid_utf8(F.try_element_at(given, F.lit(-1))["value"].cast("string")), F.lit(""))
+    text = F.nullif(
+        F.make_valid_utf8(F.try_element_at(id_headers, F.lit(-1))["value"].cast("string")), F.lit("")
+    )
     bad_id = (F.length(text) > MAX_CHARACTERS) | text.rlike(CONTROL)
     empty = F.col("value").isNull()
+    headers = headers_of(source)
     columns: dict[str, Column] = {
         "version": F.lit(VERSION),
         "tenant": F.lit(source.tenant),
@@ -52,11 +56,13 @@ def from_kafka(rows: DataFrame, source: KafkaSource) -> DataFrame:
         "schema": F.lit(source.schema),
         # A producer may set any time. Python has no dates after the year 9999.
         "received": F.greatest(F.least("timestamp", F.lit(_LATEST)), F.lit(_EARLIEST)),
+        "topic": F.col("topic"),
+        "headers": F.when(headers.code.isNull(), headers.stored),
         "xml": F.col("value"),
-        "code": F.when(empty, "no-xml").when(bad_id, "bad-id"),
-        "reason": F.when(empty, "the message has no value").when(
-            bad_id, f"the id in {ID_HEADER} is too long or has a control character"
-        ),
+        "code": F.when(empty, "no-xml").when(bad_id, "bad-id").otherwise(headers.code),
+        "reason": F.when(empty, "the message has no value")
+        .when(bad_id, f"the id in {ID_HEADER} is too long or has a control character")
+        .otherwise(headers.reason),
     }
     types = {column.name: column.dataType for column in ENVELOPE_TYPE}
     return rows.select(*(column.cast(types[name]).alias(name) for name, column in columns.items()))
@@ -67,7 +73,7 @@ def to_kafka(deliveries: DataFrame, sink: KafkaSink) -> DataFrame:
 
     Needed columns: `tenant`, `subscriber`, `payload`, and those of `DELIVERY_HEADERS`.
     """
-    headers = [
+    own = [
         F.struct(F.lit(name).alias("key"), F.col(column).cast("string").cast("binary").alias("value"))
         for name, column in DELIVERY_HEADERS.items()
     ]
@@ -75,7 +81,7 @@ def to_kafka(deliveries: DataFrame, sink: KafkaSink) -> DataFrame:
         _topic(sink).alias("topic"),
         F.col("subscriber").cast("binary").alias("key"),
         F.col("payload").cast("binary").alias("value"),
-        F.array(*headers).alias("headers"),
+        with_headers(F.array(*own)).alias("headers"),
     )
 
 

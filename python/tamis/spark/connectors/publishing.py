@@ -1,7 +1,7 @@
 """Publish a DataFrame as a batch of a directory, exactly once."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -40,32 +40,67 @@ class BatchDirectory(Protocol):
     def discard(self, batch: Batch) -> None: ...
 
 
-def publish(rows: DataFrame, directory: BatchDirectory, batch: Batch) -> int:
-    """Write rows on the workers and publish them on the driver, in one Spark job; the number of rows.
+@dataclass(frozen=True, slots=True)
+class StagedBatch:
+    """The parts of a batch, written and not published; or a batch that was published before."""
 
-    Does nothing if the batch is published already. `SinkError` if it cannot be written; then nothing remains.
+    directory: BatchDirectory
+    batch: Batch
+    parts: tuple[Part, ...]
+    written: DataFrame | None
+    """The rows whose collection wrote them; None if the batch was published before."""
+    published_rows: int = 0
+
+    def publish(self) -> int:
+        """Publish it on the driver; the number of rows. `SinkError` if it cannot be; then nothing remains."""
+        if not self.parts:
+            return self.published_rows
+        with _discarded_on_error(self.directory, self.batch):
+            return self.directory.publish(self.batch, self.parts).rows
+
+    def discard(self) -> None:
+        """Remove the parts, unless they are published."""
+        self.directory.discard(self.batch)
+
+
+def stage(rows: DataFrame, directory: BatchDirectory, batch: Batch) -> StagedBatch:
+    """Write rows on the workers, in one Spark job. Does nothing if the batch is published already.
+
+    `SinkError` if they cannot be written; then nothing remains.
     """
     known = directory.find(batch)
     if known is not None and batch.differs_from(known.batch):
         batch = batch.renamed()
         known = directory.find(batch)
     if known is not None:
-        return known.rows
+        return StagedBatch(directory, batch, (), None, known.rows)
     task = _Task(directory, batch, current_umask())
     schema = (
         "path string, tenant string, subscriber string, rows bigint, bytes bigint, code string, reason string"
     )
-    results = rows.select(*directory.schema.names).mapInArrow(task.run, schema).collect()
-    try:
+    written = rows.select(*directory.schema.names).mapInArrow(task.run, schema)
+    results = written.collect()
+    with _discarded_on_error(directory, batch):
         for row in results:
             if row["code"] is not None:
                 raise SinkError(row["code"], row["reason"])
-        parts = [
-            Part(row["path"], row["tenant"], row["subscriber"], row["rows"], row["bytes"]) for row in results
-        ]
-        return directory.publish(batch, parts).rows if parts else 0
+    parts = [
+        Part(row["path"], row["tenant"], row["subscriber"], row["rows"], row["bytes"]) for row in results
+    ]
+    return StagedBatch(directory, batch, tuple(parts), written)
+
+
+def publish(rows: DataFrame, directory: BatchDirectory, batch: Batch) -> int:
+    """Write rows and publish them; the number of rows."""
+    return stage(rows, directory, batch).publish()
+
+
+@contextmanager
+def _discarded_on_error(directory: BatchDirectory, batch: Batch) -> Iterator[None]:
+    """Free the space of a batch that cannot be published: the disk may be full."""
+    try:
+        yield
     except SinkError:
-        # Free the space: the disk may be full.
         with suppress(SinkError):
             directory.discard(batch)
         raise

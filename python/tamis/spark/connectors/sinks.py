@@ -14,9 +14,10 @@ from tamis.sources.kafka import KafkaSink
 from tamis.spark.connectors.console import write_console
 from tamis.spark.connectors.dead_letters import write_dead_letters
 from tamis.spark.connectors.kafka import sink_options, to_kafka
-from tamis.spark.connectors.outbox import write_outbox
+from tamis.spark.connectors.outbox import can_stage, stage_outbox, write_outbox
+from tamis.spark.connectors.publishing import StagedBatch
 from tamis.spark.error_causes import root_cause
-from tamis.spark.pipeline import Sink, Write
+from tamis.spark.pipeline import Sink, Stage, Write
 
 _ORDER = (DirectorySink, TopicSink, ConsoleSink)
 """Idempotent sinks first, so that a retry after a later failure repeats little; the console last."""
@@ -25,7 +26,7 @@ _ORDER = (DirectorySink, TopicSink, ConsoleSink)
 def sinks(settings: Settings) -> Sequence[Sink]:
     """The sinks of the settings: directories, then Kafka, then the console."""
     placed = sorted(settings.sinks, key=lambda sink: _ORDER.index(type(sink)))
-    return [Sink(_write(sink), sink.targets) for sink in placed]
+    return [Sink(_write(sink), sink.targets, _stage(sink)) for sink in placed]
 
 
 def dead_letter_writer(settings: Settings) -> Write:
@@ -48,6 +49,18 @@ def _write(sink: Configured) -> Write:
     if isinstance(sink, ConsoleSink):
         return partial(_to_console, sink.limit)
     return partial(_to_topics, sink.kafka)
+
+
+def _stage(sink: Configured) -> Stage | None:
+    if isinstance(sink, DirectorySink):
+        outbox = Outbox(sink.path, sink.form)
+        if can_stage(outbox):
+            return partial(_stage_outbox, outbox)
+    return None
+
+
+def _stage_outbox(outbox: Outbox, rows: DataFrame, batch: Batch) -> StagedBatch:
+    return stage_outbox(rows, outbox, batch)
 
 
 def _to_dead_letters(letters: DeadLetters, rows: DataFrame, batch: Batch) -> None:

@@ -1,4 +1,4 @@
-"""What runs in the Python workers of Spark: Arrow batches of messages in, Arrow batches of matches out.
+"""The code that runs in the Python workers of Spark: Arrow batches of messages in, batches of matches out.
 
     task.py          one task: match or transform each batch, split the result into batches of bounded size
     values.py        one task: value tables

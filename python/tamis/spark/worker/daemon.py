@@ -1,6 +1,6 @@
 """The process that Python workers are forked from, for an embedded Spark: `spark.python.daemon.module`.
 
-PySpark's own imports nothing before it forks, so that every worker spends a second on imports of its own.
+PySpark's daemon imports nothing before it forks, so every worker spends a second on imports.
 This one imports first what the job's workers need. What it imports starts no thread but that of jemalloc,
 which handles forks.
 """

@@ -6,7 +6,7 @@ from tamis.generations.opener import OpenGeneration, open_generation
 from tamis.model.matching import Generation
 
 DIRECTORIES = 4
-"""So many directories' generations a worker keeps open: jobs may take turns on it."""
+"""The number of directories whose generations a worker keeps open: several jobs may use the worker."""
 
 _open: OrderedDict[str, OpenGeneration] = OrderedDict()
 

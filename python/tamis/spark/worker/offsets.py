@@ -1,4 +1,4 @@
-"""List columns by their offsets, as Arrow stores them; and how large a result will be, before it is made.
+"""List columns by their offsets, as Arrow stores them; computes the size of a result before it is built.
 
 The *offsets* of n lists are n + 1 ascending numbers: list i is the values from `offsets[i]` to before
 `offsets[i + 1]` of the flat column. So the lists [7, 8], [], [9] are the values 7, 8, 9 with the offsets
@@ -59,7 +59,7 @@ def split_rows(offsets: Offsets, limit: int) -> Iterator[tuple[int, int]]:
 
 
 class FanOut:
-    """How many targets each query of a generation has; asked from the index when a query first matches."""
+    """How many targets each query of a generation has; looked up in the index when a query first matches."""
 
     def __init__(self, index: Index) -> None:
         self._index = index

@@ -2,10 +2,11 @@
 
 A message with the targets 10, 20 and 30, of which 10 and 20 share a transformation and 30 is a filter, gets
 
-    outputs   [b"<x/>"]
-    made      [(output 1), (output 1), (none)]
+    outputs      [b"<x/>"]
+    references   [1, 1, none]
 
-A number is the place among the outputs of the message, from 1; a filter leaves the message as it is.
+A reference is the position among the outputs of the message, from 1. A filter has none: its output is the
+message.
 """
 
 from typing import Any

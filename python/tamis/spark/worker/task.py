@@ -38,7 +38,7 @@ MAX_VALUES = 1 << 20
 """Targets and nodes of an output batch, unless one message alone has more: 8 MiB of targets."""
 
 MAX_BYTES = 64 << 20
-"""Bytes of the outputs of an output batch, likewise."""
+"""Bytes of the outputs of an output batch, unless one message alone has more."""
 
 WORK = ("settled", "verified", "steps", "looked_up", "uncached")
 """The work of a message beside its candidates: columns of `Index.match_batch`."""
@@ -46,7 +46,7 @@ WORK = ("settled", "verified", "steps", "looked_up", "uncached")
 
 @dataclass(frozen=True, slots=True)
 class MatchTask:
-    """What workers are to do with messages, as it travels to them."""
+    """The task that workers run on messages, pickled for them."""
 
     generation: Generation
     message: int
@@ -58,18 +58,18 @@ class MatchTask:
     """The number of the column with the tenants; None if all messages belong to `tenant`."""
     limits: Limits
     elements: int = 0
-    """At most so many selected nodes for each message and query; 0 for none."""
+    """The most selected nodes for each message and query; 0 for none."""
     transforms: bool = False
     """Whether to transform messages too."""
     schema: Schema | None = None
-    """What messages are expected to conform to."""
+    """The DTD that messages are expected to conform to."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the batches of one task."""
         return self.run_on(opened(self.generation).index, batches)
 
     def run_on(self, index: Index, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same with an open index."""
+        """Match the batches of one task against an open index."""
         fan_out = FanOut(index)
         for batch in batches:
             if batch.num_rows > 0:

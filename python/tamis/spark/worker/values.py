@@ -19,7 +19,7 @@ MAX_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class ValuesTask:
-    """What workers are to do with messages, as it travels to them."""
+    """The task that workers run on messages, pickled for them."""
 
     message: int
     """The number of the column with the messages."""

@@ -23,7 +23,7 @@ pub(super) struct State {
     pub(super) loops: u32,
 }
 
-/// What the elements of one tag path reach.
+/// The state and the accept set that the elements of one tag path reach.
 #[derive(Clone, Copy)]
 pub(super) struct Reached {
     /// `NONE` if it is not known yet.
@@ -53,7 +53,7 @@ impl PoolRange {
     }
 }
 
-/// What is found at an element that binds a set of trie nodes.
+/// An accept set: the conditions, anchors and probes at an element that binds these trie nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Accept {
     pub(super) nodes: PoolRange,
@@ -77,7 +77,7 @@ pub struct Cache {
     pub(super) state_ids: FxHashMap<u64, u32>,
     /// By state and label.
     pub(super) transitions: FxHashMap<u64, u32>,
-    /// What elements reach from `last_start`, by tag path: a transition for a whole path.
+    /// The states that elements reach from `last_start`, by tag path: a transition for a whole path.
     pub(super) by_tag_path: Vec<Reached>,
     pub(super) last_start: u32,
     pub(super) accepts: Vec<Accept>,
@@ -110,7 +110,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// An empty cache that may take so many bytes.
+    /// An empty cache that may take `capacity` bytes.
     pub fn new(capacity: usize) -> Cache {
         Cache {
             capacity,

@@ -29,7 +29,7 @@ impl Search<'_> {
         state
     }
 
-    /// What an element reaches: by a cached transition from the state of its parent, or by a new one.
+    /// The state that an element reaches: by a cached transition from the state of its parent, or by a new one.
     #[cold]
     pub(super) fn reach(&mut self, element: &Element) -> Result<Reached, CacheFull> {
         let above = match element.parent.is_none() {

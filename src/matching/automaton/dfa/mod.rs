@@ -121,7 +121,7 @@ impl Search<'_> {
     }
 }
 
-/// What a successful search found at the elements of its document.
+/// The findings of a successful search at the elements of its document.
 #[derive(Clone, Copy)]
 pub struct Trace<'a> {
     cache: &'a Cache,

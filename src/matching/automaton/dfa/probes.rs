@@ -22,7 +22,7 @@ use crate::segment::format::NONE;
 use crate::segment::format::constants::{EqualEntry, UnequalTest};
 use crate::segment::format::entries::{ENTRY_NORMALIZED, ENTRY_NUMBER, ENTRY_TEXT};
 
-/// What all values that a probe cannot distinguish have in common; `NONE` for each part that does not apply.
+/// A class of values that a probe cannot distinguish; `NONE` for each part that does not apply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Class {
     /// The text constant and the number constant that they equal.
@@ -38,7 +38,7 @@ impl Class {
     const NOTHING: Class = Class { text: NONE, number: NONE, normalized: NONE, place: NONE };
 }
 
-/// What a probe tests: the label of an attribute, or another subject. It is plain if it only has answers by class.
+/// The subject of a probe: the label of an attribute, or another one. It is plain if it only has answers by class.
 pub(super) struct Subject {
     pub(super) of: SubjectId,
     pub(super) is_plain: bool,

@@ -10,7 +10,7 @@ use crate::segment::format::columns::View;
 use crate::util::epoch_set::EpochSet;
 
 pub struct Scratch {
-    /// What the elements of the message reached.
+    /// The states that the elements of the message reached.
     pub(super) reached: Vec<Reached>,
     /// The accept sets of its elements, flagged if several elements have it.
     pub(super) visits: EpochSet,

@@ -71,10 +71,14 @@ impl Verifier<'_> {
             // Attributes and text nodes of the context are below it, too.
             from = own.0;
         }
-        let named = (step.kind == STEP_NAME).then(|| self.names.name_of(step.label));
+        let named = (step.kind == STEP_NAME && !self.in_record()).then(|| self.names.name_of(step.label));
         let mut candidates = named.map_or(Candidates::All, Candidates::Named);
         let (mut place, mut last) = self.places(&candidates, (from, end));
-        if !leaf && step.predicates > 0 && last - place > self.memo.by_value.scan_elements {
+        if !leaf
+            && step.predicates > 0
+            && !self.in_record()
+            && last - place > self.memo.by_value.scan_elements
+        {
             self.memo.by_value.count_walked(last - place);
             if let Some(valued) = self.valued(step) {
                 let valued = Candidates::WithValue(valued);
@@ -90,7 +94,7 @@ impl Verifier<'_> {
         }
         let positions = self.has_positions(step);
         let mut counted = Vec::new();
-        let remembers = step.memo && own.is_some() && end - from > MEMO_ELEMENTS_BELOW;
+        let remembers = step.memo && !self.in_record() && own.is_some() && end - from > MEMO_ELEMENTS_BELOW;
         // Whether no node was reached so far.
         let mut none_reached = true;
         let mut known = if remembers { self.known(step, from, sink) } else { Known::default() };

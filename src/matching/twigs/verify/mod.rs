@@ -19,6 +19,7 @@
 //! | `sink` | what a walk looks for, what it visited |
 //! | `select` | nodes and bindings |
 //! | `substring_cache` | substring search in string-values |
+//! | `tree` | the message, and records of local data |
 //! | `value/` | computed values |
 
 mod below;
@@ -28,10 +29,12 @@ mod memo;
 mod select;
 mod sink;
 pub mod substring_cache;
+mod tree;
 mod tried;
 mod value;
 mod valued;
 
+use crate::data::{Node, TreeId};
 use crate::document::{Document, NodeRef, Vocabulary};
 use crate::ids::{ElementId, LabelId, NameId};
 use crate::matching::automaton::names::Names;
@@ -40,17 +43,21 @@ use crate::matching::twigs::by_name::ElementsByName;
 use crate::query::functions::normalize_space;
 use crate::query::number::number;
 use crate::segment::twig::*;
-use crate::tuning::{MEMO, MEMO_PER_ELEMENT};
 
 use below::{children, leaf_count, leaves};
 pub use memo::Memo;
 use sink::{End, Sink, Visits};
+pub use tree::Trees;
 pub use value::{Evaluated, Item};
-use value::{Focus, Variables};
+use value::{Focus, NodeTable, Variables};
 
 /// Walks twigs of one segment over one document.
 pub struct Verifier<'a> {
     words: &'a [u32],
+    /// The message and the records.
+    trees: Trees<'a>,
+    /// The one of them where the context node is, with its names.
+    tree: TreeId,
     document: &'a Document,
     vocabulary: &'a Vocabulary,
     names: &'a Names,
@@ -61,6 +68,8 @@ pub struct Verifier<'a> {
     focus: Focus,
     /// The variables in scope.
     variables: Variables<'a>,
+    /// The nodes of the record that was walked last.
+    record_nodes: Option<(TreeId, NodeTable)>,
 }
 
 /// A path, decoded: where its test and its first step stand.
@@ -100,6 +109,8 @@ impl<'a> Verifier<'a> {
     ) -> Verifier<'a> {
         Verifier {
             words,
+            trees: Trees::new(document, vocabulary, names),
+            tree: TreeId::MESSAGE,
             document,
             vocabulary,
             names,
@@ -108,6 +119,7 @@ impl<'a> Verifier<'a> {
             budget,
             focus: Focus::SINGLE,
             variables: Variables::default(),
+            record_nodes: None,
         }
     }
 
@@ -145,7 +157,12 @@ impl<'a> Verifier<'a> {
         match self.words[offset as usize] >> 8 & 0xFF {
             FROM_CONTEXT => return self.path_from(offset, context),
             FROM_DOCUMENT if context == NodeRef::Document => return self.path_from(offset, context),
+            FROM_DOCUMENT if self.in_record() => return self.path_from(offset, NodeRef::Document),
             FROM_DOCUMENT => {}
+            FROM_MESSAGE => {
+                return self
+                    .within(TreeId::MESSAGE, |verifier| verifier.path_from(offset, NodeRef::Document));
+            }
             from => return self.path_from_variable(offset, from - FROM_VARIABLE),
         }
         if let Some(&known) = self.memo.absolute.get(&offset) {
@@ -159,16 +176,24 @@ impl<'a> Verifier<'a> {
     fn path_from_variable(&mut self, offset: u32, level: u32) -> Decided {
         let Path { test, .. } = self.decode(offset);
         match self.variables.nodes(level) {
-            [node] => self.path_from(offset, *node),
+            &[Node { tree, node }] => self.within(tree, |verifier| verifier.path_from(offset, node)),
             nodes if self.looks_at_first(test) => {
                 let (nodes, mut first) = (nodes.to_vec(), None);
-                for node in nodes {
-                    let next = self.first(offset, node)?;
-                    first = [first, next].into_iter().flatten().min_by_key(|&node| self.document.order(node));
+                for Node { tree, node } in nodes {
+                    let next = self.within(tree, |verifier| verifier.first(offset, node))?;
+                    let next = next.map(|node| Node { tree, node });
+                    first = [first, next].into_iter().flatten().min_by_key(|&node| self.trees.order(node));
                 }
-                self.first_passes(test, first)
+                match first {
+                    Some(Node { tree, node }) => {
+                        self.within(tree, |verifier| verifier.first_passes(test, Some(node)))
+                    }
+                    None => self.first_passes(test, None),
+                }
             }
-            nodes => any(nodes.to_vec(), |node| self.path_from(offset, node)),
+            nodes => any(nodes.to_vec(), |Node { tree, node }| {
+                self.within(tree, |verifier| verifier.path_from(offset, node))
+            }),
         }
     }
 
@@ -197,11 +222,11 @@ impl<'a> Verifier<'a> {
     fn contains(&mut self, test: u32, node: NodeRef, literal: &[u8]) -> Decided {
         let document = self.document;
         match document.text_span(node) {
-            Some(span) => {
+            Some(span) if !self.in_record() => {
                 let substrings = self.memo.substrings.entry(test).or_default();
                 substrings.is_in(&document.text, span, literal, self.budget)
             }
-            None => {
+            _ => {
                 let value = document.value_of(node);
                 self.budget.spend_bytes(value.len())?;
                 Ok(memchr::memmem::find(value, literal).is_some())
@@ -365,46 +390,10 @@ impl<'a> Verifier<'a> {
         let NodeRef::Element(element) = node else {
             return self.expr(predicate, node);
         };
-        if !step.memo {
+        if !step.memo || self.in_record() {
             return self.expr(predicate, node);
         }
         self.remembered(predicate, element)
-    }
-
-    /// Whether a condition holds of an element, evaluated once per message.
-    fn remembered(&mut self, predicate: u32, element: ElementId) -> Decided {
-        self.remember(predicate, element, |verifier| verifier.expr(predicate, NodeRef::Element(element)))
-    }
-
-    /// Whether a computed condition holds, evaluated once per message and element: many queries have the same.
-    fn remembered_value(&mut self, offset: u32, context: NodeRef) -> Decided {
-        let (word, value) = (self.words[offset as usize], self.words[offset as usize + 1]);
-        match context {
-            NodeRef::Element(element) if word & VARYING == 0 => {
-                self.remember(offset, element, |verifier| verifier.computed(value, context))
-            }
-            _ => self.computed(value, context),
-        }
-    }
-
-    #[inline]
-    fn remember(
-        &mut self,
-        predicate: u32,
-        element: ElementId,
-        evaluate: impl FnOnce(&mut Self) -> Decided,
-    ) -> Decided {
-        if let Some(known) = self.memo.predicates.get(predicate, element) {
-            return Ok(known);
-        }
-        let holds = evaluate(self)?;
-        self.memo.predicates.insert(predicate, element, holds, self.most_kept());
-        Ok(holds)
-    }
-
-    /// How much of a kind is remembered at most.
-    fn most_kept(&self) -> usize {
-        MEMO_PER_ELEMENT * self.document.elements.len() + MEMO
     }
 
     /// The rest of the path from a node that passed its step.

@@ -13,7 +13,11 @@ impl Verifier<'_> {
         let mut nodes = Vec::new();
         self.each_path(offset, &mut |verifier, path| {
             match verifier.computed_value(path) {
-                Some(value) => nodes.append(&mut verifier.nodes_of_value(value, NodeRef::Document)?),
+                // Nodes of records are none of the message.
+                Some(value) => {
+                    let found = verifier.nodes_of_value(value, NodeRef::Document)?.into_iter();
+                    nodes.extend(found.filter(|found| found.tree.is_message()).map(|found| found.node));
+                }
                 None => verifier.select(path, NodeRef::Document, &mut nodes)?,
             }
             Ok(())

@@ -31,7 +31,11 @@ impl<'a> Verifier<'a> {
         context: NodeRef,
         sink: &mut Sink<'_>,
     ) -> Decided {
-        let few = if step.predicates > 0 { self.memo.by_value.scan_elements } else { usize::MAX };
+        let few = if step.predicates > 0 && !self.in_record() {
+            self.memo.by_value.scan_elements
+        } else {
+            usize::MAX
+        };
         let mut rest = children(self.document, context);
         let (mut count, mut over) = (0, false);
         while !over && let Some(child) = rest.next() {
@@ -43,7 +47,7 @@ impl<'a> Verifier<'a> {
             count += 1;
             over = self.enter_child(step, steps, child, sink)?;
         }
-        if step.predicates > 0 {
+        if step.predicates > 0 && !self.in_record() {
             self.memo.by_value.count_walked(count);
         }
         Ok(over)

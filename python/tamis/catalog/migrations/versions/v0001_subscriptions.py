@@ -1,4 +1,4 @@
-"""Subscriptions, prefix maps, and the version that says when each of them changed."""
+"""Subscriptions, prefix maps, and the version of the last change of each."""
 
 import uuid
 
@@ -8,7 +8,7 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
-# A migration states what it made in full: the schema goes on, this does not.
+# A migration has its own copy of the tables: `schema.py` changes later, a migration does not.
 NAME = sa.String(255).with_variant(sa.String(255, collation="C"), "postgresql")
 
 

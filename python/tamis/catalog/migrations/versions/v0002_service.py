@@ -1,4 +1,4 @@
-"""What the service keeps: tokens, accepted messages, mailboxes."""
+"""The tables of the service: tokens, accepted messages, mailboxes."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -6,7 +6,7 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
-# A migration states what it made in full: the schema goes on, this does not.
+# A migration has its own copy of the tables: `schema.py` changes later, a migration does not.
 NAME = sa.String(255).with_variant(sa.String(255, collation="C"), "postgresql")
 
 

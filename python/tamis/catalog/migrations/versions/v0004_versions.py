@@ -1,4 +1,4 @@
-"""Versions, each with a mark: what a restored catalog changes next is told from what it changed before."""
+"""Versions with random marks, which distinguish the changes of a restored catalog from those it lost."""
 
 import secrets
 
@@ -10,11 +10,11 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """From a catalog that tells its versions by how many there were.
+    """From a catalog whose versions are only counted.
 
-    The versions before have no marks: who is at one of them starts from nothing, once.
+    Earlier versions have no marks: a reader that is at one of them starts from an empty catalog, once.
     """
-    # A migration states what it made in full: the schema goes on, this does not.
+    # A migration has its own copy of the tables: `schema.py` changes later, a migration does not.
     version = sa.BigInteger().with_variant(sa.Integer, "sqlite")
     versions = op.create_table(
         "versions",
@@ -23,5 +23,5 @@ def upgrade() -> None:
     )
     present = op.get_bind().execute(sa.text("SELECT version FROM catalog")).scalar_one()
     op.bulk_insert(versions, [{"version": present, "mark": secrets.token_hex(8)}])
-    # Changes lead from the versions that are kept, and from no others.
+    # Changes can be read since versions in this table only.
     op.drop_column("catalog", "compacted")

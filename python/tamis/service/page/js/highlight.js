@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 const MAX_LENGTH = 200_000;
 
 /**
- * `parts`: text → `start`, `end`, `kind`, ascending and disjoint. `marks`: likewise, but they may nest;
+ * `parts`: text → `start`, `end`, `kind`, ascending and disjoint. `marks`: in the same form, but they may nest;
  * then the innermost is shown.
  */
 export function highlighted(text, parts, marks = []) {

@@ -40,7 +40,7 @@ export function matchingList() {
   }
 
   function hide() {
-    summary.textContent = "The message cannot be read, so nobody gets it.";
+    summary.textContent = "The message cannot be read, so it is not delivered.";
     hold(list);
   }
 

@@ -2,7 +2,7 @@
 
 const KEY = "tamis.token";
 
-/** The secret of the token; null if nobody is logged in. */
+/** The secret of the token; null without a login. */
 export const secret = () => sessionStorage.getItem(KEY);
 
 export const keep = (given) => sessionStorage.setItem(KEY, given);

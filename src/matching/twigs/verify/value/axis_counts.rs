@@ -90,14 +90,14 @@ impl Verifier<'_> {
     /// How many nodes a step without predicates selects from a node.
     pub(super) fn axis_count(&mut self, step: u32, context: NodeRef) -> Result<u32, WorkLimit> {
         let step = self.walk_step(step);
-        let document = self.document;
-        if matches!(context, NodeRef::Attribute(..)) {
+        // What is tabulated is the message.
+        if matches!(context, NodeRef::Attribute(..)) || self.in_record() {
             return Ok(self.axis_from(step, context, usize::MAX)?.len() as u32);
         }
-        let table = self.memo.nodes.take().unwrap_or_else(|| NodeTable::new(document));
+        let table = self.take_table();
         let mut counts = std::mem::take(&mut self.memo.axis_counts);
         let found = self.counted_axis(step, context, &table, &mut counts);
-        self.memo.nodes = Some(table);
+        self.keep_table(table);
         self.memo.axis_counts = counts;
         found
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::patterns::Compiled;
 use super::{Evaluated, Item};
+use crate::data::Node;
 use crate::document::{NodeRef, OtherKind};
 use crate::matching::budget::{Decided, WorkLimit};
 use crate::matching::twigs::verify::Verifier;
@@ -46,7 +47,8 @@ impl<'a> Verifier<'a> {
             }
             Function::Name => {
                 let node = self.nodes_of_value(first, context)?.first().copied();
-                let name = node.and_then(|node| self.document.qualified_name(node));
+                let name =
+                    node.and_then(|Node { tree, node }| self.trees.document(tree).qualified_name(node));
                 let local =
                     || node.and_then(|node| self.name_parts_of(node)).map_or(&b""[..], |(_, local)| local);
                 Evaluated::Text(Cow::Borrowed(name.unwrap_or_else(local)))
@@ -177,6 +179,8 @@ impl<'a> Verifier<'a> {
                 Self::number_or_nothing((!numbers.is_empty()).then_some(average))
             }
             Function::DistinctValues => Evaluated::Items(self.distinct(first, context)?),
+            // Compiled as what they are.
+            Function::Doc | Function::Collection => Evaluated::Nodes(Vec::new()),
             Function::Integer => self.cast(Atomic::Integer, first, context)?,
             Function::Decimal => self.cast(Atomic::Decimal, first, context)?,
             Function::Double => self.cast(Atomic::Double, first, context)?,
@@ -204,7 +208,7 @@ impl<'a> Verifier<'a> {
             Evaluated::Number(number) => number,
             Evaluated::Boolean(boolean) => f64::from(u8::from(boolean)),
             other => {
-                let text = other.text(self.document);
+                let text = other.text(self.trees);
                 self.budget.spend_bytes(text.len())?;
                 target.number_of(&text)
             }
@@ -221,18 +225,19 @@ impl<'a> Verifier<'a> {
         Ok(self.nodes_of_value(nodes, context)?.first().and_then(|&node| self.name_parts_of(node)))
     }
 
-    fn name_parts_of(&self, node: NodeRef) -> Option<NameParts<'a>> {
+    fn name_parts_of(&self, Node { tree, node }: Node) -> Option<NameParts<'a>> {
+        let (document, vocabulary, _) = self.trees.at(tree);
         let name = match node {
-            NodeRef::Element(element) => self.document.element(element).name,
-            NodeRef::Attribute(_, place) => self.document.attributes[place as usize].name,
-            NodeRef::Other(place) => match self.document.others[place as usize].kind {
-                OtherKind::Instruction { target } => return Some((b"", target.of(&self.document.values))),
+            NodeRef::Element(element) => document.element(element).name,
+            NodeRef::Attribute(_, place) => document.attributes[place as usize].name,
+            NodeRef::Other(place) => match document.others[place as usize].kind {
+                OtherKind::Instruction { target } => return Some((b"", target.of(&document.values))),
                 OtherKind::Comment => return None,
             },
             NodeRef::Document | NodeRef::Text(_) => return None,
         };
-        let (uri, local) = self.vocabulary.name_parts(name);
-        Some((self.vocabulary.uri_text(uri), local))
+        let (uri, local) = vocabulary.name_parts(name);
+        Some((vocabulary.uri_text(uri), local))
     }
 
     /// Whether the nearest `xml:lang` around a node is a language.

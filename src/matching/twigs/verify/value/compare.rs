@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use rustc_hash::FxHashSet;
 
 use super::{Evaluated, Item};
-use crate::document::{Document, NodeRef};
+use crate::data::Node;
+use crate::matching::twigs::verify::Trees;
 use crate::query::ast::Operator;
 use crate::query::functions::number_text;
 use crate::query::number::number;
@@ -35,40 +36,35 @@ impl<'a> Evaluated<'a> {
         }
     }
 
-    pub fn number(&self, document: &'a Document) -> f64 {
+    pub fn number(&self, trees: Trees<'a>) -> f64 {
         match self {
-            Evaluated::Nodes(nodes) => number(first_text(document, nodes)),
+            Evaluated::Nodes(nodes) => number(first_text(trees, nodes)),
             Evaluated::Number(number) => *number,
             Evaluated::Text(text) => number(text),
             Evaluated::Boolean(boolean) => f64::from(u8::from(*boolean)),
-            Evaluated::Items(items) => items.first().map_or(f64::NAN, |item| item.number(document)),
+            Evaluated::Items(items) => items.first().map_or(f64::NAN, |item| item.number(trees)),
         }
     }
 
-    pub fn text(self, document: &'a Document) -> Cow<'a, [u8]> {
+    pub fn text(self, trees: Trees<'a>) -> Cow<'a, [u8]> {
         match self {
-            Evaluated::Nodes(nodes) => Cow::Borrowed(first_text(document, &nodes)),
+            Evaluated::Nodes(nodes) => Cow::Borrowed(first_text(trees, &nodes)),
             Evaluated::Number(number) => Cow::Owned(number_text(number).into_bytes()),
             Evaluated::Text(text) => text,
             Evaluated::Boolean(boolean) => Cow::Borrowed(if boolean { b"true" } else { b"false" }),
-            Evaluated::Items(items) => items.first().map_or(Cow::Borrowed(b""), |item| item.text(document)),
+            Evaluated::Items(items) => items.first().map_or(Cow::Borrowed(b""), |item| item.text(trees)),
         }
     }
 }
 
 /// The string-value of the first node; of no node, the empty string.
-pub fn first_text<'a>(document: &'a Document, nodes: &[NodeRef]) -> &'a [u8] {
-    nodes.first().map_or(b"", |&node| document.value_of(node))
+pub fn first_text<'a>(trees: Trees<'a>, nodes: &[Node]) -> &'a [u8] {
+    nodes.first().map_or(b"", |&node| trees.value_of(node))
 }
 
-pub fn holds<'a>(
-    document: &'a Document,
-    operator: Operator,
-    left: Evaluated<'a>,
-    right: Evaluated<'a>,
-) -> bool {
+pub fn holds<'a>(trees: Trees<'a>, operator: Operator, left: Evaluated<'a>, right: Evaluated<'a>) -> bool {
     match (left, right) {
-        (Evaluated::Nodes(left), Evaluated::Nodes(right)) => sets(document, operator, &left, &right),
+        (Evaluated::Nodes(left), Evaluated::Nodes(right)) => sets(trees, operator, &left, &right),
         (left @ Evaluated::Boolean(_), right) | (left, right @ Evaluated::Boolean(_)) => {
             let number = |value: Evaluated<'a>| f64::from(u8::from(value.boolean()));
             match (operator, &left, &right) {
@@ -78,29 +74,29 @@ pub fn holds<'a>(
                 | (_, _, Evaluated::Nodes(_) | Evaluated::Items(_)) => {
                     operator.holds(number(left), number(right))
                 }
-                _ => operator.holds(left.number(document), right.number(document)),
+                _ => operator.holds(left.number(trees), right.number(trees)),
             }
         }
         (Evaluated::Items(items), other) => {
-            items.into_iter().any(|item| holds(document, operator, item.into(), other.clone()))
+            items.into_iter().any(|item| holds(trees, operator, item.into(), other.clone()))
         }
         (other, Evaluated::Items(items)) => {
-            items.into_iter().any(|item| holds(document, operator, other.clone(), item.into()))
+            items.into_iter().any(|item| holds(trees, operator, other.clone(), item.into()))
         }
-        (Evaluated::Nodes(nodes), value) => any(document, operator, &nodes, &value),
-        (value, Evaluated::Nodes(nodes)) => any(document, operator.mirrored(), &nodes, &value),
+        (Evaluated::Nodes(nodes), value) => any(trees, operator, &nodes, &value),
+        (value, Evaluated::Nodes(nodes)) => any(trees, operator.mirrored(), &nodes, &value),
         (Evaluated::Text(left), Evaluated::Text(right)) => match operator {
             Operator::Equal => left == right,
             Operator::NotEqual => left != right,
             _ => operator.holds(number(&left), number(&right)),
         },
-        (left, right) => operator.holds(left.number(document), right.number(document)),
+        (left, right) => operator.holds(left.number(trees), right.number(trees)),
     }
 }
 
 /// Whether a node passes the comparison with a string or a number.
-fn any(document: &Document, operator: Operator, nodes: &[NodeRef], value: &Evaluated<'_>) -> bool {
-    let mut values = nodes.iter().map(|&node| document.value_of(node));
+fn any(trees: Trees<'_>, operator: Operator, nodes: &[Node], value: &Evaluated<'_>) -> bool {
+    let mut values = nodes.iter().map(|&node| trees.value_of(node));
     match (operator, value) {
         (Operator::Equal, Evaluated::Text(text)) => values.any(|value| value == &**text),
         (Operator::NotEqual, Evaluated::Text(text)) => values.any(|value| value != &**text),
@@ -114,8 +110,8 @@ fn any(document: &Document, operator: Operator, nodes: &[NodeRef], value: &Evalu
 }
 
 /// Whether a node of one set and one of the other pass the comparison.
-fn sets(document: &Document, operator: Operator, left: &[NodeRef], right: &[NodeRef]) -> bool {
-    let value = |node: &NodeRef| document.value_of(*node);
+fn sets(trees: Trees<'_>, operator: Operator, left: &[Node], right: &[Node]) -> bool {
+    let value = |node: &Node| trees.value_of(*node);
     match operator {
         Operator::Equal => {
             let (fewer, more) = if left.len() < right.len() { (left, right) } else { (right, left) };
@@ -128,15 +124,15 @@ fn sets(document: &Document, operator: Operator, left: &[NodeRef], right: &[Node
             left.iter().chain(right).any(|node| value(node) != first)
         }
         Operator::Less | Operator::LessOrEqual => {
-            operator.holds(extreme(document, left, f64::min), extreme(document, right, f64::max))
+            operator.holds(extreme(trees, left, f64::min), extreme(trees, right, f64::max))
         }
         Operator::Greater | Operator::GreaterOrEqual => {
-            operator.holds(extreme(document, left, f64::max), extreme(document, right, f64::min))
+            operator.holds(extreme(trees, left, f64::max), extreme(trees, right, f64::min))
         }
     }
 }
 
 /// The smallest or largest number of nodes; NaN, which compares with nothing, if none is a number.
-fn extreme(document: &Document, nodes: &[NodeRef], choose: fn(f64, f64) -> f64) -> f64 {
-    nodes.iter().map(|&node| number(document.value_of(node))).fold(f64::NAN, choose)
+fn extreme(trees: Trees<'_>, nodes: &[Node], choose: fn(f64, f64) -> f64) -> f64 {
+    nodes.iter().map(|&node| number(trees.value_of(node))).fold(f64::NAN, choose)
 }

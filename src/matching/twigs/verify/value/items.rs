@@ -5,15 +5,16 @@ use std::borrow::Cow;
 use rustc_hash::FxHashSet;
 
 use super::{Evaluated, Focus};
-use crate::document::{Document, NodeRef};
+use crate::data::Node;
+use crate::document::NodeRef;
 use crate::matching::budget::WorkLimit;
-use crate::matching::twigs::verify::Verifier;
+use crate::matching::twigs::verify::{Trees, Verifier};
 use crate::query::functions::{self, number_text};
 use crate::query::number::number;
 
 #[derive(Clone)]
 pub enum Item<'a> {
-    Node(NodeRef),
+    Node(Node),
     Number(f64),
     Text(Cow<'a, [u8]>),
     Boolean(bool),
@@ -31,18 +32,18 @@ impl<'a> From<Item<'a>> for Evaluated<'a> {
 }
 
 impl<'a> Item<'a> {
-    pub fn text(&self, document: &'a Document) -> Cow<'a, [u8]> {
+    pub fn text(&self, trees: Trees<'a>) -> Cow<'a, [u8]> {
         match self {
-            Item::Node(node) => Cow::Borrowed(document.value_of(*node)),
+            Item::Node(node) => Cow::Borrowed(trees.value_of(*node)),
             Item::Number(number) => Cow::Owned(number_text(*number).into_bytes()),
             Item::Text(text) => text.clone(),
             Item::Boolean(boolean) => Cow::Borrowed(if *boolean { b"true" } else { b"false" }),
         }
     }
 
-    pub fn number(&self, document: &'a Document) -> f64 {
+    pub fn number(&self, trees: Trees<'a>) -> f64 {
         match self {
-            Item::Node(node) => number(document.value_of(*node)),
+            Item::Node(node) => number(trees.value_of(*node)),
             Item::Number(number) => *number,
             Item::Text(text) => number(text),
             Item::Boolean(boolean) => f64::from(u8::from(*boolean)),
@@ -50,9 +51,9 @@ impl<'a> Item<'a> {
     }
 
     /// The bytes that are read to know its string or number.
-    pub fn text_length(&self, document: &Document) -> usize {
+    pub fn text_length(&self, trees: Trees<'_>) -> usize {
         match self {
-            Item::Node(node) => document.value_of(*node).len(),
+            Item::Node(node) => trees.value_of(*node).len(),
             Item::Text(text) => text.len(),
             Item::Number(_) | Item::Boolean(_) => 0,
         }
@@ -76,13 +77,13 @@ impl<'a> Verifier<'a> {
     /// The items of a value, whose strings or numbers are read.
     fn read_items(&mut self, value: u32, context: NodeRef) -> Result<Vec<Item<'a>>, WorkLimit> {
         let items = self.items(value, context)?;
-        items.iter().try_for_each(|item| self.budget.spend_bytes(item.text_length(self.document)))?;
+        items.iter().try_for_each(|item| self.budget.spend_bytes(item.text_length(self.trees)))?;
         Ok(items)
     }
 
     pub(super) fn numbers(&mut self, value: u32, context: NodeRef) -> Result<Vec<f64>, WorkLimit> {
-        let document = self.document;
-        Ok(self.read_items(value, context)?.iter().map(|item| item.number(document)).collect())
+        let trees = self.trees;
+        Ok(self.read_items(value, context)?.iter().map(|item| item.number(trees)).collect())
     }
 
     /// A number, or nothing.
@@ -104,7 +105,7 @@ impl<'a> Verifier<'a> {
         };
         let mut all = Vec::new();
         for (place, item) in items.iter().enumerate() {
-            let text = item.text(self.document);
+            let text = item.text(self.trees);
             self.budget.spend(text.len() + separator.len())?;
             if place > 0 {
                 all.extend_from_slice(&separator);
@@ -116,10 +117,10 @@ impl<'a> Verifier<'a> {
 
     /// `distinct-values()`: as strings, each where it is first.
     pub(super) fn distinct(&mut self, value: u32, context: NodeRef) -> Result<Vec<Item<'a>>, WorkLimit> {
-        let document = self.document;
+        let trees = self.trees;
         let mut known = FxHashSet::default();
         let mut items = self.read_items(value, context)?;
-        items.retain(|item| known.insert(item.text(document)));
+        items.retain(|item| known.insert(item.text(trees)));
         Ok(items)
     }
 
@@ -136,7 +137,7 @@ impl<'a> Verifier<'a> {
         let (mut found, mut items) = (Vec::new(), Vec::new());
         let all = nodes.into_iter().enumerate().try_for_each(|(place, node)| {
             self.focus = Focus { position: place + 1, size };
-            match self.value(each, node)? {
+            match self.within(node.tree, |verifier| verifier.value(each, node.node))? {
                 Evaluated::Nodes(mut nodes) => found.append(&mut nodes),
                 Evaluated::Items(mut more) => items.append(&mut more),
                 Evaluated::Number(number) => items.push(Item::Number(number)),
@@ -149,7 +150,7 @@ impl<'a> Verifier<'a> {
         self.focus = outer;
         all?;
         Ok(match items.is_empty() {
-            true => Evaluated::Nodes(self.in_order(found)),
+            true => Evaluated::Nodes(self.nodes_in_order(found)),
             false => Evaluated::Items(items),
         })
     }

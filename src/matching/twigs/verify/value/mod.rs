@@ -12,12 +12,16 @@
 //! | `once.rs` | values that do not depend on the context |
 //! | `items.rs` | sequences, and functions of them |
 //! | `patterns.rs` | regular expressions, compiled once |
+//! | `hash_join.rs` | nodes that are looked up by their values |
+//! | `local_data.rs` | the records that a walk can meet |
 
 mod axes;
 mod axis_counts;
 mod calls;
 mod compare;
+mod hash_join;
 mod items;
+mod local_data;
 mod once;
 mod patterns;
 mod steps;
@@ -27,6 +31,7 @@ use std::borrow::Cow;
 
 pub(super) use axes::NodeTable;
 pub(super) use axis_counts::AxisCounts;
+pub(super) use hash_join::NodesByValue;
 pub use items::Item;
 pub(super) use once::Once;
 pub(super) use patterns::Patterns;
@@ -35,18 +40,19 @@ pub(super) use variables::Variables;
 use rustc_hash::FxHashSet;
 
 use super::Verifier;
+use crate::data::Node;
 use crate::document::NodeRef;
 use crate::matching::budget::{Decided, WorkLimit, any};
 use crate::query::atomic::Atomic;
 use crate::query::value::{Arithmetic, SetOperation};
 use crate::segment::twig::values::*;
-use crate::segment::twig::{FROM_CONTEXT, FROM_DOCUMENT, FROM_VARIABLE, operator_of};
+use crate::segment::twig::{FROM_CONTEXT, FROM_DOCUMENT, FROM_MESSAGE, FROM_VARIABLE, operator_of};
 
 /// The value of an expression at a context node.
 #[derive(Clone)]
 pub enum Evaluated<'a> {
     /// In document order, each once.
-    Nodes(Vec<NodeRef>),
+    Nodes(Vec<Node>),
     Number(f64),
     Text(Cow<'a, [u8]>),
     Boolean(bool),
@@ -66,7 +72,7 @@ impl Focus {
 }
 
 impl<'a> Verifier<'a> {
-    /// The value of a compiled expression at a node.
+    /// The value of a compiled expression at a node of the message.
     pub fn value_at(&mut self, value: u32, node: NodeRef) -> Result<Evaluated<'a>, WorkLimit> {
         self.value(value, node)
     }
@@ -80,17 +86,20 @@ impl<'a> Verifier<'a> {
     pub(super) fn computed(&mut self, value: u32, context: NodeRef) -> Decided {
         let word = self.words[value as usize];
         let steps = word >> 8;
-        if word & 0xFF != VALUE_WALK || self.step_of_walk(value, steps - 1).predicates.1 > 0 {
+        if word & 0xFF != VALUE_WALK || steps == 0 || self.step_of_walk(value, steps - 1).predicates.1 > 0 {
             return Ok(self.value(value, context)?.boolean());
         }
         // One node of the last step is enough.
         let last = self.step_of_walk(value, steps - 1);
         let nodes = self.walk_nodes((value, steps - 1), context)?;
-        any(nodes, |node| Ok(!self.axis_from(last, node, 1)?.is_empty()))
+        any(nodes, |Node { tree, node }| {
+            let first = self.within(tree, |verifier| verifier.axis_from(last, node, 1))?;
+            Ok(!first.is_empty())
+        })
     }
 
     /// The nodes of a value in document order; none if it is no node set.
-    pub(super) fn nodes_of_value(&mut self, value: u32, context: NodeRef) -> Result<Vec<NodeRef>, WorkLimit> {
+    pub(super) fn nodes_of_value(&mut self, value: u32, context: NodeRef) -> Result<Vec<Node>, WorkLimit> {
         Ok(match self.value(value, context)? {
             Evaluated::Nodes(nodes) => nodes,
             _ => Vec::new(),
@@ -118,7 +127,7 @@ impl<'a> Verifier<'a> {
                 for place in 1..=word >> 8 {
                     nodes.append(&mut self.nodes_of_value(self.words[(at + place) as usize], context)?);
                 }
-                Evaluated::Nodes(self.in_order(nodes))
+                Evaluated::Nodes(self.nodes_in_order(nodes))
             }
             VALUE_FILTER => match self.value(operand(1), context)? {
                 Evaluated::Items(items) => {
@@ -145,7 +154,7 @@ impl<'a> Verifier<'a> {
             VALUE_SETS => {
                 let (operation, left, right) = (word >> 8, operand(1), operand(2));
                 let mut nodes = self.nodes_of_value(left, context)?;
-                let others: FxHashSet<NodeRef> = self.nodes_of_value(right, context)?.into_iter().collect();
+                let others: FxHashSet<Node> = self.nodes_of_value(right, context)?.into_iter().collect();
                 self.budget.spend(nodes.len() + others.len())?;
                 let keeps_common = operation == SetOperation::Intersect as u32;
                 nodes.retain(|node| others.contains(node) == keeps_common);
@@ -173,13 +182,15 @@ impl<'a> Verifier<'a> {
                     [Item::Number(number)] => target.takes_number(*number),
                     [Item::Boolean(_)] => target.takes_boolean(),
                     [item] => {
-                        let text = item.text(self.document);
+                        let text = item.text(self.trees);
                         self.budget.spend_bytes(text.len())?;
                         target.takes_text(&text)
                     }
                     _ => false,
                 })
             }
+            VALUE_DATA => Evaluated::Nodes(self.data(at, context)?),
+            VALUE_JOIN => Evaluated::Nodes(self.joined_nodes(at, context)?),
             _ => {
                 let (left, right) = (operand(1), operand(2));
                 let left = self.value(left, context)?;
@@ -189,13 +200,17 @@ impl<'a> Verifier<'a> {
                 if matches!(left, Evaluated::Items(_)) || matches!(right, Evaluated::Items(_)) {
                     self.budget.spend(left.count().saturating_mul(right.count()))?;
                 }
-                Evaluated::Boolean(compare::holds(self.document, operator_of(word >> 8), left, right))
+                Evaluated::Boolean(compare::holds(self.trees, operator_of(word >> 8), left, right))
             }
         })
     }
 
-    /// A value that is the same at each context node.
+    /// A value that is the same at each context node of a document.
     fn once(&mut self, value: u32) -> Result<Evaluated<'a>, WorkLimit> {
+        // In a record, `/` is another document.
+        if self.in_record() {
+            return self.value(value, NodeRef::Document);
+        }
         if let Some(known) = self.memo.once.get(value) {
             self.budget.spend(1 + known.count())?;
             return Ok(known);
@@ -209,11 +224,11 @@ impl<'a> Verifier<'a> {
     fn spend_values(&mut self, value: &Evaluated<'_>) -> Result<(), WorkLimit> {
         match value {
             Evaluated::Nodes(nodes) => {
-                nodes.iter().try_for_each(|&node| self.budget.spend_bytes(self.document.value_of(node).len()))
+                nodes.iter().try_for_each(|&node| self.budget.spend_bytes(self.trees.value_of(node).len()))
             }
             Evaluated::Text(text) => self.budget.spend_bytes(text.len()),
             Evaluated::Items(items) => {
-                items.iter().try_for_each(|item| self.budget.spend_bytes(item.text_length(self.document)))
+                items.iter().try_for_each(|item| self.budget.spend_bytes(item.text_length(self.trees)))
             }
             Evaluated::Number(_) | Evaluated::Boolean(_) => Ok(()),
         }
@@ -222,17 +237,17 @@ impl<'a> Verifier<'a> {
     fn number_of(&mut self, value: u32, context: NodeRef) -> Result<f64, WorkLimit> {
         let value = self.value(value, context)?;
         let bytes = match &value {
-            Evaluated::Nodes(nodes) => compare::first_text(self.document, nodes).len(),
+            Evaluated::Nodes(nodes) => compare::first_text(self.trees, nodes).len(),
             Evaluated::Text(text) => text.len(),
-            Evaluated::Items(items) => items.first().map_or(0, |item| item.text_length(self.document)),
+            Evaluated::Items(items) => items.first().map_or(0, |item| item.text_length(self.trees)),
             Evaluated::Number(_) | Evaluated::Boolean(_) => 0,
         };
         self.budget.spend_bytes(bytes)?;
-        Ok(value.number(self.document))
+        Ok(value.number(self.trees))
     }
 
     fn text_of(&mut self, value: u32, context: NodeRef) -> Result<Cow<'a, [u8]>, WorkLimit> {
-        let text = self.value(value, context)?.text(self.document);
+        let text = self.value(value, context)?.text(self.trees);
         self.budget.spend_bytes(text.len())?;
         Ok(text)
     }
@@ -244,24 +259,30 @@ impl<'a> Verifier<'a> {
         &bytes[..(words[at as usize] >> 8) as usize]
     }
 
-    fn path_nodes(&mut self, path: u32, context: NodeRef) -> Result<Vec<NodeRef>, WorkLimit> {
-        let mut nodes = Vec::new();
+    fn path_nodes(&mut self, path: u32, context: NodeRef) -> Result<Vec<Node>, WorkLimit> {
         match self.words[path as usize] >> 8 & 0xFF {
-            FROM_CONTEXT => self.select(path, context, &mut nodes)?,
-            FROM_DOCUMENT => self.select(path, NodeRef::Document, &mut nodes)?,
+            FROM_CONTEXT => self.path_nodes_from(path, self.here(context)),
+            FROM_DOCUMENT => self.path_nodes_from(path, self.here(NodeRef::Document)),
+            FROM_MESSAGE => self.path_nodes_from(path, Node::of_message(NodeRef::Document)),
             from => {
                 let starts = self.variables.nodes(from - FROM_VARIABLE);
                 if let [start] = *starts {
-                    self.select(path, start, &mut nodes)?;
-                } else {
-                    let starts = starts.to_vec();
-                    for start in starts {
-                        self.select(path, start, &mut nodes)?;
-                    }
-                    nodes = self.in_order(nodes);
+                    return self.path_nodes_from(path, start);
                 }
+                let (starts, mut nodes) = (starts.to_vec(), Vec::new());
+                for start in starts {
+                    nodes.append(&mut self.path_nodes_from(path, start)?);
+                }
+                Ok(self.nodes_in_order(nodes))
             }
         }
-        Ok(nodes)
+    }
+
+    fn path_nodes_from(&mut self, path: u32, start: Node) -> Result<Vec<Node>, WorkLimit> {
+        self.within(start.tree, |verifier| {
+            let mut nodes = Vec::new();
+            verifier.select(path, start.node, &mut nodes)?;
+            Ok(verifier.nodes_here(nodes))
+        })
     }
 }

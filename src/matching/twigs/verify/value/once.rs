@@ -1,11 +1,13 @@
 //! Values that do not depend on the context node, such as `count(//b)` in a predicate: evaluated once per message.
+//!
+//! In a record they may be others, because `/` is another document there: nothing is remembered.
 
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
 use super::Evaluated;
-use crate::document::NodeRef;
+use crate::data::Node;
 
 /// Values by their offset.
 #[derive(Default)]
@@ -16,7 +18,7 @@ pub struct Once {
 }
 
 enum Known {
-    Nodes(Box<[NodeRef]>),
+    Nodes(Box<[Node]>),
     Number(f64),
     Text(Box<[u8]>),
     Boolean(bool),
@@ -57,6 +59,6 @@ impl Once {
     }
 
     pub fn bytes(&self) -> usize {
-        self.values.capacity() * size_of::<(u32, Known)>() + self.nodes * size_of::<NodeRef>()
+        self.values.capacity() * size_of::<(u32, Known)>() + self.nodes * size_of::<Node>()
     }
 }

@@ -5,6 +5,7 @@
 //! position that comes first, as in `preceding-sibling::a[1]`, ends the step when it is reached.
 
 use super::{Evaluated, Focus, NodeTable};
+use crate::data::Node;
 use crate::document::{NodeRef, OtherKind};
 use crate::ids::LabelId;
 use crate::matching::budget::{Decided, WorkLimit};
@@ -53,7 +54,7 @@ impl<'a> Verifier<'a> {
         &mut self,
         (walk, steps): (u32, u32),
         context: NodeRef,
-    ) -> Result<Vec<NodeRef>, WorkLimit> {
+    ) -> Result<Vec<Node>, WorkLimit> {
         let mut nodes = self.nodes_of_value(self.words[walk as usize + 1], context)?;
         let mut place = 0;
         while place < steps {
@@ -61,16 +62,35 @@ impl<'a> Verifier<'a> {
             let next = (place + 1 < steps)
                 .then(|| self.step_of_walk(walk, place + 1))
                 .filter(|next| step.is_descend() && next.counts && next.axis == WalkAxis::Child);
-            nodes = match next {
-                Some(next) => self.take_counted_below(step, next, nodes)?,
-                None => self.take_step(step, nodes)?,
-            };
+            nodes = self.by_document(nodes, |verifier, nodes| match next {
+                Some(next) => verifier.take_counted_below(step, next, nodes),
+                None => verifier.take_step(step, nodes),
+            })?;
             place += 1 + u32::from(next.is_some());
         }
         Ok(nodes)
     }
 
-    /// The nodes that a step selects from others.
+    /// The nodes that steps select from others, document by document.
+    fn by_document(
+        &mut self,
+        nodes: Vec<Node>,
+        mut select: impl FnMut(&mut Self, Vec<NodeRef>) -> Result<Vec<NodeRef>, WorkLimit>,
+    ) -> Result<Vec<Node>, WorkLimit> {
+        let mut found = Vec::new();
+        // In document order, so the nodes of one document stand side by side.
+        for of_tree in nodes.chunk_by(|one, other| one.tree == other.tree) {
+            let nodes = of_tree.iter().map(|node| node.node).collect();
+            let mut selected = self.within(of_tree[0].tree, |verifier| {
+                let selected = select(verifier, nodes)?;
+                Ok(verifier.nodes_here(selected))
+            })?;
+            found.append(&mut selected);
+        }
+        Ok(found)
+    }
+
+    /// The nodes that a step selects from others of one document.
     fn take_step(&mut self, step: WalkStep, nodes: Vec<NodeRef>) -> Result<Vec<NodeRef>, WorkLimit> {
         if !step.counts {
             let found = match nodes.as_slice() {
@@ -87,13 +107,13 @@ impl<'a> Verifier<'a> {
                     self.in_order(found)
                 }
             };
-            return self.filter(found, step.predicates);
+            return self.filter_here(found, step.predicates);
         }
         let most = self.first_position(step);
         let mut all = Vec::new();
         for node in nodes {
             let found = self.axis_from(step, node, most)?;
-            all.append(&mut self.filter(found, step.predicates)?);
+            all.append(&mut self.filter_here(found, step.predicates)?);
         }
         Ok(self.in_order(all))
     }
@@ -109,23 +129,35 @@ impl<'a> Verifier<'a> {
             WalkStep { axis: WalkAxis::Descendant, test: step.test, detail: step.detail, ..descend };
         let mut found = Vec::new();
         self.axis_nodes(descend, &nodes, &mut found)?;
+        let (document, table) = (self.document, self.take_table());
+        let parent = |node: NodeRef| table.parent_number(document.node_id(node).0);
         let mut children: Vec<(u32, NodeRef)> =
-            self.in_order(found).into_iter().map(|node| (self.parent_number(node), node)).collect();
+            self.in_order(found).into_iter().map(|node| (parent(node), node)).collect();
+        self.keep_table(table);
         // Stable: those of a parent stay in document order.
         children.sort_by_key(|&(parent, _)| parent);
         let mut all = Vec::new();
         for siblings in children.chunk_by(|(one, _), (other, _)| one == other) {
             let siblings = siblings.iter().map(|&(_, node)| node).collect();
-            all.append(&mut self.filter(siblings, step.predicates)?);
+            all.append(&mut self.filter_here(siblings, step.predicates)?);
         }
         Ok(self.in_order(all))
     }
 
-    /// The number of a node's parent.
-    fn parent_number(&mut self, node: NodeRef) -> u32 {
-        let document = self.document;
-        let table = self.memo.nodes.get_or_insert_with(|| NodeTable::new(document));
-        table.parent_number(document.node_id(node).0)
+    /// The nodes of the document where the context node is. What was taken has to be given back, to be kept.
+    pub(super) fn take_table(&mut self) -> NodeTable {
+        let known = match self.in_record() {
+            true => self.record_nodes.take().filter(|&(tree, _)| tree == self.tree).map(|(_, table)| table),
+            false => self.memo.nodes.take(),
+        };
+        known.unwrap_or_else(|| NodeTable::new(self.document))
+    }
+
+    pub(super) fn keep_table(&mut self, table: NodeTable) {
+        match self.in_record() {
+            true => self.record_nodes = Some((self.tree, table)),
+            false => self.memo.nodes = Some(table),
+        }
     }
 
     /// The nodes on an axis from others that pass the step's test, in any order.
@@ -136,15 +168,14 @@ impl<'a> Verifier<'a> {
         found: &mut Vec<NodeRef>,
     ) -> Result<(), WorkLimit> {
         let mut visited = 0;
-        let document = self.document;
-        let mut table = self.memo.nodes.take().unwrap_or_else(|| NodeTable::new(document));
+        let (document, mut table) = (self.document, self.take_table());
         table.for_each(document, step.axis, nodes, |node| {
             visited += 1;
             if self.passes(step, node) {
                 found.push(node);
             }
         });
-        self.memo.nodes = Some(table);
+        self.keep_table(table);
         // Afterwards: one axis visits a node of the document once.
         self.budget.spend(nodes.len() + visited)
     }
@@ -156,8 +187,7 @@ impl<'a> Verifier<'a> {
         node: NodeRef,
         most: usize,
     ) -> Result<Vec<NodeRef>, WorkLimit> {
-        let document = self.document;
-        let table = self.memo.nodes.take().unwrap_or_else(|| NodeTable::new(document));
+        let (document, table) = (self.document, self.take_table());
         let (mut found, mut visited, left) = (Vec::new(), 0, self.budget.left());
         table.for_each_in_order(document, step.axis, node, |node| {
             visited += 1;
@@ -166,7 +196,7 @@ impl<'a> Verifier<'a> {
             }
             found.len() < most && visited < left
         });
-        self.memo.nodes = Some(table);
+        self.keep_table(table);
         self.budget.spend(1 + visited)?;
         Ok(found)
     }
@@ -218,12 +248,25 @@ impl<'a> Verifier<'a> {
         }
     }
 
+    /// The nodes of one document that pass predicates.
+    fn filter_here(
+        &mut self,
+        nodes: Vec<NodeRef>,
+        predicates: (u32, u32),
+    ) -> Result<Vec<NodeRef>, WorkLimit> {
+        if predicates.1 == 0 {
+            return Ok(nodes);
+        }
+        let nodes = self.nodes_here(nodes);
+        Ok(self.filter(nodes, predicates)?.into_iter().map(|node| node.node).collect())
+    }
+
     /// The nodes that pass predicates, each of which counts what the ones before it left.
     pub(super) fn filter(
         &mut self,
-        mut nodes: Vec<NodeRef>,
+        mut nodes: Vec<Node>,
         (at, count): (u32, u32),
-    ) -> Result<Vec<NodeRef>, WorkLimit> {
+    ) -> Result<Vec<Node>, WorkLimit> {
         let outer = self.focus;
         let kept = (at..at + count).try_for_each(|predicate| {
             let predicate = self.words[predicate as usize];
@@ -232,7 +275,8 @@ impl<'a> Verifier<'a> {
             for at in 0..size {
                 self.focus = Focus { position: at + 1, size };
                 nodes[kept] = nodes[at];
-                kept += usize::from(self.keeps(predicate, nodes[at])?);
+                let Node { tree, node } = nodes[at];
+                kept += usize::from(self.within(tree, |verifier| verifier.keeps(predicate, node))?);
             }
             nodes.truncate(kept);
             Ok(())

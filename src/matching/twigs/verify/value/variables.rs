@@ -1,6 +1,7 @@
 //! Variables, and the clauses that bind them: tuples of bindings by nested loops, the first clause outermost.
 
 use super::Evaluated;
+use crate::data::Node;
 use crate::document::NodeRef;
 use crate::matching::budget::{Decided, any};
 use crate::matching::twigs::verify::Verifier;
@@ -16,7 +17,7 @@ pub struct Variables<'a> {
 /// What a variable is bound to.
 #[derive(Clone)]
 enum Bound<'a> {
-    Node(NodeRef),
+    Node(Node),
     Value(Evaluated<'a>),
 }
 
@@ -30,7 +31,7 @@ impl<'a> Variables<'a> {
     }
 
     /// The nodes that a variable is bound to.
-    pub fn nodes(&self, level: u32) -> &[NodeRef] {
+    pub fn nodes(&self, level: u32) -> &[Node] {
         match &self.bound[level as usize] {
             Bound::Node(node) => std::slice::from_ref(node),
             Bound::Value(Evaluated::Nodes(nodes)) => nodes,
@@ -47,7 +48,7 @@ impl<'a> Variables<'a> {
 }
 
 impl<'a> Verifier<'a> {
-    pub fn bind_node(&mut self, Variable(level): Variable, node: NodeRef) {
+    pub fn bind_node(&mut self, Variable(level): Variable, node: Node) {
         self.variables.bind(level, Bound::Node(node));
     }
 

@@ -1,0 +1,113 @@
+"""Compiles the changes of a catalog into the next generation, in a directory."""
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from tamis.catalog import Changes
+from tamis.engine import Index
+from tamis.generations import numbered
+from tamis.generations.manifest import File, Manifest, kernel_files, renumber
+from tamis.generations.numbered import Subscriptions
+from tamis.model.sample import Sampled
+from tamis.network.tables import EVERYTHING
+
+log = logging.getLogger(__name__)
+
+LOAD_ROWS = 1_000_000
+"""The most subscriptions that are held in memory at once; they become one segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A generation in a directory, with its open index, to which the next changes are added."""
+
+    manifest: Manifest
+    index: Index
+
+
+def open_compiled(directory: Path, number: int) -> Compiled:
+    """Open a generation of a directory to compile changes onto it."""
+    manifest = Manifest.read(directory, number)
+    return Compiled(manifest, _open_index(directory, number))
+
+
+def compile_changes(
+    directory: Path, base: Compiled | None, changes: Changes, last: int, sample: Sequence[Sampled] = ()
+) -> Compiled:
+    """The generation after `base`, with a number above `last`; the base itself if no query changed.
+
+    The messages of a sample tell how selective the conditions of new segments are.
+
+    If this fails, the base's index has some of the changes and must not be used any more.
+    """
+    before, index = None, Index()
+    if base is not None and changes.since is not None:
+        before, index = base.manifest, base.index
+    index.set_sample([one.message for one in sample], [one.tenant for one in sample])
+    for target in changes.removed:
+        index.remove(target)
+    added = []
+    for batch in _large_batches(changes.added):
+        _load(index, batch)
+        added.append(batch.select(numbered.COLUMNS))
+    number = index.snapshot(directory)
+    tables = {link: table.hash for link, table in changes.tables.items() if table.hash != EVERYTHING}
+    if before is not None and last <= number == before.number and before.tables == tables:
+        return Compiled(before, index)
+    # The kernel counts its own snapshots: the same number may stand for other subscriptions.
+    if number <= last or (directory / Manifest.name(number)).exists():
+        number = renumber(directory, number, max(number, last) + 1)
+    subscriptions, removed = numbered.update(directory, before, changes.removed, added)
+    names = [*kernel_files(directory, number), *subscriptions, *([removed] if removed else [])]
+    files = _files(directory, names, before)
+    manifest = Manifest(
+        number, changes.catalog, changes.version, subscriptions, removed, files, tables, changes.routes
+    )
+    manifest.write(directory)
+    # New segments are in memory; opened again, they are mapped, and shared with other processes.
+    return Compiled(manifest, _open_index(directory, number, beside=index))
+
+
+def _files(directory: Path, names: Sequence[str], before: Manifest | None) -> dict[str, File]:
+    """Files with their hashes; files of the previous generation are not read again."""
+    known = {} if before is None else before.files
+    return {name: known.get(name) or File.of(directory / name) for name in names}
+
+
+def _open_index(directory: Path, number: int, beside: Index | None = None) -> Index:
+    """The index of a generation; an error if its subscriptions cannot be opened."""
+    Subscriptions.open(directory, number)
+    return Index.open(directory, number, beside=beside)
+
+
+def _large_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, concatenated to fewer and larger batches."""
+    gathered: list[pa.RecordBatch] = []
+    for batch in batches:
+        gathered.append(batch)
+        if sum(part.num_rows for part in gathered) >= LOAD_ROWS:
+            yield numbered.concatenated(gathered)
+            gathered = []
+    if gathered:
+        yield numbered.concatenated(gathered)
+
+
+def _load(index: Index, batch: pa.RecordBatch) -> None:
+    """Add subscriptions to an index. A query that this version of tamis refuses is reported and left out."""
+    prefixes = batch.column("prefixes").dictionary_encode()
+    columns = {
+        "target": batch.column("number"),
+        "query": batch.column("query"),
+        "tenant": batch.column("tenant"),
+        "prefixes": prefixes.indices.cast(pa.uint32()),
+    }
+    namespaces = [json.loads(str(text)) for text in prefixes.dictionary.to_pylist()]
+    for refused in index.load(pa.record_batch(columns), namespaces=namespaces).to_pylist():
+        row = batch.slice(refused["row"], 1).to_pylist()[0]
+        refusal = (row["id"], row["tenant"], refused["code"], refused["reason"])
+        log.warning("subscription %s of tenant %r is left out: %s: %s", *refusal)
