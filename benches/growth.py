@@ -21,11 +21,13 @@ def run(growth: Mapping[str, Any], folder: Path, *, rounds: int) -> dict[str, An
     figures: dict[str, Any] = {}
     for family in growth["family"]:
         if "stock" in family:
-            sets = [sources.load({"stock": family["stock"] | {"subscriptions": size}}) for size in sizes]
+            sets = [
+                sources.load({"stock": family["stock"] | {"subscriptions": size}}, folder) for size in sizes
+            ]
         elif "transform" in family:
             sets = list(_transformations(family["transform"], sizes, folder))
         else:
-            documents, queries = sources.load(family)
+            documents, queries = sources.load(family, folder)
             sets = [(documents, queries[:size]) for size in sizes if size <= len(queries)]
         points = []
         with bar(family["name"]) as report:

@@ -13,6 +13,7 @@ from xml.parsers import expat
 import tamis
 from benches import growth, sources, transform, upkeep
 from benches.checks import Check, Confirmation, against, miscounted
+from benches.one_query import times_faster_than_lxml
 from benches.oracle import confirm
 from benches.running import latency, start
 from tamis.bench import CACHE_BYTES
@@ -59,16 +60,18 @@ def run_suite(folder: Path, *, only: Sequence[str] = (), rounds: int) -> Iterato
                 elif "serve" in run:
                     outcome.figures, outcome.checks, outcome.problems = _serve(run)
                 elif "upkeep" in run:
-                    outcome.figures, outcome.checks = upkeep.run(run, rounds=rounds)
+                    outcome.figures, outcome.checks = upkeep.run(run, folder, rounds=rounds)
                 else:
-                    results[run["name"]] = _filter(run, outcome, results, rounds)
+                    results[run["name"]] = _filter(run, folder, outcome, results, rounds)
             except sources.NoDataError as error:
                 outcome.skipped = str(error)
             yield outcome
 
 
-def _filter(run: Mapping[str, Any], outcome: Outcome, earlier: Mapping[str, Result], rounds: int) -> Result:
-    documents, queries = sources.load(run)
+def _filter(
+    run: Mapping[str, Any], folder: Path, outcome: Outcome, earlier: Mapping[str, Result], rounds: int
+) -> Result:
+    documents, queries = sources.load(run, folder)
     with bar(run["name"]) as report:
         result, index = measure(documents, queries, rounds=rounds, report=report)
     confirmation = confirm(index, documents, queries)
@@ -78,6 +81,12 @@ def _filter(run: Mapping[str, Any], outcome: Outcome, earlier: Mapping[str, Resu
     }
     outcome.checks = list(_checks(run, result, earlier))
     outcome.problems = list(_problems(run, result, confirmation))
+    if "lxml" in run.get("bars", {}):
+        faster = times_faster_than_lxml(index, documents, queries)
+        outcome.figures["faster_than_lxml"] = faster
+        outcome.checks.append(
+            Check("one query, × faster than lxml", faster, run["bars"]["lxml"], at_least=True)
+        )
     return result
 
 
@@ -109,6 +118,9 @@ def _checks(run: Mapping[str, Any], result: Result, earlier: Mapping[str, Result
         )
     if "index_bytes" in bars:
         yield Check("index bytes a query", result.index_bytes / max(result.distinct, 1), bars["index_bytes"])
+    if "evaluated" in bars:
+        evaluated = result.verified / max(result.matches, 1)
+        yield Check("candidates evaluated a match", evaluated, bars["evaluated"])
     if bars:
         yield Check("caches, MiB", result.cache_bytes / (1 << 20), CACHE_BYTES / (1 << 20))
     yield from against(run, result, earlier)

@@ -48,6 +48,7 @@ class TransformWorkload:
     returns: int = 2
     depth: int = 2
     descendant: float = 0.2
+    ordered: bool = False
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], folder: Path) -> "TransformWorkload":
@@ -59,7 +60,13 @@ class TransformWorkload:
         profile = Profile.even(self.dtd, values=self.values)
         documents = DocumentOptions(self.documents, self.document_depth, self.repeats, self.repeats_of or {})
         transformations = TransformationOptions(
-            self.number, self.binding_depth, self.predicates, self.returns, self.depth, self.descendant
+            self.number,
+            self.binding_depth,
+            self.predicates,
+            self.returns,
+            self.depth,
+            self.descendant,
+            self.ordered,
         )
         return (
             list(generate_documents(self.dtd, profile, documents, seed=self.seed)),

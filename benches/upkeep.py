@@ -21,9 +21,9 @@ BATCHES = 5
 """The number of small segments beside the large one when unmerged matching is measured."""
 
 
-def run(run: Mapping[str, Any], *, rounds: int) -> tuple[dict[str, Any], list[Check]]:
+def run(run: Mapping[str, Any], folder: Path, *, rounds: int) -> tuple[dict[str, Any], list[Check]]:
     """The run's `upkeep` selects the measurement: `snapshot`, or `changes` with their number at a time."""
-    documents, queries = sources.load(run)
+    documents, queries = sources.load(run, folder)
     bars = run["bars"]
     if run["upkeep"]["what"] == "snapshot":
         return _snapshot(documents, queries, bars, rounds)

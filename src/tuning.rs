@@ -108,6 +108,8 @@ pub const SETTLE_MESSAGE_READS: usize = 1 << 16;
 /// With more, they are dropped and computed again.
 pub const MEMO: usize = 1 << 10;
 pub const MEMO_PER_ELEMENT: usize = 4;
+/// Of so many node tests, the nodes on the axes are counted for a whole message at once; further ones replace them.
+pub const AXIS_COUNTS: usize = 8;
 /// Tables of nodes by their values that are kept for a message.
 pub const JOIN_TABLES: usize = 32;
 /// A `//` step remembers what it tried if there are more elements below its context.

@@ -103,6 +103,11 @@ impl Path {
         }
     }
 
+    /// Whether it selects attributes or text nodes, from which no step of a path leads on.
+    pub fn ends_in_leaf(&self) -> bool {
+        self.steps.last().is_some_and(|last| !matches!(last.node, Node::Element(_)))
+    }
+
     /// Whether its last step leads from an element of the path to a child, an attribute or a text node.
     pub fn leads_to_child(&self) -> bool {
         matches!(self.steps.as_slice(), [.., _, Step { axis: Axis::Child, .. }])

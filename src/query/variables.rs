@@ -8,7 +8,7 @@
 //! ```
 
 use super::ast::{Expr, Path, Predicate, Start, Variable};
-use super::value::{Clause, Computed, Value};
+use super::value::{Clause, Computed, Function, Value};
 
 /// A set of variables. The parser limits how many are in scope to fewer than there are bits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -48,7 +48,7 @@ pub struct Uses {
     pub free: VariableSet,
     /// The free variables that are named in predicates.
     pub nested: VariableSet,
-    /// Whether a path outside of predicates starts at the context node.
+    /// Whether a path outside of predicates starts at the context node, or `lang()` does.
     pub context: bool,
 }
 
@@ -101,6 +101,7 @@ impl Uses {
             Value::Literal(_) => {}
             Value::Condition(expr) => self.expr(expr),
             Value::Nodes(path) => self.path(path),
+            Value::Call(Function::Lang, _) => self.context = true,
             Value::Union(values) | Value::Call(_, values) | Value::Sequence(values) => {
                 values.iter().for_each(|value| self.value(value));
             }

@@ -4,7 +4,7 @@
 //! expr  = AND|OR count<<8, operand…      operand = offset of an expr
 //!       | NOT, operand
 //!       | PATH start<<8 steps<<16, test, step…
-//!       | COMPUTED, offset of a value
+//!       | COMPUTED | VARYING, offset of a value
 //! test  = kind | operator<<8 | length<<16, then the literal: 2 words of a number, or bytes
 //! step  = kind | axis<<4 | memo<<5 | predicates<<8, label, predicate…
 //! predicate = POSITION | n, or offset of an expr
@@ -27,6 +27,9 @@ pub const OR: u32 = 1;
 pub const NOT: u32 = 2;
 pub const PATH: u32 = 3;
 pub const COMPUTED: u32 = 4;
+
+/// Flag of a condition that depends on variables or on the position: nothing may be remembered of it.
+pub const VARYING: u32 = 1 << 8;
 
 /// Where a path starts: at the context node, at its document node, or at a variable of level n: `FROM_VARIABLE + n`.
 pub const FROM_CONTEXT: u32 = 0;
@@ -95,6 +98,8 @@ pub struct Twigs {
     offsets: FxHashMap<Box<[u32]>, u32>,
     /// Whether the expression that is compiled names variables anywhere.
     has_variables: bool,
+    /// How many predicates are around what is compiled.
+    predicates: u32,
     /// Walks over collections: their names, and where the accesses are that find their records.
     collections: Vec<(String, Vec<u32>)>,
 }
@@ -143,12 +148,24 @@ impl Twigs {
             Expr::Not(operand) => vec![NOT, self.expr(operand, label, depth)],
             // What is remembered of the steps of a path must not depend on variables.
             Expr::Path(path, test) if self.has_variables && Uses::are_in_steps(path) => {
-                vec![COMPUTED, self.value(&evaluated(path, test), label)]
+                vec![COMPUTED | VARYING, self.value(&evaluated(path, test), label)]
             }
             Expr::Path(path, test) => self.path(path, test, label, depth),
-            Expr::Computed(computed) => vec![COMPUTED, self.value(&computed.value, label)],
+            Expr::Computed(computed) => {
+                let value = match values::counted_axis(&computed.value) {
+                    Some(step) => self.axis_count(step, label),
+                    None => self.value(&computed.value, label),
+                };
+                vec![COMPUTED | self.varying(expr), value]
+            }
         };
         self.intern(words)
+    }
+
+    /// The flag of a condition that depends on more than its context node.
+    fn varying(&self, expr: &Expr) -> u32 {
+        let names_variables = self.has_variables && !Uses::of(expr).free.is_empty();
+        if names_variables || expr.is_positional() { VARYING } else { 0 }
     }
 
     /// The offset of words, which are stored once.
@@ -217,6 +234,7 @@ impl Twigs {
             };
         let axis = if step.axis == Axis::Descendant { STEP_DESCENDANT } else { 0 };
         let memo = if depth > 1 { STEP_MEMO } else { 0 };
+        self.predicates += 1;
         let predicates: Vec<u32> = step
             .predicates
             .iter()
@@ -225,6 +243,7 @@ impl Twigs {
                 Predicate::Condition(expr) => self.expr(expr, label, depth),
             })
             .collect();
+        self.predicates -= 1;
         words.push(kind | axis | memo | (predicates.len() as u32) << 8);
         words.push(test.map_or(0, |test| label(test).0));
         words.extend(predicates);

@@ -10,6 +10,7 @@ import pytest
 from lxml import etree
 
 import tamis
+from benches.respelling import respelled
 from tamis.workload import (
     DocumentOptions,
     Dtd,
@@ -25,6 +26,7 @@ from tamis.workload import (
     stock_subscriptions,
 )
 from tamis.workload.paths import Step, rewrite
+from tests.helpers.engines import answer, loaded
 
 STEP = re.compile(r"(//?)([^/\[]+)")
 
@@ -263,3 +265,37 @@ def test_single_elements_may_be_repeated_more_often() -> None:
     shops = documents(repeats=2, repeats_of={"shelf": 9}, depth=4)
     assert max(len(shop.findall("shelf")) for shop in shops) == 9
     assert max(len(book.findall("author")) for shop in shops for book in shop.iter("book")) == 2
+
+
+def test_rules_and_ordered_transformations_are_accepted() -> None:
+    profile = Profile.even(BOOKS, values=5)
+    options = QueryOptions(300, predicates=1, rules=2)
+    rules = list(generate_queries(BOOKS, profile, options, seed=1))
+    assert rules == list(generate_queries(BOOKS, profile, options, seed=1))
+    ordered = TransformationOptions(50, ordered=True)
+    transformations = list(generate_transformations(BOOKS, profile, ordered, seed=1))
+    for query in (*rules, *transformations):
+        tamis.check(query)
+    said = " ".join(rules)
+    for part in (
+        "count(",
+        "normalize-space(",
+        "string-length(",
+        "substring(",
+        " * ",
+        "last()",
+        "matches(",
+        "some $x",
+    ):
+        assert part in said
+    assert "ancestor::" in said or "preceding-sibling::" in said
+    assert all(", $w in $v" in query and " order by $w " in query for query in transformations)
+
+
+def test_respelled_queries_mean_the_same() -> None:
+    profile = Profile.even(BOOKS, values=5)
+    queries = list(generate_queries(BOOKS, profile, QueryOptions(200, predicates=1, nested=1), seed=1))
+    spelled = list(respelled(queries, seed="1"))
+    documents = list(generate_documents(BOOKS, profile, DocumentOptions(20), seed=1))
+    assert answer(loaded(spelled, {}), documents) == answer(loaded(queries, {}), documents)
+    assert sum(one != other for one, other in zip(queries, spelled, strict=True)) > 150

@@ -57,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--predicates", "-P", type=int, default=0, metavar="N", help="tests per query")
     command.add_argument("--nested", "-NP", type=int, default=0, metavar="N", help="nested paths per query")
     command.add_argument(
+        "--rules", type=int, default=0, metavar="N", help="conditions of validation rules per query"
+    )
+    command.add_argument(
         "--mix",
         type=_mix,
         default=Mix(),
@@ -77,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--predicates", "-PP", type=int, default=1, metavar="N", help="default: 1")
     command.add_argument("--returns", "-RP", type=int, default=2, metavar="N", help="default: 2")
+    command.add_argument("--ordered", action="store_true", help="with a second variable and `order by`")
     _add_descendant(command)
     _add_output(command)
     command.set_defaults(run=transformations)
@@ -176,6 +180,7 @@ def queries(options: argparse.Namespace) -> int:
         distinct=not options.duplicates,
         predicates=options.predicates,
         nested=options.nested,
+        rules=options.rules,
         repeats=options.repeats,
         mix=options.mix,
         roots=tuple(options.root),
@@ -198,6 +203,7 @@ def transformations(options: argparse.Namespace) -> int:
         depth=options.depth,
         descendant=options.descendant,
         roots=tuple(options.root),
+        ordered=options.ordered,
     )
     with bar("transformations") as progress, _output(options.output) as file:
         profile = _profile(dtd, options)

@@ -10,6 +10,7 @@ from tamis.workload.draw import draw
 from tamis.workload.literals import Literals, literals
 from tamis.workload.paths import Step, Walker
 from tamis.workload.profile import Profile
+from tamis.workload.rules import Rules
 
 INEQUALITIES = ("<", "<=", ">", ">=", "!=")
 
@@ -44,6 +45,8 @@ class QueryOptions:
     """P: per query, distributed over its steps."""
     nested: int = 0
     """NP: nested paths per query, of one level, distributed over its steps."""
+    rules: int = 0
+    """Conditions per query as in validation rules: functions, arithmetic, positions, other axes."""
     repeats: int = 3
     """RP: the largest position in a predicate."""
     mix: Mix = field(default_factory=Mix)
@@ -77,6 +80,9 @@ class _Generator:
             name: tuple(literals(attributes).items()) for name, attributes in profile.attributes.items()
         }
         self.texts = literals(profile.texts)
+        self.rules = Rules(
+            self.walker, {name: [of for of, _ in found] for name, found in self.attributes.items()}
+        )
         mix = options.mix
         total = mix.attribute + mix.text + mix.position
         self.attribute_share = mix.attribute / total
@@ -91,6 +97,9 @@ class _Generator:
                 return None
         for _ in range(options.predicates):
             if not self.test(walk, steps):
+                return None
+        for _ in range(options.rules):
+            if not self.rules.add(walk, steps):
                 return None
         return "".join(map(str, steps))
 

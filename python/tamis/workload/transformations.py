@@ -31,6 +31,8 @@ class TransformationOptions:
     """D2: the largest depth of predicate and return paths below the bound element."""
     descendant: float = 0.2
     """DSProb: the probability of `//` before a step."""
+    ordered: bool = False
+    """Whether a second variable is bound below the first, and the results are ordered by it."""
     roots: tuple[str, ...] = ()
     """First elements of binding paths; default: the DTD's roots."""
 
@@ -68,9 +70,14 @@ class _Generator:
         returns = self.several(self.options.returns, lambda: self.path(below)[0])
         if conditions is None or returns is None:
             return None
+        binding, order = f"for $v in {''.join(map(str, steps))}", ""
         where = f" where {' and '.join(conditions)}" if conditions else ""
         template = "".join(f"{{ {path} }}" for path in returns)
-        return f"for $v in {''.join(map(str, steps))}{where} return <result>{template}</result>"
+        if self.options.ordered:
+            binding += f", $w in {self.path(below)[0]}"
+            order = f" order by $w {self.walker.pick(('ascending', 'descending'))}"
+            template += "{ $w }"
+        return f"{binding}{where}{order} return <result>{template}</result>"
 
     def several(self, count: int, make: Callable[[], str | None]) -> list[str] | None:
         """`count` different items, sorted, so that order does not make them distinct."""

@@ -110,7 +110,7 @@ impl Way {
             (Some(paths), Some(more))
                 if is_simple
                     && paths.len() * more.len() <= JOINED_PATHS
-                    && paths.iter().all(can_go_on)
+                    && !paths.iter().any(Path::ends_in_leaf)
                     && more.iter().all(|path| path.start == Start::Context) =>
             {
                 let joined = |path: &Path| {
@@ -143,7 +143,7 @@ impl Way {
             }
             // The same nodes, or fewer of them.
             (_, WalkAxis::Itself) => return,
-            (test, WalkAxis::Parent) => return self.to_parents(test, conditions(step)),
+            (test, WalkAxis::Parent) => return self.parents(test, conditions(step)),
             _ => {}
         }
         let node = match (&step.test, step.axis) {
@@ -157,9 +157,9 @@ impl Way {
         match step.axis {
             WalkAxis::Child | WalkAxis::Attribute if !self.descends => {}
             WalkAxis::Child | WalkAxis::Attribute | WalkAxis::Descendant => next.axis = Axis::Descendant,
-            WalkAxis::Ancestor => return self.to_ancestors(next),
+            WalkAxis::Ancestor => return self.ancestors(next),
             WalkAxis::FollowingSibling | WalkAxis::PrecedingSibling if !self.descends => {
-                return self.to_siblings(next);
+                return self.siblings(next);
             }
             _ => {
                 self.lose();
@@ -168,13 +168,13 @@ impl Way {
         }
         self.descends = false;
         match &mut self.paths {
-            Some(paths) if paths.iter().all(can_go_on) => append(paths, &next),
+            Some(paths) if !paths.iter().any(Path::ends_in_leaf) => append(paths, &next),
             _ => self.restart(next),
         }
     }
 
     /// `a/b/..` is `a[b]`, `a//b/..` is `a[b]` or `a//*[b]`.
-    fn to_parents(&mut self, test: &NodeTest, mut conditions: Vec<Predicate>) {
+    fn parents(&mut self, test: &NodeTest, mut conditions: Vec<Predicate>) {
         let name = match test {
             NodeTest::Any => &NameTest::Any,
             NodeTest::Name(name) => name,
@@ -196,7 +196,8 @@ impl Way {
         }
         let mut reached = Vec::new();
         for (mut path, last) in parents {
-            let below = Predicate::Condition(Expr::Path(relative(last.clone()), Test::Exists));
+            let child = Step { axis: Axis::Child, ..last.clone() };
+            let below = Predicate::Condition(Expr::Path(relative(child), Test::Exists));
             let predicates = [std::slice::from_ref(&below), &conditions].concat();
             if last.axis == Axis::Descendant {
                 let mut deeper = path.clone();
@@ -228,7 +229,7 @@ impl Way {
     }
 
     /// `//b/ancestor::a` is `//a[.//b]`.
-    fn to_ancestors(&mut self, mut next: Step) {
+    fn ancestors(&mut self, mut next: Step) {
         let below = match self.paths.as_deref() {
             Some([path]) if !self.descends => path.steps.last().map(|last| (path, last)),
             _ => None,
@@ -250,7 +251,7 @@ impl Way {
     }
 
     /// `a/b/following-sibling::c` is `a[b]/c`, `a//b/following-sibling::c` is `a//c`.
-    fn to_siblings(&mut self, next: Step) {
+    fn siblings(&mut self, next: Step) {
         let siblings = self.paths.as_ref().and_then(|paths| {
             paths
                 .iter()
@@ -270,7 +271,7 @@ impl Way {
         match siblings {
             Some(siblings) if repeats_little(&next.predicates, siblings.len()) => {
                 // The nodes of a path may be in the new one only if it is a single step.
-                if self.paths.as_ref().is_some_and(|paths| paths.iter().any(|path| loses_last(path))) {
+                if self.paths.as_ref().is_some_and(|paths| paths.iter().any(loses_last)) {
                     self.close(&Test::Exists);
                 }
                 self.paths = Some(siblings);
@@ -317,10 +318,6 @@ impl Way {
         let all = paths.drain(..).map(|path| Expr::Path(path, test.clone()));
         self.conditions.push(Expr::Or(all.collect()));
     }
-}
-
-pub(super) fn can_go_on(path: &Path) -> bool {
-    path.steps.last().is_none_or(|last| matches!(last.node, Node::Element(_)))
 }
 
 /// `//step`

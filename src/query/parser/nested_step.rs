@@ -4,7 +4,7 @@
 use super::Parser;
 use super::expression::Operand;
 use super::lexer::Token;
-use super::path::{Route, ends_in_leaf};
+use super::path::Route;
 use super::refusal::Refused;
 use super::sequence::union_of;
 use crate::query::ast::{Axis, Path, Start};
@@ -133,7 +133,7 @@ pub(super) fn nodes_of(operand: Operand<'_>) -> Operand<'_> {
 
 /// Whether the steps of one path can follow those of all others.
 pub(super) fn is_joinable(paths: &[Path], rest: &Path) -> bool {
-    rest.start == Start::Context && (rest.steps.is_empty() || paths.iter().all(|path| !ends_in_leaf(path)))
+    rest.start == Start::Context && (rest.steps.is_empty() || paths.iter().all(|path| !path.ends_in_leaf()))
 }
 
 /// The parts of a union, if they are paths that can follow all of these.

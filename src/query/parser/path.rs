@@ -228,10 +228,10 @@ impl<'a> Parser<'a> {
                 (Route::Simple(path), WrittenStep { axis: WalkAxis::Parent, test: NodeTest::Any, .. })
                     if is_bare && !descends && path.leads_to_child() =>
                 {
-                    path.turn_back();
+                    path.turn_back()
                 }
                 (Route::Simple(path), WrittenStep { axis, test, .. })
-                    if !ends_in_leaf(path) && is_simple(axis, &test) =>
+                    if !path.ends_in_leaf() && is_simple(axis, &test) =>
                 {
                     let node = simple_node(axis, test);
                     let counts_all = axis == WalkAxis::Descendant;
@@ -432,10 +432,6 @@ fn add_walk_predicate(step: &mut WalkStep, predicate: WrittenPredicate) {
         }
         (_, predicate) => step.predicates.push(predicate.into_value()),
     }
-}
-
-pub(super) fn ends_in_leaf(path: &Path) -> bool {
-    path.steps.last().is_some_and(|last| !matches!(last.node, Node::Element(_)))
 }
 
 /// The position that a number means, if it is a positive integer.

@@ -11,9 +11,10 @@
 //!       | NEGATIVE, value             | COMPARE | operator<<8, value, value
 //!       | SETS | operation<<8, value, value     | SEQUENCE | count<<8, value…
 //!       | EACH, value, value          | IF, value, value, value
-//!       | CASTABLE | type<<8 | may be empty<<16, value
+//!       | CASTABLE | type<<8 | may be empty<<16, value   | AXIS_COUNT, step
 //!       | DATA | is collection<<8 | count<<16, name, access…
 //!       | JOIN | count<<8, value of the nodes, of their keys, of what the keys equal, predicate value…
+//!       | ONCE, value
 //! step  = axis | test<<8 | COUNTS, label or target, count, predicate value…
 //! ```
 //!
@@ -21,10 +22,10 @@
 
 use super::{Twigs, operator_code};
 use crate::ids::LabelId;
-use crate::query::ast::{Literal, NameTest, Test, Variable};
+use crate::query::ast::{Expr, Literal, NameTest, Path, Test, Variable};
 use crate::query::hash_join::{HashJoin, hash_join, push_equalities};
 use crate::query::join;
-use crate::query::value::{Clause, Function, NodeTest, Value, Walk, WalkAxis, WalkStep};
+use crate::query::value::{Clause, Computed, Function, NodeTest, Value, Walk, WalkAxis, WalkStep};
 use crate::query::variables::Uses;
 use crate::segment::format::NONE;
 
@@ -48,9 +49,10 @@ pub const VALUE_IF: u32 = 16;
 pub const VALUE_CASTABLE: u32 = 17;
 pub const VALUE_DATA: u32 = 18;
 pub const VALUE_JOIN: u32 = 19;
-
-/// Flag of a condition: it depends on variables, so nothing may be remembered of it.
-pub const VARYING: u32 = 1 << 8;
+/// How many nodes a step without predicates selects from the context node.
+pub const VALUE_AXIS_COUNT: u32 = 20;
+/// The same at each context node of the message: it is evaluated once.
+pub const VALUE_ONCE: u32 = 21;
 
 pub const CLAUSE_FOR: u32 = 0;
 pub const CLAUSE_LET: u32 = 1;
@@ -73,6 +75,12 @@ const NESTED: u32 = 2;
 impl Twigs {
     /// Compiles a value and returns its offset.
     pub(super) fn value(&mut self, value: &Value, label: &mut impl FnMut(&NameTest) -> LabelId) -> u32 {
+        if self.predicates > 0 && is_of_message(value) {
+            let predicates = std::mem::take(&mut self.predicates);
+            let words = vec![VALUE_ONCE, self.value(value, label)];
+            self.predicates = predicates;
+            return self.intern(words);
+        }
         let words = match value {
             Value::Literal(Literal::Number(number)) => {
                 let bits = number.to_bits();
@@ -80,9 +88,7 @@ impl Twigs {
             }
             Value::Literal(Literal::Text(text)) => text_words(text),
             Value::Condition(expr) => {
-                let varies = self.has_variables && !Uses::of(expr).free.is_empty();
-                let varying = if varies { VARYING } else { 0 };
-                vec![VALUE_CONDITION | varying, self.expr(expr, label, NESTED)]
+                vec![VALUE_CONDITION | self.varying(expr), self.expr(expr, label, NESTED)]
             }
             Value::Nodes(path) if self.has_variables && Uses::are_in_steps(path) => {
                 return self.value(&Value::Walk(Box::new(Walk::of_path(path))), label);
@@ -94,7 +100,7 @@ impl Twigs {
             Value::Union(values) => self.values(VALUE_UNION | (values.len() as u32) << 8, values, label),
             Value::Filter(start, predicates) => {
                 let mut words = vec![VALUE_FILTER | (predicates.len() as u32) << 8, self.value(start, label)];
-                words.extend(predicates.iter().map(|predicate| self.value(predicate, label)));
+                words.extend(predicates.iter().map(|predicate| self.predicate(predicate, label)));
                 words
             }
             Value::Walk(walk) => {
@@ -102,6 +108,9 @@ impl Twigs {
             }
             Value::Call(Function::Doc | Function::Collection, _) => {
                 return self.data(value, Vec::new(), label);
+            }
+            Value::Call(Function::Count, arguments) if let Some(step) = counted_axis(&arguments[0]) => {
+                return self.axis_count(step, label);
             }
             Value::Call(function, arguments) => {
                 let word = VALUE_CALL | (*function as u32) << 8 | (arguments.len() as u32) << 16;
@@ -186,7 +195,7 @@ impl Twigs {
         let mut words = vec![VALUE_JOIN | (join.predicates.len() as u32) << 8];
         words.push(self.walk(&join.nodes, None, label));
         words.extend([join.key, join.value].map(|value| self.value(value, label)));
-        words.extend(join.predicates.iter().map(|predicate| self.value(predicate, label)));
+        words.extend(join.predicates.iter().map(|predicate| self.predicate(predicate, label)));
         self.intern(words)
     }
 
@@ -221,8 +230,65 @@ impl Twigs {
         };
         let counts = if step.predicates.iter().any(Value::selects_by_position) { COUNTS } else { 0 };
         let mut words = vec![axis as u32 | test << 8 | counts, detail, step.predicates.len() as u32];
-        words.extend(step.predicates.iter().map(|predicate| self.value(predicate, label)));
+        words.extend(step.predicates.iter().map(|predicate| self.predicate(predicate, label)));
         self.intern(words)
+    }
+
+    /// A predicate of a walk. What does not depend on the position is a condition, which is remembered.
+    fn predicate(&mut self, value: &Value, label: &mut impl FnMut(&NameTest) -> LabelId) -> u32 {
+        if value.selects_by_position() || matches!(value, Value::Condition(_)) {
+            self.predicates += 1;
+            let words = self.value(value, label);
+            self.predicates -= 1;
+            return words;
+        }
+        let condition = Expr::Computed(Box::new(Computed {
+            value: value.clone(),
+            necessary: Expr::TRUE,
+            own_name: None,
+        }));
+        self.predicates += 1;
+        let words = self.value(&Value::Condition(condition), label);
+        self.predicates -= 1;
+        words
+    }
+
+    pub(super) fn axis_count(
+        &mut self,
+        step: &WalkStep,
+        label: &mut impl FnMut(&NameTest) -> LabelId,
+    ) -> u32 {
+        let step = self.walk_step(step, step.axis, label);
+        self.intern(vec![VALUE_AXIS_COUNT, step])
+    }
+}
+
+/// Whether a value asks the message for something, and for the same whatever the context is.
+fn is_of_message(value: &Value) -> bool {
+    if matches!(value, Value::Literal(_) | Value::Condition(_)) || value.is_positional() {
+        return false;
+    }
+    let (uses, mut asks) = (Uses::of_value(value), false);
+    value.for_each_name_test(&mut |_| asks = true);
+    asks && !uses.context && uses.free.is_empty()
+}
+
+/// The step of a value that is one step without predicates from the context node, along an axis that leads to
+/// many nodes from many contexts.
+pub(super) fn counted_axis(value: &Value) -> Option<&WalkStep> {
+    let Value::Walk(walk) = value else { return None };
+    match (&walk.start, walk.steps.as_slice()) {
+        (Value::Nodes(start), [step])
+            if *start == Path::CONTEXT
+                && step.predicates.is_empty()
+                && !matches!(
+                    step.axis,
+                    WalkAxis::Child | WalkAxis::Attribute | WalkAxis::Itself | WalkAxis::Parent
+                ) =>
+        {
+            Some(step)
+        }
+        _ => None,
     }
 }
 

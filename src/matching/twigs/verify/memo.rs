@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::Verifier;
 use super::tried::TriedRanges;
-use super::value::{NodeTable, NodesByValue, Patterns};
+use super::value::{AxisCounts, NodeTable, NodesByValue, Once, Patterns};
+use crate::document::NodeRef;
 use crate::ids::ElementId;
+use crate::matching::budget::Decided;
 use crate::matching::twigs::verify::by_value::ElementsByValue;
 use crate::matching::twigs::verify::substring_cache::SubstringCache;
-use crate::tuning::MEMO_SPARE_PAGES;
+use crate::segment::twig::VARYING;
+use crate::tuning::{MEMO, MEMO_PER_ELEMENT, MEMO_SPARE_PAGES};
 
 /// Results that do not depend on the query: every query with the same step or predicate shares them. They are kept
 /// for one message.
@@ -24,6 +28,10 @@ pub struct Memo {
     pub(super) substrings: FxHashMap<u32, SubstringCache>,
     /// All nodes of the message, once a value needs them.
     pub(super) nodes: Option<NodeTable>,
+    /// Values that do not depend on the context.
+    pub(super) once: Once,
+    /// How many nodes are on the axes from each node.
+    pub(super) axis_counts: AxisCounts,
     /// Tables of joins.
     pub(super) joins: FxHashMap<u32, Arc<NodesByValue>>,
     /// Regular expressions, of all messages.
@@ -40,6 +48,8 @@ impl Memo {
             absolute: FxHashMap::default(),
             substrings: FxHashMap::default(),
             nodes: None,
+            once: Once::default(),
+            axis_counts: AxisCounts::default(),
             joins: FxHashMap::default(),
             patterns: Patterns::default(),
         }
@@ -62,6 +72,8 @@ impl Memo {
             + self.failed.bytes()
             + self.absolute.capacity() * size_of::<(u32, bool)>()
             + self.substrings.capacity() * size_of::<(u32, SubstringCache)>()
+            + self.once.bytes()
+            + self.axis_counts.bytes()
             + self.joins.values().map(|table| table.bytes()).sum::<usize>()
     }
 
@@ -72,7 +84,51 @@ impl Memo {
         self.absolute.clear();
         self.substrings.clear();
         self.nodes = None;
+        self.once.clear();
+        self.axis_counts.clear();
         self.joins.clear();
+    }
+}
+
+impl Verifier<'_> {
+    /// Whether a condition holds of an element, evaluated once per message.
+    pub(super) fn remembered(&mut self, predicate: u32, element: ElementId) -> Decided {
+        self.remember(predicate, element, |verifier| verifier.expr(predicate, NodeRef::Element(element)))
+    }
+
+    /// Whether a computed condition holds, evaluated once per message and element: many queries have the same.
+    pub(super) fn remembered_value(&mut self, offset: u32, context: NodeRef) -> Decided {
+        let (word, value) = (self.words[offset as usize], self.words[offset as usize + 1]);
+        match context {
+            NodeRef::Element(element) if word & VARYING == 0 => {
+                self.remember(offset, element, |verifier| verifier.computed(value, context))
+            }
+            _ => self.computed(value, context),
+        }
+    }
+
+    #[inline]
+    fn remember(
+        &mut self,
+        predicate: u32,
+        element: ElementId,
+        evaluate: impl FnOnce(&mut Self) -> Decided,
+    ) -> Decided {
+        // What is remembered is of the message.
+        if self.in_record() {
+            return evaluate(self);
+        }
+        if let Some(known) = self.memo.predicates.get(predicate, element) {
+            return Ok(known);
+        }
+        let holds = evaluate(self)?;
+        self.memo.predicates.insert(predicate, element, holds, self.most_kept());
+        Ok(holds)
+    }
+
+    /// How much of a kind is remembered at most.
+    pub(super) fn most_kept(&self) -> usize {
+        MEMO_PER_ELEMENT * self.document.elements.len() + MEMO
     }
 }
 

@@ -43,14 +43,13 @@ use crate::matching::twigs::by_name::ElementsByName;
 use crate::query::functions::normalize_space;
 use crate::query::number::number;
 use crate::segment::twig::*;
-use crate::tuning::{MEMO, MEMO_PER_ELEMENT};
 
 use below::{children, leaf_count, leaves};
 pub use memo::Memo;
 use sink::{End, Sink, Visits};
 pub use tree::Trees;
 pub use value::{Evaluated, Item};
-use value::{Focus, Variables};
+use value::{Focus, NodeTable, Variables};
 
 /// Walks twigs of one segment over one document.
 pub struct Verifier<'a> {
@@ -69,6 +68,8 @@ pub struct Verifier<'a> {
     focus: Focus,
     /// The variables in scope.
     variables: Variables<'a>,
+    /// The nodes of the record that was walked last.
+    record_nodes: Option<(TreeId, NodeTable)>,
 }
 
 /// A path, decoded: where its test and its first step stand.
@@ -118,6 +119,7 @@ impl<'a> Verifier<'a> {
             budget,
             focus: Focus::SINGLE,
             variables: Variables::default(),
+            record_nodes: None,
         }
     }
 
@@ -134,7 +136,7 @@ impl<'a> Verifier<'a> {
             AND => all(1..=word >> 8, |at| self.expr(self.words[(offset + at) as usize], context)),
             OR => any(1..=word >> 8, |at| self.expr(self.words[(offset + at) as usize], context)),
             NOT => self.expr(self.words[offset as usize + 1], context).map(|holds| !holds),
-            COMPUTED => self.computed(self.words[offset as usize + 1], context),
+            COMPUTED => self.remembered_value(offset, context),
             _ => self.path(offset, context),
         };
         self.budget.leave();
@@ -405,24 +407,6 @@ impl<'a> Verifier<'a> {
             return self.expr(predicate, node);
         }
         self.remembered(predicate, element)
-    }
-
-    /// Whether a condition holds of an element, evaluated once per message.
-    fn remembered(&mut self, predicate: u32, element: ElementId) -> Decided {
-        if self.in_record() {
-            return self.expr(predicate, NodeRef::Element(element));
-        }
-        if let Some(known) = self.memo.predicates.get(predicate, element) {
-            return Ok(known);
-        }
-        let holds = self.expr(predicate, NodeRef::Element(element))?;
-        self.memo.predicates.insert(predicate, element, holds, self.most_kept());
-        Ok(holds)
-    }
-
-    /// How much of a kind is remembered at most.
-    fn most_kept(&self) -> usize {
-        MEMO_PER_ELEMENT * self.document.elements.len() + MEMO
     }
 
     /// The rest of the path from a node that passed its step.

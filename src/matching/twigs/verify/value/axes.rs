@@ -160,11 +160,81 @@ impl NodeTable {
         }
     }
 
-    fn node(&self, number: u32) -> NodeRef {
+    /// Calls `visit` with each node on an axis from one node, in the order in which positions count them, for as long as
+    /// it is true.
+    pub fn for_each_in_order(
+        &self,
+        document: &Document,
+        axis: WalkAxis,
+        node: NodeRef,
+        mut visit: impl FnMut(NodeRef) -> bool,
+    ) {
+        let number = document.node_id(node).0;
+        let parent = self.parent(document, node);
+        let all = |range: std::ops::Range<u32>, visit: &mut dyn FnMut(NodeRef) -> bool| {
+            let _ = range.map(|at| self.node(at)).all(visit);
+        };
+        match axis {
+            WalkAxis::Itself => _ = visit(node),
+            WalkAxis::Parent => _ = parent.is_some_and(|parent| visit(self.node(parent))),
+            WalkAxis::Ancestor | WalkAxis::AncestorOrSelf => {
+                let goes_on = axis == WalkAxis::Ancestor || visit(node);
+                let mut above = parent.filter(|_| goes_on);
+                while let Some(at) = above
+                    && visit(self.node(at))
+                {
+                    above = self.parent_of(at);
+                }
+            }
+            WalkAxis::Attribute => {
+                if let NodeRef::Element(element) = node {
+                    let first = document.element(element).attributes_start;
+                    let count = document.attributes_of(element).len() as u32;
+                    let _ = (first..first + count).all(|place| visit(NodeRef::Attribute(element, place)));
+                }
+            }
+            WalkAxis::Following if is_attribute(node) => all(number + 1..self.tree(number).end, &mut visit),
+            WalkAxis::Following => all(self.end(number)..self.tree(number).end, &mut visit),
+            WalkAxis::Preceding => {
+                let before = (self.tree(number).start + 1..number).rev().filter(|&at| self.end(at) <= number);
+                let _ = before.map(|at| self.node(at)).all(visit);
+            }
+            WalkAxis::DescendantOrSelf if is_attribute(node) => _ = visit(node),
+            _ if is_attribute(node) => {}
+            WalkAxis::Descendant => all(number + 1..self.end(number), &mut visit),
+            WalkAxis::DescendantOrSelf => all(number..self.end(number), &mut visit),
+            WalkAxis::Child => self.siblings_while(number + 1, self.end(number), &mut visit),
+            WalkAxis::FollowingSibling => {
+                if let Some(parent) = parent {
+                    self.siblings_while(self.end(number), self.end(parent), &mut visit);
+                }
+            }
+            WalkAxis::PrecedingSibling => {
+                let Some(parent) = parent else { return };
+                let mut last = number;
+                while last > parent + 1 {
+                    last -= 1;
+                    while self.parents[last as usize] != parent {
+                        last = self.parents[last as usize];
+                    }
+                    if !visit(self.node(last)) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The number of nodes.
+    pub fn count(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    pub fn node(&self, number: u32) -> NodeRef {
         self.nodes[number as usize]
     }
 
-    fn end(&self, number: u32) -> u32 {
+    pub fn end(&self, number: u32) -> u32 {
         self.ends[number as usize]
     }
 
@@ -183,6 +253,16 @@ impl NodeTable {
         (number > 0 && number != self.envelope).then(|| self.parents[number as usize])
     }
 
+    /// One past the last node of the message.
+    pub fn message_end(&self) -> u32 {
+        self.envelope
+    }
+
+    /// The numbers of the message, or of the envelope, whichever a node is of.
+    fn tree(&self, number: u32) -> Range<u32> {
+        if number < self.envelope { 0..self.envelope } else { self.envelope..self.count() }
+    }
+
     /// Nodes in document order as those of the message and those of the envelope, with the numbers of these trees.
     fn by_tree<'n>(&self, document: &Document, nodes: &'n [NodeRef]) -> [(&'n [NodeRef], Range<u32>); 2] {
         let of_message = nodes.partition_point(|&node| document.node_id(node).0 < self.envelope);
@@ -192,6 +272,19 @@ impl NodeTable {
 
     fn range(&self, first: u32, end: u32, visit: &mut impl FnMut(NodeRef)) {
         (first..end).for_each(|at| visit(self.node(at)));
+    }
+
+    /// The number of the parent of a node that is no attribute; of the document node, its own.
+    pub fn parent_number(&self, number: u32) -> u32 {
+        self.parents[number as usize]
+    }
+
+    /// Siblings from the first number on, for as long as `visit` is true.
+    fn siblings_while(&self, first: u32, end: u32, visit: &mut impl FnMut(NodeRef) -> bool) {
+        let mut next = first;
+        while next < end && visit(self.node(next)) {
+            next = self.end(next);
+        }
     }
 
     /// Siblings from the first number on.

@@ -52,7 +52,7 @@ impl Verifier<'_> {
         places.dedup();
         let found = places.into_iter().map(|place| table.nodes[place as usize]).collect();
         // The equality itself too: hashes may collide.
-        self.filter(found, (at + 4, count), false)
+        self.filter(found, (at + 4, count))
     }
 
     fn nodes_by_value(

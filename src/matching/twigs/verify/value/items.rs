@@ -169,7 +169,7 @@ impl<'a> Verifier<'a> {
             let mut kept = Vec::new();
             for (place, item) in items.into_iter().enumerate() {
                 self.focus = Focus { position: place + 1, size };
-                if self.keeps(predicate, context, true)? {
+                if self.keeps(predicate, context)? {
                     kept.push(item);
                 }
             }

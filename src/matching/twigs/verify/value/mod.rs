@@ -1,52 +1,52 @@
 //! Evaluates values on the document: XPath 1.0 by its definition, node set by node set.
 //!
-//! A step without positions is taken from all context nodes at once, so it costs at most one visit of each node
-//! of the document. With positions, each context node is handled by itself.
-//!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | values, steps, predicates |
+//! | `mod.rs` | values |
+//! | `steps.rs` | steps and their predicates |
 //! | `axes.rs` | the nodes of an axis |
+//! | `axis_counts.rs` | how many they are, counted once per message |
 //! | `calls.rs` | functions |
 //! | `variables.rs` | variables, and the clauses that bind them |
 //! | `compare.rs` | comparisons, conversions |
+//! | `once.rs` | values that do not depend on the context |
 //! | `items.rs` | sequences, and functions of them |
 //! | `patterns.rs` | regular expressions, compiled once |
 //! | `hash_join.rs` | nodes that are looked up by their values |
 //! | `local_data.rs` | the records that a walk can meet |
 
 mod axes;
+mod axis_counts;
 mod calls;
 mod compare;
 mod hash_join;
 mod items;
 mod local_data;
+mod once;
 mod patterns;
+mod steps;
 mod variables;
 
 use std::borrow::Cow;
 
 pub(super) use axes::NodeTable;
+pub(super) use axis_counts::AxisCounts;
 pub(super) use hash_join::NodesByValue;
 pub use items::Item;
+pub(super) use once::Once;
 pub(super) use patterns::Patterns;
 pub(super) use variables::Variables;
 
 use rustc_hash::FxHashSet;
 
 use super::Verifier;
-use super::below::{children, leaves};
 use crate::data::Node;
-use crate::document::{NodeRef, OtherKind};
-use crate::ids::LabelId;
-use crate::matching::budget::{Decided, WorkLimit};
+use crate::document::NodeRef;
+use crate::matching::budget::{Decided, WorkLimit, any};
 use crate::query::atomic::Atomic;
-use crate::query::value::{Arithmetic, SetOperation, WalkAxis};
-use crate::segment::format::NONE;
+use crate::query::value::{Arithmetic, SetOperation};
 use crate::segment::twig::values::*;
-use crate::segment::twig::{
-    FROM_CONTEXT, FROM_DOCUMENT, FROM_MESSAGE, FROM_VARIABLE, STEP_ATTRIBUTE_ANY, operator_of,
-};
+use crate::segment::twig::{FROM_CONTEXT, FROM_DOCUMENT, FROM_MESSAGE, FROM_VARIABLE, operator_of};
 
 /// The value of an expression at a context node.
 #[derive(Clone)]
@@ -71,18 +71,6 @@ impl Focus {
     pub(super) const SINGLE: Focus = Focus { position: 1, size: 1 };
 }
 
-/// A step of a walk, decoded.
-#[derive(Clone, Copy)]
-struct WalkStep {
-    axis: WalkAxis,
-    test: u32,
-    /// A label, or the offset of a target.
-    detail: u32,
-    counts: bool,
-    /// Where its predicates are, and how many.
-    predicates: (u32, u32),
-}
-
 impl<'a> Verifier<'a> {
     /// The value of a compiled expression at a node of the message.
     pub fn value_at(&mut self, value: u32, node: NodeRef) -> Result<Evaluated<'a>, WorkLimit> {
@@ -96,7 +84,18 @@ impl<'a> Verifier<'a> {
 
     /// Whether the condition with this value holds.
     pub(super) fn computed(&mut self, value: u32, context: NodeRef) -> Decided {
-        Ok(self.value(value, context)?.boolean())
+        let word = self.words[value as usize];
+        let steps = word >> 8;
+        if word & 0xFF != VALUE_WALK || steps == 0 || self.step_of_walk(value, steps - 1).predicates.1 > 0 {
+            return Ok(self.value(value, context)?.boolean());
+        }
+        // One node of the last step is enough.
+        let last = self.step_of_walk(value, steps - 1);
+        let nodes = self.walk_nodes((value, steps - 1), context)?;
+        any(nodes, |Node { tree, node }| {
+            let first = self.within(tree, |verifier| verifier.axis_from(last, node, 1))?;
+            Ok(!first.is_empty())
+        })
     }
 
     /// The nodes of a value in document order; none if it is no node set.
@@ -134,17 +133,10 @@ impl<'a> Verifier<'a> {
                 Evaluated::Items(items) => {
                     Evaluated::Items(self.filter_items(items, (at + 2, word >> 8), context)?)
                 }
-                Evaluated::Nodes(nodes) => Evaluated::Nodes(self.filter(nodes, (at + 2, word >> 8), true)?),
+                Evaluated::Nodes(nodes) => Evaluated::Nodes(self.filter(nodes, (at + 2, word >> 8))?),
                 _ => Evaluated::Nodes(Vec::new()),
             },
-            VALUE_WALK => {
-                let mut nodes = self.nodes_of_value(operand(1), context)?;
-                for place in 0..word >> 8 {
-                    let step = self.walk_step(self.words[(at + 2 + place) as usize]);
-                    nodes = self.take_step(step, nodes)?;
-                }
-                Evaluated::Nodes(nodes)
-            }
+            VALUE_WALK => Evaluated::Nodes(self.walk_nodes((at, word >> 8), context)?),
             VALUE_CALL => self.call(word >> 8 & 0xFF, at + 1, word >> 16, context)?,
             VALUE_ARITHMETIC => {
                 let operation = Arithmetic::ALL[(word >> 8) as usize];
@@ -175,6 +167,8 @@ impl<'a> Verifier<'a> {
                 }
                 Evaluated::Items(items)
             }
+            VALUE_ONCE => self.once(operand(1))?,
+            VALUE_AXIS_COUNT => Evaluated::Number(self.axis_count(operand(1), context)? as f64),
             VALUE_EACH => self.each(operand(1), operand(2), context)?,
             VALUE_IF => {
                 let (condition, then, otherwise) = (operand(1), operand(2), operand(3));
@@ -209,6 +203,21 @@ impl<'a> Verifier<'a> {
                 Evaluated::Boolean(compare::holds(self.trees, operator_of(word >> 8), left, right))
             }
         })
+    }
+
+    /// A value that is the same at each context node of a document.
+    fn once(&mut self, value: u32) -> Result<Evaluated<'a>, WorkLimit> {
+        // In a record, `/` is another document.
+        if self.in_record() {
+            return self.value(value, NodeRef::Document);
+        }
+        if let Some(known) = self.memo.once.get(value) {
+            self.budget.spend(1 + known.count())?;
+            return Ok(known);
+        }
+        let found = self.value(value, NodeRef::Document)?;
+        self.memo.once.insert(value, &found, self.most_kept());
+        Ok(found)
     }
 
     /// Counts the steps of reading a value whole, each node of a set.
@@ -274,203 +283,6 @@ impl<'a> Verifier<'a> {
             let mut nodes = Vec::new();
             verifier.select(path, start.node, &mut nodes)?;
             Ok(verifier.nodes_here(nodes))
-        })
-    }
-
-    fn walk_step(&self, at: u32) -> WalkStep {
-        let word = self.words[at as usize];
-        WalkStep {
-            axis: WalkAxis::ALL[(word & 0xFF) as usize],
-            test: word >> 8 & 0xFF,
-            detail: self.words[at as usize + 1],
-            counts: word & COUNTS != 0,
-            predicates: (at + 3, self.words[at as usize + 2]),
-        }
-    }
-
-    /// The nodes that a step selects from others.
-    fn take_step(&mut self, step: WalkStep, nodes: Vec<Node>) -> Result<Vec<Node>, WorkLimit> {
-        let mut found = Vec::new();
-        let mut rest = nodes.as_slice();
-        // In document order, so the nodes of one document stand side by side.
-        while let Some(&Node { tree, .. }) = rest.first() {
-            let (of_tree, others) = rest.split_at(rest.partition_point(|node| node.tree <= tree));
-            rest = others;
-            let nodes: Vec<NodeRef> = of_tree.iter().map(|node| node.node).collect();
-            let mut selected = self.within(tree, |verifier| {
-                let selected = verifier.take_step_here(step, nodes)?;
-                Ok(verifier.nodes_here(selected))
-            })?;
-            found.append(&mut selected);
-        }
-        Ok(found)
-    }
-
-    /// The same in one document.
-    fn take_step_here(&mut self, step: WalkStep, nodes: Vec<NodeRef>) -> Result<Vec<NodeRef>, WorkLimit> {
-        if !step.counts {
-            let mut found = Vec::new();
-            self.axis_nodes(step, &nodes, &mut found)?;
-            let found = self.in_order(found);
-            return self.filter_here(found, step.predicates, false);
-        }
-        let mut all = Vec::new();
-        for node in nodes {
-            let mut found = Vec::new();
-            self.axis_nodes(step, &[node], &mut found)?;
-            let mut found = self.in_order(found);
-            if step.axis.is_reverse() {
-                found.reverse();
-            }
-            all.append(&mut self.filter_here(found, step.predicates, true)?);
-        }
-        Ok(self.in_order(all))
-    }
-
-    fn filter_here(
-        &mut self,
-        nodes: Vec<NodeRef>,
-        predicates: (u32, u32),
-        counts: bool,
-    ) -> Result<Vec<NodeRef>, WorkLimit> {
-        if predicates.1 == 0 {
-            return Ok(nodes);
-        }
-        let nodes = self.nodes_here(nodes);
-        Ok(self.filter(nodes, predicates, counts)?.into_iter().map(|node| node.node).collect())
-    }
-
-    /// The nodes on an axis from others that pass the step's test, in any order.
-    fn axis_nodes(
-        &mut self,
-        step: WalkStep,
-        nodes: &[NodeRef],
-        found: &mut Vec<NodeRef>,
-    ) -> Result<(), WorkLimit> {
-        let mut visited = 0;
-        let document = self.document;
-        let is_name = matches!(step.test, TEST_NAME | TEST_ANY_NAME | TEST_WILDCARD);
-        if self.in_record() && is_name && matches!(step.axis, WalkAxis::Child | WalkAxis::Attribute) {
-            return self.near_nodes(step, nodes, found);
-        }
-        let known = if self.in_record() { None } else { self.memo.nodes.take() };
-        let mut table = known.unwrap_or_else(|| NodeTable::new(document));
-        table.for_each(document, step.axis, nodes, |node| {
-            visited += 1;
-            if self.passes(step, node) {
-                found.push(node);
-            }
-        });
-        if !self.in_record() {
-            self.memo.nodes = Some(table);
-        }
-        // Afterwards: one axis visits a node of the document once.
-        self.budget.spend(nodes.len() + visited)
-    }
-
-    /// The same for the elements and attributes below nodes of a record, without a table of all its nodes.
-    fn near_nodes(
-        &mut self,
-        step: WalkStep,
-        nodes: &[NodeRef],
-        found: &mut Vec<NodeRef>,
-    ) -> Result<(), WorkLimit> {
-        let document = self.document;
-        for &node in nodes {
-            match step.axis {
-                WalkAxis::Attribute => {
-                    let NodeRef::Element(element) = node else { continue };
-                    self.budget.spend(document.attributes_of(element).len())?;
-                    let leaves = leaves(document, STEP_ATTRIBUTE_ANY, element);
-                    found.extend(leaves.filter(|&leaf| self.passes(step, leaf)));
-                }
-                _ => {
-                    for child in children(document, node) {
-                        self.budget.spend(1)?;
-                        let child = NodeRef::Element(child);
-                        if self.passes(step, child) {
-                            found.push(child);
-                        }
-                    }
-                }
-            }
-        }
-        self.budget.spend(nodes.len())
-    }
-
-    fn passes(&self, step: WalkStep, node: NodeRef) -> bool {
-        let document = self.document;
-        match step.test {
-            TEST_NODE => true,
-            TEST_TEXT_NODE => matches!(node, NodeRef::Text(_)),
-            TEST_COMMENT => {
-                matches!(node, NodeRef::Other(place) if document.others[place as usize].kind == OtherKind::Comment)
-            }
-            TEST_INSTRUCTION => match node {
-                NodeRef::Other(place) => match document.others[place as usize].kind {
-                    OtherKind::Comment => false,
-                    OtherKind::Instruction { target } => {
-                        step.detail == NONE || target.of(&document.values) == self.text(step.detail)
-                    }
-                },
-                _ => false,
-            },
-            test => {
-                let name = match (node, step.axis) {
-                    (NodeRef::Attribute(_, place), WalkAxis::Attribute) => {
-                        document.attributes[place as usize].name
-                    }
-                    (NodeRef::Element(element), axis) if axis != WalkAxis::Attribute => {
-                        document.element(element).name
-                    }
-                    _ => return false,
-                };
-                match test {
-                    TEST_ANY_NAME => document.envelope_name() != Some(name),
-                    TEST_NAME => self.names.name_of(LabelId(step.detail)) == name,
-                    _ => self.names.of(name).pass_wildcard(LabelId(step.detail)),
-                }
-            }
-        }
-    }
-
-    /// The nodes that pass predicates, each of which counts what the ones before it left.
-    fn filter(
-        &mut self,
-        mut nodes: Vec<Node>,
-        (at, count): (u32, u32),
-        counts: bool,
-    ) -> Result<Vec<Node>, WorkLimit> {
-        let outer = self.focus;
-        let kept = (at..at + count).try_for_each(|predicate| {
-            let predicate = self.words[predicate as usize];
-            let size = nodes.len();
-            let mut kept = 0;
-            for at in 0..size {
-                self.focus = Focus { position: at + 1, size };
-                nodes[kept] = nodes[at];
-                let Node { tree, node } = nodes[at];
-                let keeps = self.within(tree, |verifier| verifier.keeps(predicate, node, counts))?;
-                kept += usize::from(keeps);
-            }
-            nodes.truncate(kept);
-            Ok(())
-        });
-        // Also past the work limit: the verifier goes on with the next query.
-        self.focus = outer;
-        kept.map(|()| nodes)
-    }
-
-    fn keeps(&mut self, predicate: u32, node: NodeRef, counts: bool) -> Decided {
-        let condition = self.words[predicate as usize + 1];
-        // Not one that varies with variables.
-        let is_condition = self.words[predicate as usize] == VALUE_CONDITION;
-        if let (true, false, NodeRef::Element(element)) = (is_condition, counts, node) {
-            return self.remembered(condition, element);
-        }
-        Ok(match self.value(predicate, node)? {
-            Evaluated::Number(number) => number == self.focus.position as f64,
-            value => value.boolean(),
         })
     }
 }
