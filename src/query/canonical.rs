@@ -147,11 +147,13 @@ fn compare_numbers(expr: &mut Expr, _: Context) {
 fn test_root_element(expr: &mut Expr, _: Context) {
     let Expr::Path(path, test) = expr else { return };
     if path.start == Start::Document && path.steps.is_empty() && *test != Test::Exists {
-        path.steps.push(Step {
-            axis: Axis::Child,
-            node: Node::Element(NameTest::Any),
-            predicates: Vec::new(),
-        });
+        let mut predicates = Vec::new();
+        // `normalize-space()` of the elements of a path can only be written as a predicate.
+        if let Test::Normalized(_) = test {
+            let own = Expr::Path(Path::CONTEXT, std::mem::replace(test, Test::Exists));
+            predicates.push(Predicate::Condition(own));
+        }
+        path.steps.push(Step { axis: Axis::Child, node: Node::Element(NameTest::Any), predicates });
     }
 }
 
@@ -222,7 +224,7 @@ fn compare_own_value(expr: &mut Expr, _: Context) {
     if own == 0 {
         return;
     }
-    if let Test::Compare(..) | Test::Normalized(_) = test {
+    if let Test::Compare(..) = test {
         let own = Expr::Path(Path::CONTEXT, std::mem::replace(test, Test::Exists));
         step.predicates.push(Predicate::Condition(own));
         sort_runs(&mut step.predicates);
@@ -239,7 +241,7 @@ fn compare_own_value(expr: &mut Expr, _: Context) {
 fn compares_own_value(predicate: &Predicate) -> bool {
     matches!(
         predicate,
-        Predicate::Condition(Expr::Path(Path { start: Start::Context, steps }, Test::Compare(..) | Test::Normalized(_)))
+        Predicate::Condition(Expr::Path(Path { start: Start::Context, steps }, Test::Compare(..)))
             if steps.is_empty()
     )
 }
@@ -257,7 +259,7 @@ fn join_single_predicate(expr: &mut Expr, context: Context) {
         return;
     }
     let Some(step) = path.steps.last_mut() else { return };
-    let [Predicate::Condition(Expr::Path(inner, Test::Exists | Test::Compare(..) | Test::Normalized(_)))] =
+    let [Predicate::Condition(Expr::Path(inner, Test::Exists | Test::Compare(..)))] =
         final_run(&step.predicates)
     else {
         return;
