@@ -162,8 +162,7 @@ impl Index {
         self.state().newest().parts().iter().any(Part::asks_envelope)
     }
 
-    /// The targets of the queries that a message matches, ascending; those of queries that failed; and why, if it is not
-    /// the work limit.
+    /// The targets of the queries that match, ascending; those of queries that failed; why, if not by the work limit.
     fn r#match(
         &self,
         py: Python<'_>,
