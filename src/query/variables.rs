@@ -101,8 +101,11 @@ impl Uses {
             Value::Literal(_) => {}
             Value::Condition(expr) => self.expr(expr),
             Value::Nodes(path) => self.path(path),
-            Value::Call(Function::Lang, _) => self.context = true,
-            Value::Union(values) | Value::Call(_, values) | Value::Sequence(values) => {
+            Value::Call(function, arguments) => {
+                self.context |= *function == Function::Lang;
+                arguments.iter().for_each(|argument| self.value(argument));
+            }
+            Value::Union(values) | Value::Sequence(values) => {
                 values.iter().for_each(|value| self.value(value));
             }
             Value::If(parts) => parts.iter().for_each(|part| self.value(part)),

@@ -77,6 +77,48 @@ def test_an_equality_finds_the_records_of_large_data(query: str) -> None:
     assert index.match(MESSAGE, limits=tamis.Limits(work=2_000)) == [1]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "(collection('watch')//symbol | //trade)/following::row",
+        "(collection('watch')//symbol | //trade[1])/parent::row[symbol]",
+        "(if (//trade) then collection('watch')//symbol else //trade)/following::row",
+        "//trade/(collection('watch')//symbol)/following::row",
+        "some $s in collection('watch')//symbol satisfies ($s)[1]/following::row",
+        "some $s in collection('watch')//symbol satisfies //trade/($s/..)/ancestor::list",
+        "some $s in collection('watch')//symbol satisfies ($s | //none)/following::row",
+    ],
+)
+def test_a_message_needs_nothing_of_what_may_lie_in_data(query: str) -> None:
+    index = attached(watch=Data([b"<list><row><symbol/></row><row/></list>"]))
+    index.insert(1, query)
+    assert index.match(MESSAGE) == [1]
+
+
+@pytest.mark.parametrize(
+    ("condition", "record"),
+    [
+        ("count(//row) > 1", 1),
+        ("count(//row) = 0", 2),
+        ("count(following::row) = 1", 1),
+        ("ancestor::list[not(row)]", 2),
+        ("@i = //list/symbol/@i", 2),
+        ("following::*[1]", 1),
+    ],
+)
+def test_what_is_remembered_of_a_message_says_nothing_of_records(condition: str, record: int) -> None:
+    first, second = b"<list><row><symbol i='1'/></row><row/></list>", b"<list><symbol i='2'/></list>"
+    index = attached(watch=Data([first, second]))
+    for place in (1, 2):
+        index.insert(place, f"(//symbol | collection('watch')//symbol)[{condition}]/@i = {place}")
+        index.insert(
+            2 + place, f"collection('watch')//symbol[{condition}]/@i = {place} or //none[{condition}]"
+        )
+    # Neither meets the condition, or both do: the message is evaluated first.
+    for message in (b"<x><symbol/></x>", b"<list><symbol i='3'/><row/><row/></list>"):
+        assert index.match(message) == [record, 2 + record]
+
+
 def test_long_values_of_elements_with_children_are_not_looked_up() -> None:
     long = b"<row><symbol>" + b"x" * 2_000 + b"</symbol></row>"
     query = "//trade[collection('watch')/row[. = $msg/trade/@symbol]]"

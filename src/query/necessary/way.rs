@@ -14,7 +14,7 @@ use super::of_value;
 use crate::query::ast::{Axis, Expr, NameTest, Node, Path, Predicate, Start, Step, Test};
 use crate::query::necessary::weakened_path;
 use crate::query::own_name::both;
-use crate::query::value::{Function, NodeTest, SetOperation, Value, Walk, WalkAxis, WalkStep};
+use crate::query::value::{Function, Kind, NodeTest, SetOperation, Value, Walk, WalkAxis, WalkStep};
 
 /// More alternatives of paths than this are not written out.
 const JOINED_PATHS: usize = 32;
@@ -81,20 +81,36 @@ impl Way {
                 }
                 self.start(left);
             }
-            Value::If(_) => self.conditions.push(of_value(value)),
+            Value::If(parts) => {
+                let [then, otherwise] = [&parts[1], &parts[2]].map(|part| self.branch(part));
+                let then = Expr::And(vec![of_value(&parts[0]), then]);
+                self.conditions.push(Expr::Or(vec![then, otherwise]));
+            }
             Value::Union(values) => {
                 let mut paths = Vec::new();
                 for value in values {
                     let Value::Nodes(path) = value else {
-                        let any = values.iter().map(exists).collect();
+                        let any = values.iter().map(|value| self.branch(value)).collect();
                         return self.conditions.push(Expr::Or(any));
                     };
                     paths.push(weakened_path(path).0);
                 }
                 self.paths = Some(paths);
             }
-            _ => {}
+            // Of a variable, for example.
+            _ => self.is_outside = true,
         }
+    }
+
+    /// What is necessary for one of several values to have a node. Its nodes are among those reached.
+    fn branch(&mut self, value: &Value) -> Expr {
+        if value.kind() != Kind::Nodes {
+            self.is_outside = true;
+            return of_value(value);
+        }
+        let way = Way::to(value);
+        self.is_outside |= way.may_be_outside();
+        way.passes(&Test::Exists)
     }
 
     /// `a/(b | c)` is `a/b | a/c`.
@@ -105,6 +121,7 @@ impl Way {
         }
         let mut rest = Way::default();
         rest.start(each);
+        let may_be_outside = rest.may_be_outside();
         let is_simple = rest.conditions.is_empty() && !self.descends;
         match (&mut self.paths, rest.paths) {
             (Some(paths), Some(more))
@@ -124,7 +141,10 @@ impl Way {
                 self.paths = Some(paths.iter().flat_map(joined).collect());
                 self.descends = rest.descends;
             }
-            _ => self.lose(),
+            _ => {
+                self.lose();
+                self.is_outside |= may_be_outside;
+            }
         }
     }
 
@@ -301,13 +321,18 @@ impl Way {
         }
     }
 
-    /// Nothing is known of where the next nodes lie. From a variable they may lie in local data.
+    /// Nothing is known of where the next nodes lie.
     fn lose(&mut self) {
-        let is_of_variable = |path: &Path| matches!(path.start, Start::Variable(_));
-        self.is_outside |= self.paths.as_ref().is_some_and(|paths| paths.iter().any(is_of_variable));
+        self.is_outside = self.may_be_outside();
         self.close(&Test::Exists);
         self.paths = None;
         self.descends = false;
+    }
+
+    /// From a variable the nodes may lie in local data.
+    fn may_be_outside(&self) -> bool {
+        let is_of_variable = |path: &Path| matches!(path.start, Start::Variable(_));
+        self.is_outside || self.paths.as_ref().is_some_and(|paths| paths.iter().any(is_of_variable))
     }
 
     /// A node of the paths passes a test.
