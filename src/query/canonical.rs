@@ -13,6 +13,7 @@
 
 use super::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test};
 use super::number::number;
+use super::own_name::narrow;
 use super::value::Value;
 
 /// The surroundings of an expression that decide which rewrites keep its meaning.
@@ -34,10 +35,11 @@ impl Context {
 
 type Pass = fn(&mut Expr, Context);
 
-const PASSES: [Pass; 10] = [
+const PASSES: [Pass; 11] = [
     compare_numbers,
     test_root_element,
     split_conjunctions,
+    narrow_names,
     simplify_positions,
     sort_predicates,
     compare_own_value,
@@ -173,6 +175,26 @@ fn split_conjunctions(expr: &mut Expr, _: Context) {
             }
         }
         step.predicates = split;
+    }
+}
+
+/// `*[self::a]` → `a`, where an inner rewrite left nothing but a condition on the name: `*[false() or self::a]`.
+fn narrow_names(expr: &mut Expr, _: Context) {
+    for step in predicated_steps(expr) {
+        let of_elements = matches!(step.node, Node::Element(_));
+        let (Node::Element(test) | Node::Attribute(test)) = &mut step.node else { continue };
+        let mut counted = false;
+        step.predicates.retain_mut(|predicate| match predicate {
+            Predicate::Condition(condition) if !counted => {
+                *condition = narrow(test, of_elements, std::mem::replace(condition, TRUE));
+                *condition != TRUE
+            }
+            Predicate::Condition(_) => true,
+            Predicate::Position(_) => {
+                counted = true;
+                true
+            }
+        });
     }
 }
 

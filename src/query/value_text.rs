@@ -51,10 +51,10 @@ pub(super) fn condition_text(operand: &Value, out: &mut String) {
     }
 }
 
-/// A condition as a predicate: a number alone would be a position.
+/// A condition as a predicate: a number alone would be a position, and so would be one in a sequence.
 pub(super) fn predicate_text(condition: &Expr, out: &mut String) {
     match condition {
-        Expr::Computed(computed) if computed.value.kind() == Kind::Number => {
+        Expr::Computed(computed) if matches!(computed.value.kind(), Kind::Number | Kind::Sequence) => {
             call("boolean", std::slice::from_ref(&computed.value), out);
         }
         _ => text::expr(condition, false, out),

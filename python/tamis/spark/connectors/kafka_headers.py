@@ -23,17 +23,20 @@ class RecordHeaders:
 def headers_of(source: KafkaSource) -> RecordHeaders:
     """The headers that the record in the column `headers` gives its message.
 
-    Those of deliveries (`tamis-…`) are not taken. Of several with one name the last counts, as in Kafka's own
-    clients.
+    Those of deliveries (`tamis-…`) are not taken. Unless the source names the headers, neither are those
+    that are not allowed: tracing and serialisers set binary headers of their own. Of several with one name
+    the last counts, as in Kafka's own clients.
     """
-
-    def is_taken(header: Column) -> Column:
-        is_ours = F.lower(header["key"]).startswith(F.lit(RESERVED))
-        return ~is_ours if source.headers is None else ~is_ours & header["key"].isin(*source.headers)
 
     def as_text(header: Column) -> Column:
         value = F.coalesce(header["value"], F.lit(b"")).cast("string")
         return F.struct(header["key"].alias("key"), value.alias("value"))
+
+    def is_taken(header: Column) -> Column:
+        is_ours = F.lower(header["key"]).startswith(F.lit(RESERVED))
+        if source.headers is None:
+            return ~is_ours & ~_is_malformed(as_text(header))
+        return ~is_ours & header["key"].isin(*source.headers)
 
     taken = F.transform(F.filter("headers", is_taken), as_text)
     bad = F.filter(taken, _is_malformed)
