@@ -20,6 +20,7 @@ from tamis.generations import publisher as publisher_module
 from tamis.generations.manifest import Manifest
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
+from tamis.model.sample import Sampled
 from tamis.model.subscription import NewSubscription, PrefixMap, State
 from tests.helpers import ROOT
 from tests.helpers.generations import active, backup, shown, unexpected, version_of
@@ -277,6 +278,21 @@ def test_a_query_that_is_none_any_more_is_left_out(
         compiled._load(index, batch)
     assert index.match(b"<a/>", tenant="t") == [2]
     assert "subscription x of tenant 't' is left out: syntax" in caplog.text
+
+
+@pytest.mark.parametrize(("common", "rare"), ["ab", "ba"])
+def test_subscriptions_are_compiled_by_a_sample_of_messages(
+    catalog: Catalog, tmp_path: Path, common: str, rare: str
+) -> None:
+    """A query is a candidate where its rarest condition holds."""
+    sample = [Sampled(number, "t", f"<r><{common}/></r>".encode()) for number in range(100)]
+    for number in range(300):
+        put(catalog, f"s{number}", tenant="t", query=f"//a and //b and not(//c{number})")
+    with Publisher(catalog, Store(tmp_path), tmp_path, sample=lambda: sample) as publisher:
+        number = publisher.refresh()
+    index = tamis.Index.open(tmp_path, number)
+    messages = [f"<r><{name}/></r>" for name in (common, rare)]
+    assert index.match_batch(messages, tenant="t")["candidates"].to_pylist() == [0, 300]
 
 
 def test_a_refresh_killed_anywhere_leaves_whole_generations() -> None:

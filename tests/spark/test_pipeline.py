@@ -1,5 +1,6 @@
 """One batch from envelopes to sinks: counted while the first sink writes it, and published once."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tamis.model.batch import Batch
 from tamis.model.matching import Generation
 from tamis.pipeline.batch_log import BatchLog, Counts
+from tamis.pipeline.sample import MessageSample
 from tamis.sinks.dead_letters import DeadLetters, LetterFilter
 from tamis.sinks.outbox import Outbox
 from tamis.sources.directory import DirectorySource
@@ -74,6 +76,21 @@ def test_what_was_written_of_a_batch_with_duplicates_is_not_published(
 
 def counts_without_work(counts: Counts) -> tuple[int, ...]:
     return (counts.read, counts.matched, counts.dead, counts.deliveries, counts.failed)
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_messages_of_a_batch_are_sampled_once(
+    spark: SparkSession, generation: Generation, tmp_path: Path, form: Literal["parquet", "jsonl"]
+) -> None:
+    outbox, letters = Outbox(tmp_path / "outbox", form), DeadLetters(tmp_path / "dead")
+    sample = MessageSample(tmp_path / "sample.arrow")
+    pipeline = replace(pipeline_to(outbox, letters, generation, tmp_path), sample=sample)
+    log = BatchLog(tmp_path / "log", "c")
+    pipeline.run(envelopes(spark, TWICE[1:3]), 0, "", log)
+    pipeline.run(envelopes(spark, TWICE[2:]), 1, "", log)
+    assert {one.message for one in sample.messages()} == {message for _, _, message, _ in TWICE[1:]}
+    assert len(sample.messages()) == 3
+    assert {one.tenant for one in sample.messages()} == {"t"}
 
 
 def test_a_batch_without_deliveries_is_counted(
