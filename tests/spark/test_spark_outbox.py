@@ -153,7 +153,7 @@ def test_dead_letters_are_published_once(spark: SparkSession, tmp_path: Path) ->
             "tenant": "t", "source": "inbox", "id": f"m{number}", "offset": f"{number}", "received": TIME,
             "code": "bad", "reason": "so bad", "raw": b"\xff" * number,
             **dict.fromkeys(("position", "line", "column"), number or None),
-            **dict.fromkeys(("encoding", "subscription", "delivery")),
+            **dict.fromkeys(("encoding", "headers", "subscription", "delivery")),
         }
         for number in range(10)
     ]  # fmt: skip

@@ -182,9 +182,13 @@ class LinkReport:
     """One end of a link. Messages and bytes are those since the job started."""
 
     link: str
+    """The name of the link."""
     neighbour: str
+    """The broker at its other end."""
     state: LinkState
+    """Whether it works."""
     code: str = ""
+    """The code of the error, if it does not."""
     reason: str = ""
     """Why it does not work, or why the neighbour's routes cannot be used."""
     waiting: int = 0

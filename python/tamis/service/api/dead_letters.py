@@ -27,6 +27,7 @@ _LETTER = {
     "source": "inbox",
     "offset": "m3.xml",
     "received": "2026-03-01T12:00:00.100000Z",
+    "headers": {"priority": "high"},
     "code": "syntax",
     "reason": "the end tag </a> does not match <b>",
     "subscription": None,

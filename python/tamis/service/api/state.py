@@ -85,6 +85,12 @@ class StatusResponse(ResponseModel):
 class NetworkResponse(ResponseModel):
     """The broker that the service is, and its links."""
 
+    model_config = example(
+        broker="london",
+        brokers=["london", "paris"],
+        links=[{"link": "london-paris", "neighbour": "paris", "state": "up", "routes": 12}],
+    )
+
     broker: str | None
     """Its name; null if the service is not part of a network."""
     brokers: list[str]
