@@ -130,9 +130,11 @@ class Place:
 
     def _listed(self, folder: str) -> list[fs.FileInfo]:
         selector = fs.FileSelector(self._path(folder), allow_not_found=True)
-        with self._errors.at(self.url):
+        # Arrow raises the error if the folder is created while it is listed: it was not there yet.
+        with self._errors.at(self.url), suppress(FileNotFoundError):
             found: list[fs.FileInfo] = self._files.get_file_info(selector)
             return found
+        return []
 
     def remove(self, path: str) -> None:
         """Remove a file, if it exists."""
