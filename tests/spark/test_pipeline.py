@@ -38,12 +38,12 @@ def pipeline_to(outbox: Outbox, letters: DeadLetters, generation: Generation, fo
     def stage(rows: DataFrame, batch: Batch) -> StagedBatch:
         return stage_outbox(rows, outbox, batch)
 
-    def bury(rows: DataFrame, batch: Batch) -> None:
+    def write_letters(rows: DataFrame, batch: Batch) -> None:
         write_dead_letters(rows, letters, batch)
 
     source = DirectorySource("inbox", "t", folder / "inbox")
     sink = Sink(write, None, stage if can_stage(outbox) else None)
-    return Pipeline(source, lambda _: generation, lambda: generation.number, [sink], bury)
+    return Pipeline(source, lambda _: generation, lambda: generation.number, [sink], write_letters)
 
 
 def delivered(outbox: Outbox) -> list[tuple[str, str]]:

@@ -106,6 +106,6 @@ def status(options: argparse.Namespace) -> int:
 def _cells(link: LinkReport) -> list[str]:
     sent = "what is wanted" if link.routed else "everything"
     counts = (link.messages, link.offered, link.bytes, link.received, link.waiting, link.routes)
-    told = "" if link.agreed else "what is wanted here is not in force there yet"
+    pending = "" if link.agreed else "what is wanted here is not in force there yet"
     problem = f"{link.code}: {link.reason}" if link.code else link.reason
-    return [link.link, link.neighbour, link.state, sent, *map(str, counts), problem or told]
+    return [link.link, link.neighbour, link.state, sent, *map(str, counts), problem or pending]

@@ -13,8 +13,8 @@ exchange.py     all links of a broker, a thread each
 interest.py     rows of what is wanted: map, collect, aggregate
 tables.py       the version of a table of routes, and its hash
 notices.py      what neighbours tell each other about their tables, as values and as bytes
-advert.py       what one neighbour is told that this broker wants
-routing.py      tables of neighbours, what they are told, and since when it is in force
+advert.py       the table that is advertised to one neighbour
+routing.py      tables of neighbours, tables advertised to them, and since when they are in force
 routing_ports.py    what routing needs from outside: the catalog, generations, links
 routing_thread.py   the thread that routing runs in
 """

@@ -1,4 +1,4 @@
-"""What a broker tells one neighbour that it wants: its own rows and those of its others, aggregated.
+"""What a broker advertises to one neighbour: its own rows and those of its others, aggregated.
 
     origins → interest tables by tenant → rows that are not covered → versions
 
@@ -21,7 +21,7 @@ REMEMBERED = 1_000
 
 @dataclass
 class Advert:
-    """The table that one neighbour is told, in versions."""
+    """The table that is advertised to one neighbour, in versions."""
 
     mark: str
     """Of this process."""

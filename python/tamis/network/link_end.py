@@ -98,7 +98,7 @@ class LinkEnd:
         self._owed = 0 if arrivals.position(link.name) is None else ACKNOWLEDGE_AFTER
         """How many acknowledgements were stored since the last one was sent; more if anything else was."""
         self._asked: Position | None = None
-        """The position that the neighbour did not know, once it was told."""
+        """The position that the neighbour reported as unknown."""
         self.status = LinkStatus(link.name, link.other(broker))
         self.on_notice: Callable[[bytes], None] = _ignored
         """Called with each notice that arrives."""

@@ -1,14 +1,14 @@
-"""What neighbours want, and what they are told that this broker wants. A state machine without threads.
+"""What neighbours want, and what is advertised to them. A state machine without threads.
 
     notices of neighbours → tables of routes in the catalog → a published generation → acknowledgements
-    subscriptions and routes of that generation → what each neighbour is told → its acknowledgements
+    subscriptions and routes of that generation → tables advertised to neighbours → their acknowledgements
 
 One `step` does all there is to do. These rules make that nothing is missed:
 
 - A link is sent only what its table asks for if this process has the neighbour's word that the table is in
-  use (`routed_links`). Until then it is sent everything, and other neighbours are told to send everything.
-- A table is acknowledged, and told to other neighbours, once the newest generation shows it: every later
-  batch is matched against that generation or a newer one.
+  use (`routed_links`). Until then it is sent everything, and other neighbours are asked to send everything.
+- A table is acknowledged, and advertised to other neighbours, once the newest generation shows it: every
+  later batch is matched against that generation or a newer one.
 - A broker that begins again believes only answers to its own question (`Hello.nonce`).
 
 Cost: a step reads what changed in the catalog; the work follows the change (`InterestTable`).
@@ -57,11 +57,11 @@ class Neighbour:
     their_nonce: str | None = None
     """Of its last hello; None: it has not said what it has."""
     have: TableVersion | None = None
-    """What it has of what it is told, by that hello."""
-    told: TableVersion | None = None
-    """What it was told since; None if nothing was."""
+    """The advertised version that it has, by that hello."""
+    advertised: TableVersion | None = None
+    """The version advertised to it since; None if none was."""
     counts: dict[str, int] = field(default_factory=dict)
-    """By broker behind it: the count of what it was told that is in force there."""
+    """By broker behind it: the advertised count that is in force there."""
     reported: InForce | None = None
     """The last acknowledgement to it."""
     epoch: str = ""
@@ -73,9 +73,9 @@ class Neighbour:
 
     @property
     def agrees(self) -> bool:
-        """Whether it has acknowledged what it was told last."""
-        told = self.told
-        return told is not None and self.counts.get(self.link.other(self.broker), -1) >= told.count
+        """Whether it has acknowledged what was advertised to it last."""
+        last = self.advertised
+        return last is not None and self.counts.get(self.link.other(self.broker), -1) >= last.count
 
     @property
     def name(self) -> str:
@@ -98,8 +98,8 @@ class Routing:
     ) -> None:
         """`publish` makes a generation of the catalog if it changed, and returns what the newest shows.
 
-        `is_patient`: whether to wait for neighbours that have not answered yet before others are told what
-        this broker wants. Otherwise these are told to send everything in the meantime.
+        `is_patient`: whether to wait for neighbours that have not answered yet before anything
+        is advertised to others. Otherwise these are asked to send everything in the meantime.
         """
         self._broker = broker
         self._catalog = catalog
@@ -196,7 +196,7 @@ class Routing:
     def _answer(self, neighbour: Neighbour, hello: Hello) -> None:
         """It has said what it has. What it needs follows at the end of this step."""
         neighbour.their_nonce, neighbour.have = hello.nonce, hello.have
-        neighbour.told = neighbour.reported = None
+        neighbour.advertised = neighbour.reported = None
         if hello.ask:
             self._hello(neighbour, ask=False)
 
@@ -291,7 +291,7 @@ class Routing:
             self._neighbours[origin].routes += change
 
     def _others(self, origin: str, tenant: str) -> Iterator[Neighbour]:
-        """The neighbours that are told what an origin wants."""
+        """The neighbours to which the wants of an origin are advertised."""
         for name, neighbour in self._neighbours.items():
             if name != origin and neighbour.link.carries(tenant):
                 yield neighbour
@@ -309,20 +309,20 @@ class Routing:
         includes[OWN] = (self._read.count, self._read.mark)
         added, removed = advert.commit(includes, everything=everything)
         nonce, version = neighbour.their_nonce, advert.version
-        if nonce is None or neighbour.told == version:
+        if nonce is None or neighbour.advertised == version:
             return
-        if neighbour.told is None:
+        if neighbour.advertised is None:
             have = neighbour.have
             if have is not None and have.hash == version.hash != EVERYTHING:
                 change = TableChange(nonce, have, version, frozenset(), frozenset())
             else:
                 change = _whole(nonce, advert)
-        elif EVERYTHING in (neighbour.told.hash, version.hash):
+        elif EVERYTHING in (neighbour.advertised.hash, version.hash):
             change = _whole(nonce, advert)
         else:
-            change = TableChange(nonce, neighbour.told, version, added, removed)
+            change = TableChange(nonce, neighbour.advertised, version, added, removed)
         neighbour.have = None
-        neighbour.told = version if _sent(neighbour, change) else None
+        neighbour.advertised = version if _sent(neighbour, change) else None
 
     # Acknowledgements
 
