@@ -48,6 +48,9 @@ def run(options: argparse.Namespace) -> int:
         from tamis.cli.live import announce_start, display
 
         stack.enter_context(display(board, announce_start(settings, board)))
+        from tamis.spark.session import early_session
+
+        session = stack.enter_context(early_session(settings, jvm))
         from tamis.spark.job import Job
         from tamis.spark.worker.without_pandas import without_pandas
         from tamis.status.metrics import serve_metrics
@@ -63,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
         # Off: the job logs such errors itself, in one line.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        Job(settings, board, jvm).run(until=stop)
+        Job(settings, board, session, None if jvm is None else jvm.archive).run(until=stop)
     return 0
 
 

@@ -2,9 +2,9 @@
 
     python -IS fork_client.py SOCKET -m pyspark.daemon pyspark.worker
 
-The process gets the arguments, the environment, the folder and the standard streams of this one. If Spark ends
-this one, the server ends the process. If no server answers, or Spark asks for something else than
-a module, this one becomes the Python that Spark asked for.
+The process gets the arguments, the environment, the folder and the standard streams of this one. If Spark
+ends this one, the server ends the process. If no server answers, or Spark asks for something else than a
+module, this one becomes the Python that Spark asked for.
 """
 
 import json

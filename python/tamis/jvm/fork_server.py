@@ -1,6 +1,6 @@
 """Starts the fork server, which makes the Python processes of an embedded Spark.
 
-Spark runs `PYSPARK_PYTHON` for each: here a script that asks the server. See `tamis.spark.worker.fork_server`.
+Spark runs `PYSPARK_PYTHON` for each: here a script that asks the server (`tamis.spark.worker.fork_server`).
 """
 
 import os
@@ -50,12 +50,18 @@ class ForkServer:
 
 @contextmanager
 def fork_server(settings: Settings) -> Iterator[ForkServer | None]:
-    """In the block, Spark gets its Python processes from the server; None if Spark is a cluster, or a Python is named."""
+    """In the block, Spark gets its Python processes from the server.
+
+    None if Spark is not embedded, or the environment names another Python.
+    """
     before = os.environ.get(PYTHON)
     if not is_local(settings) or before not in (None, sys.executable):
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="tamis-python-") as folder, socket.socket(socket.AF_UNIX) as listener:
+    with (
+        tempfile.TemporaryDirectory(prefix="tamis-python-") as folder,
+        socket.socket(socket.AF_UNIX) as listener,
+    ):
         path = Path(folder, "socket")
         listener.bind(str(path))
         listener.listen(WAITING)

@@ -4,7 +4,7 @@ For one job Spark starts a Python process to describe a data source, one to list
 batches, and a daemon for the workers. Each would import PySpark, Arrow and tamis, about a second of processor
 time. This process imports them once, while the JVM starts; a fork takes milliseconds and shares the memory.
 
-Spark runs `tamis/jvm/fork_client.py` in place of Python, which sends a request: arguments, environment, folder
+Spark runs `tamis/jvm/fork_client.py` in place of Python. It sends a request: arguments, environment, folder
 and standard streams. What is imported here starts no thread but that of jemalloc, which handles forks.
 """
 
