@@ -160,10 +160,14 @@ class BrokerSettings:
     """The limits of messages that arrive over links."""
     client: Mapping[str, str] = field(default_factory=dict)
     """Settings of this broker's Kafka clients for links, such as its password."""
+    log: int = 1 << 30
+    """Bytes that the log of a link may have to send before sources wait."""
 
     def __post_init__(self) -> None:
         if self.hops < 1:
             raise SettingsError("bad-setting", "[broker]: hops is at least 1")
+        if self.log < 1:
+            raise SettingsError("bad-setting", "[broker]: log is at least 1 byte")
 
 
 @dataclass(frozen=True, slots=True)

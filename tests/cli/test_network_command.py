@@ -13,7 +13,17 @@ from tests.helpers.reports import Clock
 Captured = pytest.CaptureFixture[str]
 
 ROUTED = LinkReport(
-    "a.b", "b", "up", routed=True, routes=3, agreed=True, offered=10, messages=4, bytes=999, received=2
+    "a.b",
+    "b",
+    "up",
+    routed=True,
+    routes=3,
+    agreed=True,
+    offered=10,
+    messages=4,
+    bytes=999,
+    received=2,
+    in_vain=1,
 )
 DOWN = LinkReport("a.c", "c", "stopped", "damaged-parcel", "parcel 7 is not what was sent", waiting=5)
 
@@ -45,9 +55,9 @@ def test_each_link_is_a_row(board: StatusBoard, state: Path, capsys: Captured) -
     report(board, ROUTED, DOWN)
     assert run(state) == 4
     one, other = capsys.readouterr().out.splitlines()
-    assert one.split("\t") == ["a.b", "b", "up", "what is wanted", "4", "10", "999", "2", "0", "3", ""]
+    assert one.split("\t") == ["a.b", "b", "up", "what is wanted", "4", "10", "999", "2", "1", "0", "3", ""]
     assert other.split("\t")[:4] == ["a.c", "c", "stopped", "everything"]
-    assert other.split("\t")[8:] == ["5", "0", "damaged-parcel: parcel 7 is not what was sent"]
+    assert other.split("\t")[9:] == ["5", "0", "damaged-parcel: parcel 7 is not what was sent"]
     assert run(state, "--json") == 4
     shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert shown == [asdict(ROUTED), asdict(DOWN)]

@@ -186,6 +186,7 @@ class Wire:
     def __init__(self) -> None:
         self.parcels: deque[list[Message] | bytes] = deque()
         self.epoch = "1"
+        self.is_full = False
         self.history: list[list[Message] | bytes] = []
         """What was received."""
 

@@ -306,3 +306,30 @@ def test_notices_as_bytes() -> None:
     for body, code in ((newer, "newer-format"), (encode(Hello("n", None, True))[:-3], "damaged-notice")):
         with pytest.raises(LinkError, match=code):
             decode(body, "here")
+
+
+def test_roots_wait_for_a_full_log_and_what_is_under_way_does_not() -> None:
+    network = SimNetwork("ab", "bc", "bd")
+    oracle = Oracle(network)
+    oracle.subscribe("c", "t", "//a")
+    network.settle()
+
+    def waits() -> dict[str, set[str]]:
+        return {name: set(one.routing.pressed_by) for name, one in network.brokers.items()}
+
+    assert waits() == {"a": set(), "b": set(), "c": set(), "d": set()}
+    network.wires["b", "c"].is_full = True
+    oracle.publish("a", "t", MESSAGES[1])
+    network.settle()
+    # All roots that send through b, and not c, to which the full link leads.
+    pressed = {"a": {"a.b"}, "b": {"b.c"}, "c": set(), "d": {"b.d"}}
+    assert waits() == pressed
+    assert network.delivered.total() == 1
+    for name in "ab":
+        network.brokers[name].restart()
+        network.settle()
+        assert waits() == pressed
+    network.wires["b", "c"].is_full = False
+    network.settle()
+    assert waits() == {"a": set(), "b": set(), "c": set(), "d": set()}
+    oracle.check()

@@ -12,8 +12,8 @@ from tamis.settings import load_settings
 from tamis.status import LinkReport, StatusError, read_status
 
 TITLES = (
-    *("link", "neighbour", "state", "is sent", "messages", "of", "bytes", "received", "waiting", "routes"),
-    "remark",
+    *("link", "neighbour", "state", "sent", "messages", "of", "bytes", "received", "in vain", "waiting"),
+    *("routes", ""),
 )
 
 RUNS, RUNS_NOT, FAILS = 0, 3, 4
@@ -82,20 +82,7 @@ def status(options: argparse.Namespace) -> int:
         for link in found.links:
             print(json.dumps(asdict(link), ensure_ascii=False))
     elif found.links:
-        titles = [
-            "link",
-            "neighbour",
-            "state",
-            "sent",
-            "messages",
-            "of",
-            "bytes",
-            "received",
-            "waiting",
-            "routes",
-            "",
-        ]
-        print_table(titles, list(map(_cells, found.links)), whole=["link", "state"])
+        print_table(TITLES, list(map(_cells, found.links)), whole=["link", "state"])
     else:
         print("this job is no broker: its settings have no [broker]", file=sys.stderr)
     if not found.alive:
@@ -105,7 +92,9 @@ def status(options: argparse.Namespace) -> int:
 
 def _cells(link: LinkReport) -> list[str]:
     sent = "what is wanted" if link.routed else "everything"
-    counts = (link.messages, link.offered, link.bytes, link.received, link.waiting, link.routes)
+    counts = (link.messages, link.offered, link.bytes, link.received, link.in_vain, link.waiting, link.routes)
     pending = "" if link.agreed else "what is wanted here is not in force there yet"
+    if link.pressed:
+        pending = "sources wait: the log is full, or that of a link behind it"
     problem = f"{link.code}: {link.reason}" if link.code else link.reason
     return [link.link, link.neighbour, link.state, sent, *map(str, counts), problem or pending]

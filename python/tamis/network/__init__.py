@@ -9,6 +9,7 @@ arrivals.py     what arrived over all links of a broker, numbered anew
 carrier.py      what carries the parcels of a link
 kafka_link.py   … a topic of Kafka for each direction
 link_end.py     one end of a link: publish, store, acknowledge, delete
+in_vain.py      what arrived although nobody wanted it
 exchange.py     all links of a broker, a thread each
 interest.py     rows of what is wanted: map, collect, aggregate
 tables.py       the version of a table of routes, and its hash

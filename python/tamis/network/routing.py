@@ -11,6 +11,10 @@ One `step` does all there is to do. These rules make that nothing is missed:
   later batch is matched against that generation or a newer one.
 - A broker that begins again believes only answers to its own question (`Hello.nonce`).
 
+Pressure goes the other way than messages: a broker whose log for a link is full, or that is told so by the
+neighbour behind it, tells its other neighbours. Roots wait (`Routing.pressed_by`), what is under way does
+not.
+
 Cost: a step reads what changed in the catalog; the work follows the change (`InterestTable`).
 """
 
@@ -28,7 +32,7 @@ from tamis.model.route import ROUTE_REVISION
 from tamis.model.version import Version
 from tamis.network.advert import Advert, Token
 from tamis.network.interest import Row, rows_of
-from tamis.network.notices import Hello, InForce, Notice, TableChange, decode, encode
+from tamis.network.notices import Hello, InForce, Notice, Pressure, TableChange, decode, encode
 from tamis.network.parcel import LinkError
 from tamis.network.routing_ports import Catalog, Port, Shown
 from tamis.network.tables import EVERYTHING, TableVersion
@@ -70,6 +74,10 @@ class Neighbour:
     """Why its table cannot be used; it is sent everything."""
     routes: int = 0
     """How many rows its table has."""
+    presses: bool = False
+    """Whether it said that the log of a link behind it is full."""
+    is_pressed: bool = False
+    """Whether that was said to it."""
 
     @property
     def agrees(self) -> bool:
@@ -119,6 +127,7 @@ class Routing:
         """The tables of routes at this version, as the newest generation has them."""
         self._established: Mapping[str, int] | None = None
         self._is_first = True
+        self._pressed_by: frozenset[str] = frozenset()
 
     @property
     def neighbours(self) -> Mapping[str, Neighbour]:
@@ -142,6 +151,11 @@ class Routing:
         table = self._tables.get(link)
         return table is not None and table.hash != EVERYTHING and self._neighbours[link].can_use(table)
 
+    @property
+    def pressed_by(self) -> frozenset[str]:
+        """The links because of which this broker's own sources wait, as of the last step."""
+        return self._pressed_by
+
     def step(self) -> None:
         """Do all there is to do. `CatalogError` and others: it can be repeated, and nothing is lost."""
         if self._is_first:
@@ -151,6 +165,7 @@ class Routing:
         for neighbour in self._neighbours.values():
             self._greet(neighbour)
         self._read_notices()
+        self._press()
         if self._show():
             for neighbour in self._neighbours.values():
                 self._tell(neighbour)
@@ -169,6 +184,8 @@ class Routing:
 
     def _hello(self, neighbour: Neighbour, *, ask: bool) -> bool:
         neighbour.nonce = uuid.uuid4().hex
+        # It forgets what it was told.
+        neighbour.is_pressed = False
         have = self._catalog.routes.tables().get(neighbour.name)
         return _sent(neighbour, Hello(neighbour.nonce, have, ask))
 
@@ -191,12 +208,15 @@ class Routing:
                 case InForce(mark, counts):
                     if mark == self._mark:
                         neighbour.counts.update(counts)
+                case Pressure(is_full):
+                    neighbour.presses = is_full
             del self._waiting[0]
 
     def _answer(self, neighbour: Neighbour, hello: Hello) -> None:
         """It has said what it has. What it needs follows at the end of this step."""
         neighbour.their_nonce, neighbour.have = hello.nonce, hello.have
         neighbour.advertised = neighbour.reported = None
+        neighbour.presses = False
         if hello.ask:
             self._hello(neighbour, ask=False)
 
@@ -227,6 +247,15 @@ class Routing:
         log.error("link %s: %s; the neighbour is sent everything", neighbour.name, error)
         neighbour.problem = str(error)
         neighbour.usable = ()
+
+    def _press(self) -> None:
+        """Tell each neighbour whether what it sends on through this broker has to wait."""
+        full = {name for name, one in self._neighbours.items() if one.presses or one.port.is_full}
+        self._pressed_by = frozenset(full)
+        for neighbour in self._neighbours.values():
+            is_pressed = bool(full - {neighbour.name})
+            if is_pressed != neighbour.is_pressed and _sent(neighbour, Pressure(is_pressed)):
+                neighbour.is_pressed = is_pressed
 
     # What this broker wants
 

@@ -27,6 +27,10 @@ class Port(Protocol):
     def epoch(self) -> str:
         """The log that notices are sent in."""
 
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits to be sent that roots have to wait."""
+
     def send(self, notice: bytes) -> None:
         """Publish a notice; `LinkError` if that fails."""
 

@@ -1,5 +1,6 @@
 """The broker's links in a job: publishes batches to them, and reports their state to the status board."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,8 +24,13 @@ from tamis.spark.connectors.links import publish_parcels
 from tamis.spark.pipeline import Write
 from tamis.status import LinkReport, StatusBoard
 
+log = logging.getLogger(__name__)
+
 PATIENCE = 10.0
 """Seconds for which a starting broker waits for its neighbours before it tells others to send everything."""
+
+TICK = 0.1
+"""Seconds between two looks at a full log."""
 
 GENERATIONS = 16
 """The tables of so many generations are remembered."""
@@ -51,6 +57,22 @@ class BrokerLinks:
         if isinstance(source, ArrivalsSource) and len(self._ends) == 1:
             return None
         return partial(publish_parcels, self._broker.name, self._ends, self._routed)
+
+    def wait_for_room(self, source: Input, stopping: Callable[[], bool]) -> None:
+        """Wait while the log of a link is full; messages that are under way in the network never wait."""
+        if self._routing is None or isinstance(source, ArrivalsSource):
+            return
+        waits: frozenset[str] = frozenset()
+        while not stopping() and (links := self._routing.pressed_by):
+            if links != waits:
+                log.warning("source %s waits: the logs of links are full: %s", source.name, ", ".join(links))
+                waits = links
+            time.sleep(TICK)
+
+    def count(self, source: Input, unmatched: int) -> None:
+        """A batch has messages that no subscription matches: over a broker's only link they came in vain."""
+        if isinstance(source, ArrivalsSource) and len(self._ends) == 1:
+            self._ends[0].traffic.in_vain += unmatched
 
     def open_routing(
         self,
@@ -97,6 +119,9 @@ class BrokerLinks:
             code=status.code,
             reason=status.reason or (known.problem if known else ""),
             waiting=status.sent - status.acknowledged,
+            waiting_bytes=status.waiting_bytes,
+            most_bytes=end.most_bytes,
+            pressed=self._routing is not None and end.link.name in self._routing.pressed_by,
             routed=self._routing is not None and self._routing.is_routed(status.link),
             routes=known.routes if known else 0,
             agreed=known.agrees if known else False,
@@ -104,6 +129,7 @@ class BrokerLinks:
             messages=traffic.messages,
             bytes=traffic.bytes,
             received=traffic.received,
+            in_vain=traffic.in_vain,
         )
 
     def _routed(self, generation: int) -> frozenset[str]:
@@ -139,4 +165,11 @@ def _open(settings: Settings, broker: BrokerSettings) -> Sequence[LinkEnd]:
         raise LinkError("unknown-broker", reason)
     sources = [(source.name, source.limits) for source in settings.sources]
     check_limits(topology.limits, broker.limits, sources, str(broker.network))
-    return open_links(topology, broker.name, settings.links, most_hops=broker.hops, client=broker.client)
+    return open_links(
+        topology,
+        broker.name,
+        settings.links,
+        most_hops=broker.hops,
+        client=broker.client,
+        most_bytes=broker.log,
+    )

@@ -352,6 +352,9 @@ class Job:
             if self._stopping.is_set():
                 # It has not begun; the next run processes it.
                 raise JobError("stopping", "the job is stopping")
+            self._links.wait_for_room(stream.source, self._stopping.is_set)
+            if self._stopping.is_set():
+                raise JobError("stopping", "the job is stopping")
             self._board.batch_started(stream.source.name)
             started, clock = datetime.now(UTC), time.monotonic()
             try:
@@ -363,6 +366,7 @@ class Job:
                 raise stream.error from None
             stream.pause = FIRST_PAUSE
             stream.failing = False
+            self._links.count(stream.source, counts.unmatched)
             report = BatchReport(
                 source=stream.source.name,
                 batch=number,
