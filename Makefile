@@ -46,7 +46,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-
 build:
 	$(SET_UP) $(VENV)/.built $(VENV)/.tools
 
-# Ends by itself; with KEEP=1, at Ctrl-C. Installs nothing that only tests and benchmarks use.
+# Ends by itself; with KEEP=1, at Ctrl-C; with NETWORK=1, six linked brokers. Installs nothing that only tests and benchmarks use.
 demo:
 	$(SET_UP) $(VENV)/.built java
 	@$(BIN)/python -m tamis.demo

@@ -1,4 +1,4 @@
-"""`tamis network check|status`: the network of brokers."""
+"""`tamis network check|status|explain`: the network of brokers."""
 
 import argparse
 import json
@@ -6,7 +6,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from tamis.cli.documents import DocumentError, read_document
+from tamis.cli.inputs import add_header, envelope_of
 from tamis.cli.tables import print_table
+from tamis.errors import ReadError
+from tamis.extras import require
 from tamis.network.topology import DEFAULT_FILE, TopologyError, read_topology
 from tamis.settings import load_settings
 from tamis.status import LinkReport, StatusError, read_status
@@ -33,6 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"default: {DEFAULT_FILE}",
     )
     one.set_defaults(run=check)
+    one = commands.add_parser("explain", help="show which links of the broker a message crosses, and why")
+    one.add_argument("document", metavar="DOC", help="`-`: standard input; *.gz is decompressed")
+    one.add_argument("--tenant", default="", metavar="NAME", help="default: the tenant without a name")
+    add_header(one)
+    one.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
+    one.add_argument("--json", action="store_true", help="one line of JSON each link")
+    one.set_defaults(run=explain)
     one = commands.add_parser("status", help="show the links of the broker that runs here")
     one.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
     one.add_argument("--state", type=Path, metavar="DIR", help="state directory of the job, or TAMIS_STATE")
@@ -68,6 +79,30 @@ def check(options: argparse.Namespace) -> int:
     if links:
         titles = ["", "end", "other end", "carrier", "location", "cost", "tenants"]
         print_table(titles, [["link", *row] for row in links], whole=["end", "other end", "carrier"])
+    return 0
+
+
+def explain(options: argparse.Namespace) -> int:
+    """`tamis network explain DOC`: which links a message crosses that enters the network here, and why."""
+    require("catalog")
+    from tamis.cli.crossing import crossings
+
+    settings = load_settings(options.config)
+    if settings.broker is None:
+        print("this job is no broker: its settings have no [broker]", file=sys.stderr)
+        return 1
+    try:
+        message = read_document(options.document, settings.broker.limits.document)
+        found = crossings(settings, settings.broker, message, envelope_of(options), options.tenant)
+    except (DocumentError, ReadError) as error:
+        print(f"{options.document}: {error.reason}", file=sys.stderr)
+        return 1
+    if options.json:
+        for one in found:
+            print(json.dumps(asdict(one), ensure_ascii=False))
+    else:
+        rows = [[one.link, one.neighbour, "crosses" if one.crosses else "stays", one.why] for one in found]
+        print_table(["link", "neighbour", "", "why"], rows, whole=["link", "neighbour"])
     return 0
 
 

@@ -17,13 +17,13 @@ def count_in_vain(
     ends: Sequence[LinkEnd],
     key: str,
     messages: pa.Table,
-    here: pa.ChunkedArray[Any],
-    wanted: Mapping[str, pa.ChunkedArray[Any]],
+    here: Any,
+    wanted: Mapping[str, Any],
 ) -> None:
     """Count, for each link, the messages of a batch that arrived over it in vain.
 
-    `here`: whether a subscription of this broker matches. `wanted`: by link, whether the neighbour wants the
-    message; a link that is left out is sent everything.
+    `here`: a boolean array, whether a subscription of this broker matches. `wanted`: likewise by link,
+    whether the neighbour wants the message; a link that is left out is sent everything.
     """
     for end in ends:
         useless: Any = pc.and_(came_over(messages, end.topology, end.broker, end.link), pc.invert(here))
