@@ -36,7 +36,7 @@ def random_tree(draw: random.Random) -> SimNetwork:
     names = "abcdef"[: draw.randint(2, 6)]
     ends = [draw.choice(names[:at]) + names[at] for at in range(1, len(names))]
     barred = {one: frozenset("t") for one in ends if draw.random() < 0.1}
-    network = SimNetwork(*ends, tenants=barred)
+    network = SimNetwork(*ends, tenants=barred, budget=draw.choice([None, None, 1, 3]))
     network.is_patient = draw.random() < 0.5
     return network
 

@@ -138,6 +138,11 @@ class LinkEnd:
             self._is_full = waiting >= self.most_bytes * (ROOM if self._is_full else 1)
         return self._is_full
 
+    @property
+    def in_vain(self) -> int:
+        """How many of the messages that arrived nobody wanted."""
+        return self.traffic.in_vain
+
     def send(self, notice: bytes) -> None:
         """Publish a notice about routes."""
         self._carrier.log.publish("interest", f"interest:{self._process}/{next(self._notices)}", notice)

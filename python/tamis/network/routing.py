@@ -40,6 +40,9 @@ from tamis.network.topology import Link
 
 log = logging.getLogger(__name__)
 
+REVISE_AFTER = 100
+"""After so many messages in vain, the rows that replace others are chosen again, with a newer sample."""
+
 OWN = ""
 """The origin of this broker's subscriptions among the names of links."""
 
@@ -74,6 +77,8 @@ class Neighbour:
     """Why its table cannot be used; it is sent everything."""
     routes: int = 0
     """How many rows its table has."""
+    in_vain: int = 0
+    """The messages from it that had come in vain when wider rows were chosen last."""
     presses: bool = False
     """Whether it said that the log of a link behind it is full."""
     is_pressed: bool = False
@@ -103,11 +108,15 @@ class Routing:
         catalog: Catalog,
         publish: Callable[[], Shown | None],
         is_patient: Callable[[], bool] = lambda: False,
+        *,
+        budget: int | None = None,
+        sample: Callable[[], Sequence[tuple[str, bytes]]] = tuple,
     ) -> None:
         """`publish` makes a generation of the catalog if it changed, and returns what the newest shows.
 
         `is_patient`: whether to wait for neighbours that have not answered yet before anything
         is advertised to others. Otherwise these are asked to send everything in the meantime.
+        `budget`: so many rows are advertised to a neighbour at most. `sample`: messages with their tenants.
         """
         self._broker = broker
         self._catalog = catalog
@@ -115,8 +124,9 @@ class Routing:
         self._is_patient = is_patient
         self._mark = uuid.uuid4().hex
         self._neighbours = {
-            link.name: Neighbour(broker, link, port, Advert(self._mark)) for link, port in ports
+            link.name: Neighbour(broker, link, port, Advert(self._mark, budget)) for link, port in ports
         }
+        self._sample = sample
         self._received: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
         self._waiting: list[tuple[Neighbour, Notice]] = []
         self._rows: dict[int, tuple[str, str, frozenset[Row]]] = {}
@@ -333,6 +343,11 @@ class Routing:
             return
         everything = bool(unknown) or any(self._tables[one.name].hash == EVERYTHING for one in others)
         advert = neighbour.advert
+        in_vain = neighbour.port.in_vain
+        is_too_wide = advert.is_general and in_vain >= neighbour.in_vain + REVISE_AFTER
+        advert.generalise(self._sample, anew=is_too_wide)
+        if is_too_wide or not advert.is_general:
+            neighbour.in_vain = in_vain
         includes = {one.name: _token(self._tables[one.name]) for one in others if one not in unknown}
         assert self._read is not None
         includes[OWN] = (self._read.count, self._read.mark)

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from tamis.catalog import Catalog
 from tamis.errors import TamisError
 from tamis.generations.store import Store
+from tamis.model.sample import Sampled
 from tamis.network.exchange import Exchange
 from tamis.network.limits import check_limits
 from tamis.network.link_end import LinkEnd, LinkStatus, open_links
@@ -79,6 +80,7 @@ class BrokerLinks:
         catalog: Catalog,
         publish: Callable[[], Shown | None],
         is_patient: Callable[[], bool] = lambda: False,
+        sample: Callable[[], Sequence[Sampled]] = tuple,
     ) -> Routing | None:
         """What the neighbours want, which each of them is sent from now on; None if there are none.
 
@@ -86,16 +88,29 @@ class BrokerLinks:
         """
         if self._broker is not None and self._ends:
             ports = [(end.link, end) for end in self._ends]
-            self._routing = Routing(self._broker.name, ports, catalog, publish, is_patient)
+            self._routing = Routing(
+                self._broker.name,
+                ports,
+                catalog,
+                publish,
+                is_patient,
+                budget=self._broker.rows,
+                sample=lambda: [(one.tenant, one.message) for one in sample()],
+            )
             for end in self._ends:
                 end.on_notice = partial(self._routing.receive, end.link.name)
         return self._routing
 
-    def start(self, catalog: Catalog, publish: Callable[[], Shown | None]) -> ExitStack:
-        """Exchange parcels until the result is closed."""
+    def start(
+        self,
+        catalog: Catalog,
+        publish: Callable[[], Shown | None],
+        sample: Callable[[], Sequence[Sampled]],
+    ) -> ExitStack:
+        """Exchange parcels until the result is closed; `sample`: messages, by which rows are replaced."""
         stack = ExitStack()
         end_of_patience = time.monotonic() + PATIENCE
-        routing = self.open_routing(catalog, publish, lambda: time.monotonic() < end_of_patience)
+        routing = self.open_routing(catalog, publish, lambda: time.monotonic() < end_of_patience, sample)
         if routing is not None:
             thread = RoutingThread(routing, self._routing_failed)
             stack.callback(thread.close)

@@ -190,7 +190,7 @@ class Job:
         self._spark: SparkSession = self._shared or create_session(settings, self._jvm)
         if self._shared is None:
             self._stack.callback(self._spark.stop)
-        self._stack.callback(self._links.start(catalog, self._shown).close)
+        self._stack.callback(self._links.start(catalog, self._shown, sample).close)
         self._warm_up = warm_up(self._spark, self._streams[0].pipeline, newest)
 
     def _report_ready(self) -> None:
