@@ -28,12 +28,13 @@ from tamis.catalog import Catalog
 from tamis.cli.crossing import crossings
 from tamis.engine import Index
 from tamis.errors import TamisError
+from tamis.jvm.fork_server import fork_server
 from tamis.jvm.launch import embedded_jvm
 from tamis.model.subscription import NewSubscription
 from tamis.settings import Settings, load_settings
 from tamis.sinks.outbox import Outbox
 from tamis.spark.job import Job
-from tamis.spark.session import create_session
+from tamis.spark.session import early_session
 from tamis.spark.worker.without_pandas import without_pandas
 from tamis.status import LinkReport, StatusBoard, StatusError, read_status
 
@@ -98,7 +99,7 @@ class Broker:
         """Run the job on a Spark session that is there; in a thread."""
         try:
             board = StatusBoard(self.settings.state, [one.name for one in self.settings.inputs])
-            Job(self.settings, board, spark=spark).run(until)
+            Job(self.settings, board, lambda: spark).run(until)
         except BaseException as error:
             self.error = error
 
@@ -153,8 +154,11 @@ class NetworkDemo:
         first = self._brokers["one"].settings
         with ExitStack() as stack:
             with self._console.status("starting Spark …"):
-                spark = create_session(first, stack.enter_context(embedded_jvm(first)))
-            stack.callback(spark.stop)
+                server = stack.enter_context(fork_server(first))
+                jvm = stack.enter_context(embedded_jvm(first))
+                if server is not None:
+                    server.start()
+                spark = stack.enter_context(early_session(first, jvm))()
             threads = []
             try:
                 for one in self._brokers.values():
