@@ -13,15 +13,18 @@
 //! |---|---|
 //! | `mod.rs` | `DataSet`: the records of one name; `DataSets`: those that queries may name |
 //! | `node.rs` | `Node`: a node of the message or of a record |
+//! | `tenants.rs` | `TenantData`: the data sets of each tenant |
 //! | `key_index.rs` | `KeyIndex`: (leaf path, value) → records |
 
 mod key_index;
 mod node;
+mod tenants;
 
 use std::sync::Arc;
 
 pub use key_index::{Key, KeyIndex, KeyStep, KeyTest, LeafPath};
 pub use node::{Node, TreeId};
+pub use tenants::TenantData;
 
 use crate::document::{Capacity, Document, Reader, Vocabulary};
 use crate::error::ReadError;
@@ -99,6 +102,14 @@ impl DataSets {
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.sets.iter().map(|(name, _)| &**name)
+    }
+
+    /// Whether these are the same data sets under the same names.
+    pub fn is_same(&self, other: &DataSets) -> bool {
+        let same = |(one, other): (&(Box<str>, Arc<DataSet>), &(Box<str>, Arc<DataSet>))| {
+            one.0 == other.0 && Arc::ptr_eq(&one.1, &other.1)
+        };
+        self.sets.len() == other.sets.len() && self.sets.iter().zip(&other.sets).all(same)
     }
 
     /// The record of a tree; `None` for the message.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::data::DataSets;
+use crate::data::{DataSets, TenantData};
 use crate::error::{Exceeded, GenerationError};
 use crate::ids::{GenerationQuery, SegmentQuery, TenantId};
 use crate::query::envelope;
@@ -152,7 +152,7 @@ pub struct Generation {
     parts: Vec<Part>,
     /// The number of each part's first query.
     first_queries: Vec<GenerationQuery>,
-    data: Arc<DataSets>,
+    data: Arc<TenantData>,
 }
 
 impl Generation {
@@ -174,12 +174,18 @@ impl Generation {
     }
 
     /// The same with other local data.
-    pub fn with_data(self, data: Arc<DataSets>) -> Generation {
+    pub fn with_data(self, data: Arc<TenantData>) -> Generation {
         Generation { data, ..self }
     }
 
-    pub fn data(&self) -> &Arc<DataSets> {
+    /// The local data of all tenants.
+    pub fn tenant_data(&self) -> &Arc<TenantData> {
         &self.data
+    }
+
+    /// The local data that queries of a tenant may name.
+    pub fn data(&self, tenant: &str) -> &Arc<DataSets> {
+        self.data.of(tenant)
     }
 
     pub fn parts(&self) -> &[Part] {

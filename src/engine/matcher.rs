@@ -160,6 +160,7 @@ impl Matcher {
         mut sink: impl FnMut(Result<&Matches, ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let mut matches = Matches::default();
         for message in messages {
@@ -186,6 +187,7 @@ impl Matcher {
         mut sink: impl FnMut(Result<SelectedNodes<'_, T>, ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let mut matches = Matches::default();
         for message in messages {
@@ -235,6 +237,7 @@ impl Matcher {
         mut sink: impl FnMut(Result<(&Matches, &Outputs), ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let (mut matches, mut outputs) = (Matches::default(), Outputs::default());
         for message in messages {
@@ -260,7 +263,7 @@ impl Matcher {
             }
             self.trim_transformers();
             outputs.add_failed(&matches.failed, limits.work);
-            name_causes(&mut outputs, generation);
+            name_causes(&mut outputs, generation, tenant);
             matches.queries.extend_from_slice(&matches.failed);
             sink(Ok((&matches, &outputs)));
         }
@@ -277,6 +280,7 @@ impl Matcher {
         schema: Option<&Arc<Schema>>,
     ) -> Result<Vec<OperatorReport>, ReadError> {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         self.read(message, limits, &active)?;
         let vocabulary = self.reader.vocabulary();
@@ -338,10 +342,14 @@ impl Matcher {
                 None => SegmentState::new(part.segment.clone(), &self.tuning),
             });
         }
-        for SegmentState { segment, names, .. } in &mut self.segments {
-            names.attach(segment.view(), generation.data());
-        }
         self.generation = Some(generation.number);
+    }
+
+    /// Makes the names in the local data of a tenant known; does nothing where they are.
+    fn attach_data(&mut self, generation: &Generation, tenant: &str) {
+        for SegmentState { segment, names, .. } in &mut self.segments {
+            names.attach(segment.view(), generation.data(tenant));
+        }
     }
 
     /// Reads a message, and its envelope if a query may ask for it.
@@ -462,11 +470,11 @@ impl Matcher {
 }
 
 /// What seems to take too many steps may have failed for its local data.
-fn name_causes(outputs: &mut Outputs, generation: &Generation) {
+fn name_causes(outputs: &mut Outputs, generation: &Generation, tenant: &str) {
     for (query, outcome) in &mut outputs.outcomes {
         if let Err(error) = outcome
             && error.code == WorkLimit::CODE
-            && let Some(cause) = local_data::cause_of_failure(*query, generation)
+            && let Some(cause) = local_data::cause_of_failure(*query, generation, tenant)
         {
             (error.code, error.reason, error.exceeded) = (cause.code, cause.reason, cause.exceeded);
         }

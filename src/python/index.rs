@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow_array::LargeListArray;
+use arrow_array::{LargeListArray, RecordBatch};
 use arrow_schema::DataType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use pyo3::types::PyTuple;
 use super::arguments::{EnvelopeArg, LimitsArg, NamespacesArg, QueryText};
 use super::arrow::{Exported, import_array};
 use super::error::{ErrorTable, raise_generation_error, raise_query, raise_read};
-use super::local_data::{Cause, Data, cause_of};
+use super::local_data::{Cause, Data, GivenData, cause_of, tenant_data};
 use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
@@ -29,6 +29,7 @@ use super::transform::{OutputRows, Schema};
 use crate::document::Message;
 use crate::engine::explain::explain;
 use crate::engine::generation::{Generation, Part};
+use crate::engine::index::Refused;
 use crate::engine::local_data::parse_and_check;
 use crate::engine::matcher::{Matcher, Matches, SelectedNodes};
 use crate::engine::snapshot;
@@ -39,6 +40,13 @@ use crate::matching::budget::WorkLimit;
 use crate::matching::twigs::verify::Verifier;
 use crate::transform::Outputs;
 use crate::tuning::Tuning;
+
+/// The rows that a load refused.
+fn refusals_of(refused: &[Refused]) -> RecordBatch {
+    let mut refusals = ErrorTable::new("row");
+    refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
+    refusals.finish()
+}
 
 /// Generations that are kept for `targets`: query numbers are valid in one generation.
 const KEPT_GENERATIONS: usize = 8;
@@ -104,15 +112,31 @@ impl Index {
     ) -> PyResult<Exported> {
         let rows = subscriptions.rows(&namespaces)?;
         let refused = self.change(py, |index| index.load(rows))?;
-        let mut refusals = ErrorTable::new("row");
-        refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
-        Ok(refusals.finish().into())
+        Ok(refusals_of(&refused).into())
     }
 
-    /// Attaches local data, or replaces it.
-    fn attach(&self, py: Python<'_>, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
+    /// As `load`, for queries that were checked when they were registered.
+    fn load_registered(
+        &self,
+        py: Python<'_>,
+        subscriptions: Subscriptions,
+        namespaces: Vec<NamespacesArg>,
+    ) -> PyResult<Exported> {
+        let rows = subscriptions.rows(&namespaces)?;
+        let refused = self.change(py, |index| index.load_registered(rows))?;
+        Ok(refusals_of(&refused).into())
+    }
+
+    /// Attaches local data of a tenant, or replaces it.
+    fn attach(&self, py: Python<'_>, tenant: &str, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
         let set = data.get().0.clone();
-        self.change(py, |index| index.attach(name, set))
+        self.change(py, |index| index.attach(tenant, name, set))
+    }
+
+    /// Replaces the local data of all tenants.
+    fn replace_data(&self, py: Python<'_>, data: GivenData<'_>) -> PyResult<()> {
+        let data = tenant_data(&data);
+        self.change(py, |index| index.replace_data(data))
     }
 
     /// Whether there are changes to `commit`.
@@ -181,7 +205,7 @@ impl Index {
                     matcher.match_batch(&generation, tenant, messages, &limits.0, |outcome| {
                         let of = |queries: &[GenerationQuery]| generation.targets_of(queries);
                         *targets = Some(outcome.map(|Matches { queries, failed, .. }| {
-                            (of(queries), of(failed), cause_of(failed, &generation))
+                            (of(queries), of(failed), cause_of(failed, &generation, tenant))
                         }));
                     });
                 };
@@ -316,7 +340,7 @@ impl Index {
         schema: Option<Bound<'py, Schema>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let generation = self.state().newest();
-        let query = parse_and_check(&query.0, &namespaces.0, generation.data())
+        let query = parse_and_check(&query.0, &namespaces.0, generation.data(tenant))
             .map_err(|error| raise_query(py, &error))?;
         let schema = schema.map(|schema| schema.get().0.clone());
         let message = EnvelopeArg::message(&message, envelope.as_ref());
@@ -422,8 +446,13 @@ impl Index {
             (index, done.and_then(|done| done))
         });
         let mut state = self.state();
-        if index.generation().number != state.newest().number {
-            state.generations.push_back(index.generation().clone());
+        let newest = index.generation();
+        if !Arc::ptr_eq(newest, &state.newest()) {
+            if newest.number == state.newest().number {
+                // The same queries with other local data.
+                state.generations.pop_back();
+            }
+            state.generations.push_back(newest.clone());
             while state.generations.len() > KEPT_GENERATIONS {
                 state.generations.pop_front();
             }

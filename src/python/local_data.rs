@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::arguments::LimitsArg;
 use super::error::raise_read;
 use super::messages::Messages;
-use crate::data::{DataSet, DataSets};
+use crate::data::{DataSet, DataSets, TenantData};
 use crate::engine::generation::Generation;
 use crate::engine::local_data::cause_of_failure;
 use crate::error::ReadError;
@@ -44,9 +44,20 @@ impl Data {
 pub type Cause = (&'static str, String);
 
 /// Why queries failed, if local data is the cause.
-pub fn cause_of(failed: &[GenerationQuery], generation: &Generation) -> Option<Cause> {
-    let cause = failed.iter().find_map(|query| cause_of_failure(*query, generation))?;
+pub fn cause_of(failed: &[GenerationQuery], generation: &Generation, tenant: &str) -> Option<Cause> {
+    let cause = failed.iter().find_map(|query| cause_of_failure(*query, generation, tenant))?;
     Some((cause.code, cause.reason))
+}
+
+/// Data of tenants, by tenant and name.
+pub type GivenData<'py> = Vec<(String, String, Bound<'py, Data>)>;
+
+/// Data sets by tenant and name.
+pub fn tenant_data(given: &GivenData<'_>) -> TenantData {
+    let add = |data: TenantData, (tenant, name, set): &(String, String, Bound<'_, Data>)| {
+        data.with(tenant, name, set.get().0.clone())
+    };
+    given.iter().fold(TenantData::default(), add)
 }
 
 /// Data sets by their names.

@@ -98,7 +98,10 @@ def _large_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _load(index: Index, batch: pa.RecordBatch) -> None:
-    """Add subscriptions to an index. A query that this version of tamis refuses is reported and left out."""
+    """Add subscriptions to an index. A query that this version of tamis refuses is reported and left out.
+
+    Local data is not checked here: it was when they were registered, and it may change.
+    """
     prefixes = batch.column("prefixes").dictionary_encode()
     columns = {
         "target": batch.column("number"),
@@ -107,7 +110,7 @@ def _load(index: Index, batch: pa.RecordBatch) -> None:
         "prefixes": prefixes.indices.cast(pa.uint32()),
     }
     namespaces = [json.loads(str(text)) for text in prefixes.dictionary.to_pylist()]
-    for refused in index.load(pa.record_batch(columns), namespaces=namespaces).to_pylist():
+    for refused in index.load_registered(pa.record_batch(columns), namespaces=namespaces).to_pylist():
         row = batch.slice(refused["row"], 1).to_pylist()[0]
         refusal = (row["id"], row["tenant"], refused["code"], refused["reason"])
         log.warning("subscription %s of tenant %r is left out: %s: %s", *refusal)

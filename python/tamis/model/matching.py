@@ -84,6 +84,8 @@ class Query:
     canonical: str
     warnings: tuple[QueryWarning, ...] = field(default=(), compare=False)
     """Of the text: another spelling of the same query may have none."""
+    data: frozenset[str] = field(default=frozenset(), compare=False)
+    """The names of the local data in it. Whether there is such data is not known here."""
 
 
 @dataclass(frozen=True, slots=True)
