@@ -18,7 +18,7 @@ pub fn check(uses: &[DataUse], query: &Query, data: &DataSets) -> Result<(), Que
     }
     for one in uses {
         let Some(place) = data.find(one.name.as_bytes()) else { return Err(one.unknown()) };
-        let records = data.at(place).records.len();
+        let records = data.at(place).len();
         if !one.is_collection && records != 1 {
             let reason = format!(
                 "`doc('{0}')` is one document, and `{0}` has {records}; write `collection('{0}')`",
@@ -51,7 +51,7 @@ pub fn cause_of_failure(query: GenerationQuery, generation: &Generation) -> Opti
 /// Whether a query reads all records of a collection, and there are too many: no equality finds those that it meets.
 fn is_scanned(query: &Query, one: &DataUse, data: &DataSets) -> bool {
     let Some(set) = data.find(one.name.as_bytes()).map(|place| data.at(place)) else { return false };
-    if set.records.len() <= SCANNED_RECORDS_LIMIT {
+    if set.len() <= SCANNED_RECORDS_LIMIT {
         return false;
     }
     let (mut twigs, mut tests) = (Twigs::default(), Vec::new());
@@ -90,11 +90,11 @@ fn is_indexed(words: &[u32], access: u32, tests: &[NameTest], set: &DataSet) -> 
             }
         }
     });
-    set.index.paths(vocabulary, &steps).is_some()
+    set.paths(&steps).is_some()
 }
 
 fn too_large(one: &DataUse, data: &DataSets) -> QueryError {
-    let records = data.find(one.name.as_bytes()).map_or(0, |place| data.at(place).records.len());
+    let records = data.find(one.name.as_bytes()).map_or(0, |place| data.at(place).len());
     let reason = format!(
         "the query reads all {records} records of `{0}`, more than the {SCANNED_RECORDS_LIMIT} allowed; compare a value of them by `=`: `collection('{0}')/row[key = $v/key]`",
         one.name

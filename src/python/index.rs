@@ -111,7 +111,7 @@ impl Index {
 
     /// Attaches local data, or replaces it.
     fn attach(&self, py: Python<'_>, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
-        let set = data.get().0.clone();
+        let set = data.get().set.clone();
         self.change(py, |index| index.attach(name, set))
     }
 

@@ -67,7 +67,7 @@ def test_the_kernel_starts_a_thread_only_to_parse_ahead_while_a_load_lasts() -> 
 
 def test_only_segments_and_snapshots_touch_files() -> None:
     named = naming("src", ".rs", r"std::fs\b|\bFile::|memmap2")
-    allowed = {"src/segment/format/file.rs", "src/engine/snapshot.rs"}
+    allowed = {"src/util/storage.rs", "src/engine/data_files.rs", "src/engine/snapshot.rs"}
     assert {path for path in named if "tests" not in path} == allowed
 
 
