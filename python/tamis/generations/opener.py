@@ -16,13 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from tamis.engine import Index, StoredData, open_data
+from tamis.engine import Index
 from tamis.errors import GenerationError, StoreError
 from tamis.generations.damage import is_damage
 from tamis.generations.manifest import Manifest
 from tamis.generations.numbered import Subscriptions
 from tamis.generations.store import Store
 from tamis.model.matching import AttachedData, Generation
+from tamis.stored_data import StoredData, open_data
 
 log = logging.getLogger(__name__)
 
