@@ -132,7 +132,10 @@ impl DataBuilder {
             [key] => Ok(key),
             keys => {
                 let path = self.selection.key.as_ref().map_or("", ValuePath::text);
-                Err(DataError::new("missing-key", format!("has {} values of its key {path}, not one", keys.len())))
+                Err(DataError::new(
+                    "missing-key",
+                    format!("has {} values of its key {path}, not one", keys.len()),
+                ))
             }
         }
     }
@@ -194,7 +197,8 @@ impl DataBuilder {
         }
         let (hashes, found): (Vec<u64>, Vec<u32>) = self.entries.into_iter().unzip();
         let vocabulary = self.reader.vocabulary();
-        let (mut bytes, mut uri_ends, mut names, mut paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut bytes, mut uri_ends, mut names, mut paths) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for uri in 0..vocabulary.stats().uris {
             bytes.extend_from_slice(vocabulary.uri_text(UriId::from(uri)));
             uri_ends.push(bytes.len() as u32);

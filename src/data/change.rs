@@ -65,7 +65,9 @@ impl Change {
         let key = self.new.key().map_err(|error| error.at_record(number as usize))?.to_vec();
         if let Some((_, other)) = self.changed.get(&key) {
             let reason = match other {
-                Some(other) => format!("records {} and {} have the key {}", other + 1, number + 1, shown(&key)),
+                Some(other) => {
+                    format!("records {} and {} have the key {}", other + 1, number + 1, shown(&key))
+                }
                 None => format!("record {} has the key {}, which is removed, too", number + 1, shown(&key)),
             };
             return Err(DataError::new("duplicate-key", reason));

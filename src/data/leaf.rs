@@ -91,7 +91,9 @@ impl ValuePath {
         let is_name = |name: &str| {
             !name.is_empty()
                 && !name.starts_with(|first: char| first.is_ascii_digit() || "-.".contains(first))
-                && !name.contains(|letter: char| letter.is_ascii() && !letter.is_ascii_alphanumeric() && !"-_.".contains(letter))
+                && !name.contains(|letter: char| {
+                    letter.is_ascii() && !letter.is_ascii_alphanumeric() && !"-_.".contains(letter)
+                })
         };
         let mut is_attribute = false;
         for step in steps.split('/') {

@@ -329,9 +329,9 @@ pub(super) fn hash(leaf: u32, key: Key<'_>) -> Option<u64> {
     let hash = match key {
         Key::Text(text) => {
             let (words, rest) = text.as_chunks::<8>();
-            let hash = words.iter().fold(start, |hash, word| {
-                folded_multiply(hash ^ u64::from_le_bytes(*word), GOLDEN)
-            });
+            let hash = words
+                .iter()
+                .fold(start, |hash, word| folded_multiply(hash ^ u64::from_le_bytes(*word), GOLDEN));
             let mut last = [0; 8];
             last[..rest.len()].copy_from_slice(rest);
             mix(folded_multiply(hash ^ u64::from_le_bytes(last), GOLDEN), text.len() as u64)

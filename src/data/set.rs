@@ -101,7 +101,8 @@ impl DataSet {
     /// The bytes of the record of a place, with the limits to read it with.
     pub fn record(&self, place: u32) -> Option<(&[u8], Limits)> {
         let mut newest_first = self.segments().rev();
-        let (segment, record) = newest_first.find_map(|segment| Some((segment, segment.find_place(place)?)))?;
+        let (segment, record) =
+            newest_first.find_map(|segment| Some((segment, segment.find_place(place)?)))?;
         let bytes = segment.record(record);
         (!bytes.is_empty()).then(|| (bytes, segment.limits()))
     }
@@ -174,9 +175,9 @@ impl DataSet {
         for &FoundRecords { part, records } in found {
             let (places, newer) = (self.segments[part].segment.places(), &self.segments[part + 1..]);
             let places = records.iter().map(|&record| places[record as usize]);
-            live.extend(places.filter(|&place| {
-                newer.iter().all(|newer| newer.segment.find_place(place).is_none())
-            }));
+            live.extend(
+                places.filter(|&place| newer.iter().all(|newer| newer.segment.find_place(place).is_none())),
+            );
         }
         live.sort_unstable();
         live.dedup();

@@ -112,9 +112,7 @@ impl DataWriter {
     fn add(&self, py: Python<'_>, records: Messages) -> PyResult<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let builder = state.as_mut().ok_or_else(finished)?;
-        let added = py.detach(|| {
-            records.or_empty().try_for_each(|record| builder.add_last(record.bytes))
-        });
+        let added = py.detach(|| records.or_empty().try_for_each(|record| builder.add_last(record.bytes)));
         added.map_err(|error| raise_data(py, &error))
     }
 
