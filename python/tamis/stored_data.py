@@ -73,9 +73,9 @@ def build_data(
 ) -> DataFiles:
     """Write the first version of a data set, or one that replaces all of it; `DataError` if it is refused.
 
-    `records` come in chunks, each record a well-formed document. `key` is the path of a value that each has once
-    and no two share, `/row/id` or `/company/@symbol`: records are replaced and removed by it. `indexed` names
-    the paths whose values find records, by default all; the key is always indexed.
+    `records` come in chunks, each record a well-formed document. `key` is the path of a value that each has
+    once and no two share, `/row/id` or `/company/@symbol`: records are replaced and removed by it. `indexed`
+    names the paths whose values find records, by default all; the key is always indexed.
     """
     writer = _kernel.DataWriter(key, None if indexed is None else list(indexed), limits)
     for chunk in records:
@@ -93,8 +93,8 @@ def change_data(
 ) -> DataFiles:
     """Write a version with some records replaced, added and removed; `base` is the manifest of another.
 
-    A record that has the key of another takes its place, one with a new key comes last. Keys that no record has
-    are not removed. Costs what changes, and now and then a merge of segments.
+    A record that has the key of another takes its place, one with a new key comes last. Keys of `deletes` that
+    no record has are skipped. Costs what changes, and now and then a merge of segments.
     """
     change = _kernel.DataChange(Path(directory).absolute(), base, limits)
     for chunk in upserts:

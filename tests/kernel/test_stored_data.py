@@ -197,7 +197,7 @@ def test_a_file_that_is_cut_short_while_it_is_open(tmp_path: Path) -> None:
 
 
 def test_data_is_rebuilt_from_its_records(tmp_path: Path) -> None:
-    """As from a file of another format: `src/engine/data_files.rs` tests that one is refused and can be rebuilt."""
+    """As from a file of another format, which `src/engine/data_files.rs` tests."""
     base = build(tmp_path, rows(50))
     files = change_data(tmp_path, base.manifest, upserts=[[row(3, "x")]], deletes=["4"])
     anew = rebuild_data(tmp_path, files.manifest)
