@@ -93,8 +93,8 @@ def change_data(
 ) -> DataFiles:
     """Write a version with some records replaced, added and removed; `base` is the manifest of another.
 
-    A record that has the key of another takes its place, one with a new key comes last. Keys of `deletes` that
-    no record has are skipped. Costs what changes, and now and then a merge of segments.
+    A record that has the key of another takes its place, one with a new key comes last. Keys of `deletes`
+    that no record has are skipped. Costs what changes, and now and then a merge of segments.
     """
     change = _kernel.DataChange(Path(directory).absolute(), base, limits)
     for chunk in upserts:
