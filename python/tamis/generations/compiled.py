@@ -39,7 +39,7 @@ def open_compiled(directory: Path, number: int) -> Compiled:
 def compile_changes(
     directory: Path, base: Compiled | None, changes: Changes, last: int, sample: Sequence[Sampled] = ()
 ) -> Compiled:
-    """The generation after `base`, with a number above `last`; the base itself if no query changed.
+    """The generation after `base`, with a number above `last`; the base itself if nothing in it changed.
 
     The messages of a sample tell how selective the conditions of new segments are.
 
@@ -57,7 +57,9 @@ def compile_changes(
         added.append(batch.select(numbered.COLUMNS))
     number = index.snapshot(directory)
     tables = {link: table.hash for link, table in changes.tables.items() if table.hash != EVERYTHING}
-    if before is not None and last <= number == before.number and before.tables == tables:
+    data = tuple(changes.data)
+    same_queries = before is not None and last <= number == before.number
+    if before is not None and same_queries and (before.tables, before.data) == (tables, data):
         return Compiled(before, index)
     # The kernel counts its own snapshots: the same number may stand for other subscriptions.
     if number <= last or (directory / Manifest.name(number)).exists():
@@ -66,7 +68,7 @@ def compile_changes(
     names = [*kernel_files(directory, number), *subscriptions, *([removed] if removed else [])]
     files = _files(directory, names, before)
     manifest = Manifest(
-        number, changes.catalog, changes.version, subscriptions, removed, files, tables, changes.routes
+        number, changes.catalog, changes.version, subscriptions, removed, files, tables, changes.routes, data
     )
     manifest.write(directory)
     # New segments are in memory; opened again, they are mapped, and shared with other processes.

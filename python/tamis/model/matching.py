@@ -182,6 +182,17 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachedData:
+    """Local data in files, as other processes attach it."""
+
+    tenant: str
+    name: str
+    directory: str
+    manifest: str
+    """The file of the directory that names the others."""
+
+
+@dataclass(frozen=True, slots=True)
 class Generation:
     """A reference to a generation: directory and number. Other processes open it by this."""
 
@@ -194,6 +205,8 @@ class Generation:
     """Whether `directory` is a store, whose files a host may copy to its cache."""
     cache: str | None = None
     """The cache, unless a host sets its own; None: files are mapped in place."""
+    data: tuple[AttachedData, ...] = ()
+    """The local data of a snapshot. That of a store's generation is in its manifest."""
 
 
 @dataclass(frozen=True, slots=True)
