@@ -32,6 +32,7 @@ from tamis.model.matching import (
 )
 from tamis.model.message_batch import Messages, arrow_messages, envelope_fields, with_envelopes
 from tamis.schema import Schema
+from tamis.stored_data import StoredData
 
 if TYPE_CHECKING:
     # Arrow takes 0.2 s to import: functions import it when they need it.
@@ -253,16 +254,27 @@ class Index:
         """Replace the sample of messages, by which later segments choose access tests; a tenant for each."""
         self._kernel.set_sample(arrow_messages(messages), list(tenants))
 
-    def attach(self, name: str, data: Data, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS) -> None:
+    def attach(
+        self, name: str, data: Data | StoredData, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> None:
         """Attach local data under its name in queries of a tenant, or replace it.
 
         `ReadError` if a record is refused.
 
         Snapshots do not hold it: attach it again to an index that is opened.
         """
-        read = _kernel.Data(arrow_messages(data.records), limits)
+        if isinstance(data, StoredData):
+            read = data.kernel
+        else:
+            read = _kernel.Data(arrow_messages(data.records), limits)
         with self._write_lock:
             self._kernel.attach(tenant, name, read)
+
+    def replace_data(self, data: Mapping[tuple[str, str], StoredData]) -> None:
+        """Attach these data sets, by tenant and name, and no others. Queries stay as they are."""
+        given = [(tenant, name, stored.kernel) for (tenant, name), stored in data.items()]
+        with self._write_lock:
+            self._kernel.replace_data(given)
 
     def merge(self) -> None:
         """Merge all segments into one, and choose access tests by the current sample of messages."""

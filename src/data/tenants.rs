@@ -19,6 +19,11 @@ impl TenantData {
         self.tenants.get(tenant).unwrap_or(&self.none)
     }
 
+    /// All data sets; one of several tenants comes several times.
+    pub fn all(&self) -> impl Iterator<Item = &DataSet> {
+        self.tenants.values().flat_map(|sets| sets.iter())
+    }
+
     /// The same with a data set of a tenant added, or replaced if its name is there.
     pub fn with(&self, tenant: &str, name: &str, set: Arc<DataSet>) -> TenantData {
         let sets = Arc::new(self.of(tenant).with(name, set));

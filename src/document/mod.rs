@@ -192,6 +192,16 @@ impl Document {
         self.values.shrink_to_fit();
     }
 
+    /// Memory in bytes.
+    pub fn memory(&self) -> usize {
+        let bytes = self.source.capacity() + self.text.capacity() + self.values.capacity();
+        let nodes = self.elements.capacity() * size_of::<Element>()
+            + self.attributes.capacity() * size_of::<Attribute>()
+            + self.texts.capacity() * size_of::<Text>()
+            + self.others.capacity() * size_of::<Other>();
+        size_of::<Document>() + bytes + nodes
+    }
+
     /// Empties the document. Keeps its buffers for the next message, except what exceeds 4 MiB each.
     pub fn clear(&mut self) {
         clear_buffer(&mut self.source);

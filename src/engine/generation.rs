@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::data::{DataSets, TenantData};
+use crate::data::{DataSet, DataSets, TenantData};
 use crate::error::{Exceeded, GenerationError};
 use crate::ids::{GenerationQuery, SegmentQuery, TenantId};
 use crate::query::envelope;
@@ -233,11 +233,13 @@ impl Generation {
 
     /// Refuses files that were cut short since they were opened.
     pub fn check_sizes(&self) -> Result<(), GenerationError> {
+        self.data.all().try_for_each(DataSet::check_size)?;
         self.parts.iter().try_for_each(|part| part.segment.check_size())
     }
 
     /// Verifies all segments again, as when they were opened, and all texts.
     pub fn verify(&self) -> Result<(), GenerationError> {
+        self.data.all().try_for_each(DataSet::verify)?;
         self.parts.iter().try_for_each(|part| part.segment.verify())
     }
 }

@@ -20,7 +20,7 @@ pub fn check(uses: &[DataUse], query: &Query, data: &DataSets) -> Result<(), Que
     }
     for one in uses {
         let Some(place) = data.find(one.name.as_bytes()) else { return Err(one.unknown()) };
-        let records = data.at(place).records.len();
+        let records = data.at(place).len();
         if !one.is_collection && records != 1 {
             return Err(no_document(one, records as u64));
         }
@@ -29,7 +29,7 @@ pub fn check(uses: &[DataUse], query: &Query, data: &DataSets) -> Result<(), Que
     match uses.iter().find(scans) {
         None => Ok(()),
         Some(one) => {
-            let records = data.find(one.name.as_bytes()).map_or(0, |place| data.at(place).records.len());
+            let records = data.find(one.name.as_bytes()).map_or(0, |place| data.at(place).len());
             Err(too_large(one, records as u64))
         }
     }
@@ -80,7 +80,7 @@ pub fn cause_of_failure(query: GenerationQuery, generation: &Generation, tenant:
 /// Whether a query reads all records of a collection, and there are too many: no equality finds those that it meets.
 fn is_scanned(query: &Query, one: &DataUse, data: &DataSets) -> bool {
     let Some(set) = data.find(one.name.as_bytes()).map(|place| data.at(place)) else { return false };
-    set.records.len() > SCANNED_RECORDS_LIMIT
+    set.len() > SCANNED_RECORDS_LIMIT
         && has_scan(query, &one.name, |words, access, tests| is_indexed(words, access, tests, set))
 }
 
@@ -122,7 +122,7 @@ fn is_indexed(words: &[u32], access: u32, tests: &[NameTest], set: &DataSet) -> 
             }
         }
     });
-    set.index.paths(vocabulary, &steps).is_some()
+    set.paths(&steps).is_some()
 }
 
 fn too_large(one: &DataUse, records: u64) -> QueryError {

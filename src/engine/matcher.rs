@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::data::Records;
 use crate::document::{Document, Message, Reader, Vocabulary};
 use crate::engine::cache_stats::{CacheBytes, CacheStats};
 use crate::engine::generation::{Generation, Part};
@@ -23,7 +24,7 @@ use crate::matching::twigs::compiled::CompiledTwigs;
 use crate::matching::twigs::decide::TwigDecider;
 use crate::matching::twigs::occurrences::TracedDocument;
 use crate::matching::twigs::settle::Settler;
-use crate::matching::twigs::verify::{Memo, Verifier};
+use crate::matching::twigs::verify::{Memo, Trees, Verifier};
 use crate::matching::work::Work;
 use crate::query::QueryId;
 use crate::segment::format::columns::View;
@@ -46,6 +47,8 @@ pub struct Matcher {
     blocks: Blocks,
     candidates: CandidateScratch,
     conformance: Conformance,
+    /// The records of local data that messages met.
+    records: Records,
 }
 
 /// The state of a matcher for one segment.
@@ -147,6 +150,7 @@ impl Matcher {
             blocks: Blocks::default(),
             candidates: CandidateScratch::default(),
             conformance: Conformance::default(),
+            records: Records::default(),
         }
     }
 
@@ -211,8 +215,8 @@ impl Matcher {
                     let (words, vocabulary) = (compiled.words(), self.reader.vocabulary());
                     let (document, by_name) = (&self.document, &mut self.by_name);
                     let mut budget = Budget::new(limits.work);
-                    let mut verifier =
-                        Verifier::new(words, document, vocabulary, names, by_name, memo, &mut budget);
+                    let trees = Trees::new(document, vocabulary, names, &self.records);
+                    let mut verifier = Verifier::new(words, trees, by_name, memo, &mut budget);
                     match select(&mut verifier, offset) {
                         Ok(selected) => found.push((query, selected)),
                         Err(WorkLimit) => matches.failed.push(query),
@@ -302,9 +306,7 @@ impl Matcher {
         let matched = MatchedMessage {
             segment,
             tenant: active.tenant,
-            document: &self.document,
-            vocabulary: self.reader.vocabulary(),
-            names,
+            trees: Trees::new(&self.document, self.reader.vocabulary(), names, &self.records),
             trace: traced.then_some(Trace::new(cache, scratch)),
             by_name: &mut self.by_name,
             memo,
@@ -350,6 +352,7 @@ impl Matcher {
         for SegmentState { segment, names, .. } in &mut self.segments {
             names.attach(segment.view(), generation.data(tenant));
         }
+        self.records.attach(generation.data(tenant));
     }
 
     /// Reads a message, and its envelope if a query may ask for it.
@@ -359,6 +362,7 @@ impl Matcher {
         limits: &Limits,
         active: &[ActivePart<'_>],
     ) -> Result<(), ReadError> {
+        self.records.renew();
         self.reader.read(message.bytes, limits, &mut self.document)?;
         if let Some(envelope) = &message.envelope
             && active.iter().any(|active| active.part.asks_envelope())
@@ -412,9 +416,7 @@ impl Matcher {
                 settler,
                 verifier: Verifier::new(
                     view.twig,
-                    &self.document,
-                    self.reader.vocabulary(),
-                    names,
+                    Trees::new(&self.document, self.reader.vocabulary(), names, &self.records),
                     &mut self.by_name,
                     memo,
                     &mut budget,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `index` | the queries as they change: inserts, removals, commits, merges |
 //! | `local_data` | whether local data serves the queries that name it |
+//! | `data_files` | versions of data sets as files |
 //! | `parse_ahead` | parses queries while earlier ones are compiled |
 //! | `sample` | a sample of messages, for the selectivity of conditions |
 //! | `generation` | segments and tombstones, which a batch is matched against |
@@ -14,6 +15,7 @@
 //! | `explain/` | why a query matched a message or not |
 
 pub mod cache_stats;
+pub mod data_files;
 pub mod explain;
 pub mod generation;
 pub mod guard;

@@ -129,7 +129,7 @@ impl Index {
 
     /// Attaches local data of a tenant, or replaces it.
     fn attach(&self, py: Python<'_>, tenant: &str, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
-        let set = data.get().0.clone();
+        let set = data.get().set.clone();
         self.change(py, |index| index.attach(tenant, name, set))
     }
 

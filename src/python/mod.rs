@@ -43,6 +43,8 @@ use pyo3::pymodule;
 
 #[pymodule]
 mod _kernel {
+    use std::path::PathBuf;
+
     use pyo3::prelude::*;
 
     use super::arguments::{LimitsArg, NamespacesArg, QueryText};
@@ -51,13 +53,13 @@ mod _kernel {
     #[pymodule_export]
     use super::index::Index;
     #[pymodule_export]
-    use super::local_data::Data;
+    use super::local_data::{Data, DataChange, DataWriter};
     use super::messages::Messages;
     #[pymodule_export]
     use super::transcoder::Transcoder;
     #[pymodule_export]
     use super::transform::Schema;
-    use super::{decompose, dtd, naive, nodes, transcoder, values};
+    use super::{decompose, dtd, local_data, naive, nodes, transcoder, values};
     use crate::document::charset::Charset;
     use crate::engine::local_data::check_sizes;
     use crate::query;
@@ -168,6 +170,17 @@ mod _kernel {
     ) -> PyResult<Vec<Vec<naive::Transformed>>> {
         let limits = messages.limits(limits);
         naive::transform_batch(py, &queries, &messages, &namespaces.0, &limits, &data, output_limit)
+    }
+
+    /// Writes a version of local data, whose segments have any format, anew.
+    #[pyfunction]
+    fn rebuild_data(
+        py: Python<'_>,
+        directory: PathBuf,
+        manifest: &str,
+        limits: LimitsArg,
+    ) -> PyResult<local_data::Files> {
+        local_data::rebuild(py, directory, manifest, limits.0)
     }
 
     /// The label of a text's encoding by its first bytes, and the length of its byte order mark.

@@ -15,9 +15,7 @@ def read_query(url: str, query: str, *, environment: Mapping[str, str] | None = 
     return Data(list(query_records(url, query, environment=environment)))
 
 
-def query_records(
-    url: str, query: str, *, environment: Mapping[str, str] | None = None
-) -> Iterator[bytes]:
+def query_records(url: str, query: str, *, environment: Mapping[str, str] | None = None) -> Iterator[bytes]:
     """A record per row, in the order of the query's result; `DataError` if it fails.
 
     `url` is SQLAlchemy's. `${NAME}` in it stands for a variable of the environment, such as a password.

@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 
 from tamis.catalog.data_sets import DataSets
-from tamis.engine import build_data, change_data
 from tamis.errors import DataError, TamisError
 from tamis.generations.store import Store
 from tamis.model.data import DataFiles
@@ -20,6 +19,7 @@ from tamis.model.data_set import DataSet
 from tamis.model.matching import Limits
 from tamis.model.progress import Report
 from tamis.storage.hashed_file import File
+from tamis.stored_data import build_data, change_data
 
 CHUNK = 4_096
 """Records that are handed to the kernel at once."""

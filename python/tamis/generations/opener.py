@@ -1,8 +1,8 @@
 """Opens generations: finds their files on this host, or fetches them from a store, verifies and maps them.
 
 The next generation of the same place is opened by advancing the index: the segments that both share stay
-mapped and the caches of matchers stay warm. Only new segments are verified and start with cold caches. So does
-the local data that a generation names: an update opens what is new of it.
+mapped and the caches of matchers stay warm. Only new segments are verified and start with cold caches.
+The local data that a generation names is opened likewise: what both have stays mapped.
 
 Damaged files in the cache of a host are removed and fetched again, once. Damage in the store itself is an
 error: its publisher repairs it.
@@ -16,13 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from tamis.engine import Index, StoredData, open_data
+from tamis.engine import Index
 from tamis.errors import GenerationError, StoreError
 from tamis.generations.damage import is_damage
 from tamis.generations.manifest import Manifest
 from tamis.generations.numbered import Subscriptions
 from tamis.generations.store import Store
 from tamis.model.matching import AttachedData, Generation
+from tamis.stored_data import StoredData, open_data
 
 log = logging.getLogger(__name__)
 
