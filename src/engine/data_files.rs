@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn another_format_is_refused_and_rebuilt_from_its_records() -> Result<(), DataError> {
-        let directory = std::env::temp_dir().join(format!("tamis-data-format-{}", std::process::id()));
+        let directory = std::env::temp_dir().join("tamis-data-of-another-format");
         let key = ValuePath::parse("/row/id");
         let mut builder = DataBuilder::new(Selection { key, indexed: None }, Limits::default());
         let record = b"<row><id>7</id></row>";

@@ -7,8 +7,8 @@ import pytest
 
 import tamis
 from tamis import DataError, Index
-from tamis.engine import build_data, change_data, open_data, rebuild_data
 from tamis.model.data import DataFiles
+from tamis.stored_data import build_data, change_data, open_data, rebuild_data
 
 
 def row(key: object, value: object) -> bytes:

@@ -16,6 +16,7 @@ LAYERS = [
         "errors",
         "extras",
         "model",
+        "stored_data",
         "engine",
         "naive",
         "storage",
