@@ -37,7 +37,7 @@ pub struct FoundRecords<'s> {
 }
 
 impl FoundRecords<'_> {
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.records.len()
     }
 }
@@ -52,7 +52,7 @@ impl DataSet {
         for (number, record) in records.enumerate() {
             builder.add(number as u32, record).map_err(|error| (number, error))?;
         }
-        let records = builder.len();
+        let records = builder.count();
         Ok(DataSet::of(vec![Arc::new(builder.freeze())], records))
     }
 
@@ -171,7 +171,7 @@ impl DataSet {
 
     /// The places of records that were found, ascending, without those that are replaced or removed.
     pub fn live(&self, found: &[FoundRecords<'_>]) -> Vec<u32> {
-        let mut live = Vec::with_capacity(found.iter().map(FoundRecords::len).sum());
+        let mut live = Vec::with_capacity(found.iter().map(FoundRecords::count).sum());
         for &FoundRecords { part, records } in found {
             let (places, newer) = (self.segments[part].segment.places(), &self.segments[part + 1..]);
             let places = records.iter().map(|&record| places[record as usize]);

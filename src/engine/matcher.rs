@@ -267,7 +267,7 @@ impl Matcher {
             }
             self.trim_transformers();
             outputs.add_failed(&matches.failed, limits.work);
-            name_causes(&mut outputs, generation, tenant);
+            local_data::name_causes(&mut outputs, generation, tenant);
             matches.queries.extend_from_slice(&matches.failed);
             sink(Ok((&matches, &outputs)));
         }
@@ -468,18 +468,6 @@ impl Matcher {
         let mut stats = CacheStats::default();
         self.segments.iter().for_each(|state| stats += state.cache_stats());
         stats
-    }
-}
-
-/// What seems to take too many steps may have failed for its local data.
-fn name_causes(outputs: &mut Outputs, generation: &Generation, tenant: &str) {
-    for (query, outcome) in &mut outputs.outcomes {
-        if let Err(error) = outcome
-            && error.code == WorkLimit::CODE
-            && let Some(cause) = local_data::cause_of_failure(*query, generation, tenant)
-        {
-            (error.code, error.reason, error.exceeded) = (cause.code, cause.reason, cause.exceeded);
-        }
     }
 }
 

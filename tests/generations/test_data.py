@@ -8,7 +8,7 @@ import pytest
 import tamis
 from tamis.catalog import Catalog
 from tamis.catalog.data_sets import KEPT
-from tamis.data.updating import DataUpdater
+from tamis.generations.data_updater import DataUpdater
 from tamis.generations.manifest import Manifest
 from tamis.generations.opener import OpenGeneration, open_generation
 from tamis.generations.publisher import Publisher

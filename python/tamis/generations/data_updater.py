@@ -16,9 +16,9 @@ from tamis.errors import DataError, TamisError
 from tamis.generations.store import Store
 from tamis.model.data import DataFiles
 from tamis.model.data_set import DataSet, DataVersion
+from tamis.model.hashed_file import File
 from tamis.model.matching import Limits
 from tamis.model.progress import Report
-from tamis.storage.hashed_file import File
 from tamis.stored_data import build_data, change_data, open_data
 
 CHUNK = 4_096
