@@ -1,0 +1,415 @@
+//! Joins with local data, as the index sees them: a record that a message meets is a part of the message.
+//!
+//! ```text
+//! //trade[@symbol = collection('c')/row[sector = 'x' and size > 3]/symbol]
+//! ```
+//!
+//! is true of a message just if it is true that `$join/row[sector = 'x' and size > 3]/symbol`, where `$join` is an element beside the
+//! message that has all records of `c` whose `/row/symbol` is the value of some `//trade/@symbol`. So the conditions on
+//! records are linear paths, rows, anchors and ranges like others, and what the index costs is what it costs for messages that
+//! carry the records. The name of `$join`, which neither messages nor queries can write, says what is joined: queries
+//! with the same paths of the same data share it. Whoever matches adds the element (`matching/joiner.rs`).
+//!
+//! Where a query says more, such as `//trade[price > 5][@symbol = …]`, this is necessary, and verification decides.
+//! Nothing is said of joins under `not()`.
+
+use super::ast::{
+    Axis, Expr, Name, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test, Variable,
+};
+use super::join::{data_of, is_of_data};
+use super::value::{Clause, Computed, NodeTest, Value, Walk, WalkAxis};
+
+/// A join of values in the message with values in records.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Join {
+    pub data: String,
+    /// The path of the values in records.
+    pub key: Vec<JoinStep>,
+    /// The path of the values in the message.
+    pub message: Vec<JoinStep>,
+}
+
+/// A step of a path without predicates, from a document node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JoinStep {
+    pub descends: bool,
+    pub node: Node,
+}
+
+const FIRST: char = '$';
+const PART: char = '\u{2}';
+const STEP: char = '\u{3}';
+const URI: char = '\u{1}';
+
+impl Join {
+    /// The name of its element beside the message, which says all of it.
+    pub fn name(&self) -> String {
+        format!("{FIRST}{}{PART}{}{PART}{}", self.data, written(&self.key), written(&self.message))
+    }
+
+    /// The join that a local name stands for.
+    pub fn of_name(local: &str) -> Option<Join> {
+        let mut parts = local.strip_prefix(FIRST)?.split(PART);
+        let (data, key, message) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Join { data: data.to_string(), key: read(key)?, message: read(message)? })
+    }
+
+    fn step(&self) -> Step {
+        let name = Name { uri: String::new(), local: self.name() };
+        Step { axis: Axis::Child, node: Node::Element(NameTest::Name(name)), predicates: Vec::new() }
+    }
+}
+
+fn written(steps: &[JoinStep]) -> String {
+    let step = |JoinStep { descends, node }: &JoinStep| {
+        let (kind, test) = match node {
+            Node::Element(test) => ('e', Some(test)),
+            Node::Attribute(test) => ('a', Some(test)),
+            Node::Text => ('t', None),
+        };
+        let test = match test {
+            None => String::new(),
+            Some(NameTest::Any) => "*".to_string(),
+            Some(NameTest::AnyIn(uri)) => format!("u{uri}"),
+            Some(NameTest::Local(local)) => format!("l{local}"),
+            Some(NameTest::Name(Name { uri, local })) => format!("n{uri}{URI}{local}"),
+        };
+        format!("{}{kind}{test}", if *descends { "//" } else { "/" })
+    };
+    steps.iter().map(step).collect::<Vec<_>>().join(&STEP.to_string())
+}
+
+fn read(steps: &str) -> Option<Vec<JoinStep>> {
+    let step = |step: &str| {
+        let step = step.strip_prefix('/')?;
+        let (descends, step) = step.strip_prefix('/').map_or((false, step), |step| (true, step));
+        let (kind, test) = step.split_at_checked(1)?;
+        let name = || match test.split_at_checked(1)? {
+            ("*", _) => Some(NameTest::Any),
+            ("u", uri) => Some(NameTest::AnyIn(uri.to_string())),
+            ("l", local) => Some(NameTest::Local(local.to_string())),
+            (_, name) => {
+                let (uri, local) = name.split_once(URI)?;
+                Some(NameTest::Name(Name { uri: uri.to_string(), local: local.to_string() }))
+            }
+        };
+        let node = match kind {
+            "e" => Node::Element(name()?),
+            "a" => Node::Attribute(name()?),
+            _ => Node::Text,
+        };
+        Some(JoinStep { descends, node })
+    };
+    steps.split(STEP).map(step).collect()
+}
+
+/// The condition of a query as the index decomposes it, with its records as parts of the message; `None` if it joins
+/// none.
+pub fn with_records(query: &Query) -> Option<Query> {
+    let mut pass = Pass { has_joins: false };
+    let expr = pass.whole(&query.expr);
+    pass.has_joins.then(|| Query::filter(expr))
+}
+
+struct Pass {
+    has_joins: bool,
+}
+
+/// A join of a comparison: the path to the records, whether it is all that the comparison says, and the nodes of the
+/// message whose values are compared.
+struct Joined {
+    records: Path,
+    is_exact: bool,
+}
+
+/// The paths of the nodes that variables of a tuple are bound to: in the message, or in records.
+enum Bound<'v> {
+    Message(Option<Vec<JoinStep>>),
+    Records(&'v Walk),
+}
+
+impl Pass {
+    /// A condition of the whole message.
+    fn whole(&mut self, expr: &Expr) -> Expr {
+        match expr {
+            Expr::And(operands) => Expr::And(operands.iter().map(|operand| self.whole(operand)).collect()),
+            Expr::Or(operands) => Expr::Or(operands.iter().map(|operand| self.whole(operand)).collect()),
+            expr => match exactly(expr) {
+                Some(records) => {
+                    self.has_joins = true;
+                    Expr::Path(records, Test::Exists)
+                }
+                None => self.within(expr, Some(Vec::new())),
+            },
+        }
+    }
+
+    /// A condition at the nodes of a path of the message; `None` if it is not known.
+    fn within(&mut self, expr: &Expr, context: Option<Vec<JoinStep>>) -> Expr {
+        match expr {
+            Expr::And(all) => Expr::And(all.iter().map(|one| self.within(one, context.clone())).collect()),
+            Expr::Or(any) => Expr::Or(any.iter().map(|one| self.within(one, context.clone())).collect()),
+            Expr::Not(_) => expr.clone(),
+            Expr::Path(path, test) => {
+                let mut way = match path.start {
+                    Start::Context => context,
+                    Start::Document | Start::Message => Some(Vec::new()),
+                    Start::Variable(_) => None,
+                };
+                let mut path = path.clone();
+                for step in &mut path.steps {
+                    if let Some(way) = &mut way {
+                        way.push(plain(step));
+                    }
+                    for predicate in &mut step.predicates {
+                        if let Predicate::Condition(condition) = predicate {
+                            *condition = self.within(condition, way.clone());
+                        }
+                    }
+                }
+                Expr::Path(path, test.clone())
+            }
+            Expr::Computed(computed) => self.computed(computed, context),
+        }
+    }
+
+    fn computed(&mut self, computed: &Computed, context: Option<Vec<JoinStep>>) -> Expr {
+        let mut records = Vec::new();
+        match &computed.value {
+            Value::Some(clauses) => of_clauses(clauses, &mut records),
+            value => records.extend(of_comparison(value, context).map(|joined| joined.records)),
+        }
+        if records.is_empty() {
+            return Expr::Computed(Box::new(computed.clone()));
+        }
+        self.has_joins = true;
+        let mut necessary = vec![computed.necessary.clone()];
+        necessary.extend(records.into_iter().map(|records| Expr::Path(records, Test::Exists)));
+        Expr::Computed(Box::new(Computed { necessary: Expr::And(necessary), ..computed.clone() }))
+    }
+}
+
+/// A condition that says nothing but that the message joins some records.
+fn exactly(expr: &Expr) -> Option<Path> {
+    let (value, context) = match expr {
+        Expr::Computed(computed) => (&computed.value, Vec::new()),
+        Expr::Path(path, Test::Exists) if path.start == Start::Document => {
+            let (last, above) = path.steps.split_last()?;
+            let [Predicate::Condition(Expr::Computed(computed))] = last.predicates.as_slice() else {
+                return None;
+            };
+            if above.iter().any(|step| !step.predicates.is_empty()) {
+                return None;
+            }
+            (&computed.value, path.steps.iter().map(plain).collect())
+        }
+        _ => return None,
+    };
+    let joined = of_comparison(value, Some(context))?;
+    joined.is_exact.then_some(joined.records)
+}
+
+/// The join of an equality at the nodes of a path of the message.
+fn of_comparison(value: &Value, context: Option<Vec<JoinStep>>) -> Option<Joined> {
+    let Value::Compare(Operator::Equal, left, right) = value else { return None };
+    let (path, walk) = match (&**left, &**right) {
+        (Value::Nodes(path), Value::Walk(walk)) | (Value::Walk(walk), Value::Nodes(path))
+            if is_of_data(walk) =>
+        {
+            (path, walk)
+        }
+        _ => return None,
+    };
+    let above = match path.start {
+        Start::Context => context?,
+        Start::Document | Start::Message => Vec::new(),
+        Start::Variable(_) => return None,
+    };
+    let message: Vec<JoinStep> = above.into_iter().chain(path.steps.iter().map(plain)).collect();
+    let (steps, is_exact) = steps_of(walk)?;
+    let key = steps.iter().map(plain).collect();
+    let is_plain = path.steps.iter().all(|step| step.predicates.is_empty());
+    Some(Joined { records: records(walk, key, message, steps)?, is_exact: is_exact && is_plain })
+}
+
+/// The path to the records of a join: all steps of the walk in them.
+fn records(walk: &Walk, key: Vec<JoinStep>, message: Vec<JoinStep>, mut steps: Vec<Step>) -> Option<Path> {
+    if message.is_empty() {
+        return None;
+    }
+    let (data, _) = data_of(&walk.start)?;
+    steps.insert(0, Join { data: data.to_string(), key, message }.step());
+    Some(Path { start: Start::Document, steps })
+}
+
+/// The steps of a walk over records, with the predicates that can be said of a record as a part of the message; and
+/// whether that is all that the walk says of one node of a record, its root.
+fn steps_of(walk: &Walk) -> Option<(Vec<Step>, bool)> {
+    let (mut steps, mut descends, mut is_exact) = (Vec::new(), false, true);
+    for step in &walk.steps {
+        let node = match (step.axis, &step.test) {
+            (WalkAxis::DescendantOrSelf, NodeTest::Any) if step.predicates.is_empty() => {
+                descends = true;
+                continue;
+            }
+            (WalkAxis::Child | WalkAxis::Descendant, NodeTest::Name(test)) => Node::Element(test.clone()),
+            (WalkAxis::Child | WalkAxis::Descendant, NodeTest::Text) => Node::Text,
+            (WalkAxis::Attribute, NodeTest::Name(test)) => Node::Attribute(test.clone()),
+            _ => return None,
+        };
+        let is_below = std::mem::take(&mut descends) || step.axis == WalkAxis::Descendant;
+        let axis = if is_below { Axis::Descendant } else { Axis::Child };
+        let mut predicates = Vec::new();
+        for predicate in &step.predicates {
+            let (usable, is_all) = usable_value(predicate);
+            is_exact &= is_all && steps.is_empty() && !is_below;
+            predicates.extend(usable.map(Predicate::Condition));
+        }
+        steps.push(Step { axis, node, predicates });
+    }
+    (!steps.is_empty() && !descends).then_some((steps, is_exact))
+}
+
+/// What of a predicate can be said of a record as a part of the message, and whether that is all of it.
+fn usable_value(value: &Value) -> (Option<Expr>, bool) {
+    match value {
+        Value::Condition(expr) => usable(expr),
+        _ => (None, false),
+    }
+}
+
+fn usable(expr: &Expr) -> (Option<Expr>, bool) {
+    match expr {
+        Expr::And(operands) => {
+            let parts: Vec<_> = operands.iter().map(usable).collect();
+            let is_all = parts.iter().all(|(_, is_all)| *is_all);
+            (Some(Expr::And(parts.into_iter().filter_map(|(usable, _)| usable).collect())), is_all)
+        }
+        expr => match is_of_record(expr) {
+            true => (Some(expr.clone()), true),
+            false => (None, false),
+        },
+    }
+}
+
+/// Whether a condition speaks of nothing but what is below its context node.
+fn is_of_record(expr: &Expr) -> bool {
+    match expr {
+        Expr::Path(path, _) => {
+            let is_plain = |predicate: &Predicate| match predicate {
+                Predicate::Position(_) => true,
+                Predicate::Condition(condition) => is_of_record(condition),
+            };
+            path.start == Start::Context && path.steps.iter().all(|step| step.predicates.iter().all(is_plain))
+        }
+        Expr::Not(operand) => is_of_record(operand),
+        Expr::And(operands) | Expr::Or(operands) => operands.iter().all(is_of_record),
+        Expr::Computed(_) => false,
+    }
+}
+
+/// The joins of the clauses of a tuple: `$c in collection('c')/row[symbol = $t/@symbol]`, and conditions on both.
+fn of_clauses(clauses: &[Clause], found: &mut Vec<Path>) {
+    let mut bound: Vec<(Variable, Bound<'_>)> = Vec::new();
+    for clause in clauses {
+        match clause {
+            Clause::For(variable, nodes) | Clause::Let(variable, nodes) => {
+                let is_for = matches!(clause, Clause::For(..));
+                bound.push((
+                    *variable,
+                    match nodes {
+                        Value::Nodes(path) => Bound::Message(message_path(path, &bound)),
+                        Value::Walk(walk) if is_for && is_of_data(walk) => {
+                            found.extend(of_walk(walk, &bound));
+                            Bound::Records(walk)
+                        }
+                        _ => Bound::Message(None),
+                    },
+                ));
+            }
+            Clause::Where(value) => of_where(value, &bound, found),
+        }
+    }
+}
+
+/// The path of the nodes of the message that a path selects, and maybe others.
+fn message_path(path: &Path, bound: &[(Variable, Bound<'_>)]) -> Option<Vec<JoinStep>> {
+    let mut steps = match path.start {
+        Start::Document | Start::Message => Vec::new(),
+        Start::Context => return None,
+        Start::Variable(variable) => match bound.iter().rev().find(|(known, _)| *known == variable) {
+            Some((_, Bound::Message(Some(steps)))) => steps.clone(),
+            _ => return None,
+        },
+    };
+    steps.extend(path.steps.iter().map(plain));
+    (!steps.is_empty()).then_some(steps)
+}
+
+/// The join of a walk over records by an equality in a predicate.
+fn of_walk(walk: &Walk, bound: &[(Variable, Bound<'_>)]) -> Option<Path> {
+    let (steps, _) = steps_of(walk)?;
+    let mut place = 0;
+    for step in &walk.steps {
+        if step.axis == WalkAxis::DescendantOrSelf {
+            continue;
+        }
+        for predicate in &step.predicates {
+            let mut equalities = Vec::new();
+            equalities_of(predicate, &mut equalities);
+            for (own, other) in equalities {
+                if own.start == Start::Context
+                    && let Some(message) = message_path(other, bound)
+                {
+                    let way = steps[..=place].iter().chain(&own.steps).map(plain).collect();
+                    return records(walk, way, message, steps);
+                }
+            }
+        }
+        place += 1;
+    }
+    None
+}
+
+/// The joins of a condition on a record and the message.
+fn of_where(value: &Value, bound: &[(Variable, Bound<'_>)], found: &mut Vec<Path>) {
+    let mut equalities = Vec::new();
+    equalities_of(value, &mut equalities);
+    for (own, other) in equalities {
+        let Start::Variable(variable) = own.start else { continue };
+        let Some((_, Bound::Records(walk))) = bound.iter().rev().find(|(known, _)| *known == variable) else {
+            continue;
+        };
+        if let Some((steps, _)) = steps_of(walk)
+            && let Some(message) = message_path(other, bound)
+        {
+            let key = steps.iter().chain(&own.steps).map(plain).collect();
+            found.extend(records(walk, key, message, steps));
+        }
+    }
+}
+
+/// The equalities of two paths that a value implies, each both ways.
+fn equalities_of<'v>(value: &'v Value, found: &mut Vec<(&'v Path, &'v Path)>) {
+    match value {
+        Value::Condition(expr) => equalities_of_condition(expr, found),
+        Value::Compare(Operator::Equal, left, right) => {
+            if let (Value::Nodes(left), Value::Nodes(right)) = (&**left, &**right) {
+                found.extend([(left, right), (right, left)]);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn equalities_of_condition<'v>(expr: &'v Expr, found: &mut Vec<(&'v Path, &'v Path)>) {
+    match expr {
+        Expr::And(operands) => operands.iter().for_each(|operand| equalities_of_condition(operand, found)),
+        Expr::Computed(computed) => equalities_of(&computed.value, found),
+        _ => {}
+    }
+}
+
+fn plain(step: &Step) -> JoinStep {
+    JoinStep { descends: step.axis == Axis::Descendant, node: step.node.clone() }
+}
