@@ -413,3 +413,93 @@ fn equalities_of_condition<'v>(expr: &'v Expr, found: &mut Vec<(&'v Path, &'v Pa
 fn plain(step: &Step) -> JoinStep {
     JoinStep { descends: step.axis == Axis::Descendant, node: step.node.clone() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::{Namespaces, parse};
+
+    /// The joins that a query has to the index, and whether they are all that it says.
+    fn joins(text: &str) -> Option<(Vec<Join>, bool)> {
+        let query = parse(text, &Namespaces::default()).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let with_records = with_records(&query)?;
+        let mut found = Vec::new();
+        with_records.for_each_name_test(&mut |test| {
+            if let NameTest::Name(name) = test {
+                found.extend(Join::of_name(&name.local));
+            }
+        });
+        Some((found, matches!(with_records.expr, Expr::Path(..))))
+    }
+
+    fn paths(Join { data, key, message }: &Join) -> String {
+        let path = |steps: &[JoinStep]| {
+            let step = |JoinStep { descends, node }: &JoinStep| {
+                let name = match node {
+                    Node::Element(NameTest::Name(name)) => name.local.clone(),
+                    Node::Attribute(NameTest::Name(name)) => format!("@{}", name.local),
+                    Node::Text => "text()".to_string(),
+                    _ => "*".to_string(),
+                };
+                format!("{}{name}", if *descends { "//" } else { "/" })
+            };
+            steps.iter().map(step).collect::<String>()
+        };
+        format!("{data}{} = {}", path(key), path(message))
+    }
+
+    #[test]
+    fn a_name_says_all_of_a_join() {
+        let name = |test| Node::Element(NameTest::Name(Name { uri: "urn:x".to_string(), local: test }));
+        let step = |descends, node| JoinStep { descends, node };
+        let join = Join {
+            data: "my.data".to_string(),
+            key: vec![step(true, name("row".to_string())), step(false, Node::Text)],
+            message: vec![
+                step(false, Node::Element(NameTest::Any)),
+                step(true, Node::Element(NameTest::AnyIn("urn:y".to_string()))),
+                step(true, Node::Attribute(NameTest::Local("é".to_string()))),
+            ],
+        };
+        assert_eq!(Join::of_name(&join.name()), Some(join));
+        assert_eq!(Join::of_name("$envelope"), None);
+    }
+
+    #[test]
+    fn joins_are_paths_of_records_and_of_the_message() {
+        let exact = "//trade[@symbol = collection('c')/row[sector = 'x' and size > 3]/symbol]";
+        let cases = [
+            (exact, "c/row/symbol = //trade/@symbol", true),
+            ("/a/b[collection('c')//row/@k = n]", "c//row/@k = /a/b/n", true),
+            ("//trade[x > 1][@symbol = collection('c')/row/symbol]", "c/row/symbol = //trade/@symbol", false),
+            (
+                "//trade[@symbol = collection('c')/row[count(n) > 1]/symbol]",
+                "c/row/symbol = //trade/@symbol",
+                false,
+            ),
+            (
+                "//trade[@symbol = collection('c')/row/symbol[. = 'x']]",
+                "c/row/symbol = //trade/@symbol",
+                false,
+            ),
+            (
+                "for $t in //trade, $c in collection('c')/row[symbol = $t/@symbol] return $c",
+                "c/row/symbol = //trade/@symbol",
+                false,
+            ),
+            (
+                "for $t in //trade, $c in collection('c')/row where $c/symbol = $t/@symbol return $c",
+                "c/row/symbol = //trade/@symbol",
+                false,
+            ),
+        ];
+        for (text, join, is_exact) in cases {
+            let (found, all) = joins(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(found.iter().map(paths).collect::<Vec<_>>(), [join], "{text}");
+            assert_eq!(all, is_exact, "{text}");
+        }
+        for text in ["//trade[not(@symbol = collection('c')/row/symbol)]", "//trade[@symbol = 'x']"] {
+            assert_eq!(joins(text), None, "{text}");
+        }
+    }
+}
