@@ -7,17 +7,8 @@ import pytest
 from tamis import cli
 
 RATIOS = [
-    "warm",
-    "first",
-    "candidates",
-    "more_subscriptions",
-    "more_rows",
-    "transformations",
-    "build",
-    "size",
-    "open",
-    "upserts",
-    "private",
+    *("warm", "first", "candidates", "more_subscriptions", "more_rows", "transformations"),
+    *("build", "size", "open", "upserts", "private"),
 ]
 
 
