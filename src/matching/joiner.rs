@@ -17,7 +17,7 @@ use crate::error::Exceeded;
 use crate::ids::{ElementId, NameId, TagPathId};
 use crate::query::ast::{NameTest, Node};
 use crate::query::envelope::is_root;
-use crate::query::joined::{Join, JoinStep};
+use crate::query::join_name::{Join, JoinStep};
 
 /// The joins of all segments of a matcher.
 #[derive(Default)]
