@@ -314,8 +314,9 @@ class Index:
 
         The work by stage: `candidates` were tested; of these, `settled` were decided from what the automaton
         found at the elements, and `verified` by evaluating them on the message, which took `steps` (see
-        `Limits.work`). `looked_up`: how often elements were looked up by value for that. `uncached`: 1 if
-        the automaton's cache had no room for the message.
+        `Limits.work`). `looked_up`: how often elements were looked up by value for that. `probes`: how
+        many values were looked up in local data, and `records`: how many records the message met.
+        `uncached`: 1 if the automaton's cache had no room for the message.
 
         `skipped_entities` counts references that were left out (`Limits.skip_unread_entities`). The columns
         of the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good

@@ -1,17 +1,13 @@
-"""Versions of data sets in files: built, changed, opened and read."""
+"""Versions of local data in files: written, changed, opened."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tamis import _kernel
 from tamis.model.data import DataFiles
 from tamis.model.matching import Limits
-from tamis.model.message_batch import arrow_messages
-
-if TYPE_CHECKING:
-    from tamis.model.message_batch import Messages
+from tamis.model.message_batch import Messages, arrow_messages
 
 _DEFAULT_LIMITS = Limits()
 
@@ -65,7 +61,7 @@ _READ_AT_ONCE = 4096
 
 def build_data(
     directory: str | os.PathLike[str],
-    records: "Iterable[Messages]",
+    records: Iterable[Messages],
     *,
     key: str | None = None,
     indexed: Sequence[str] | None = None,
@@ -87,7 +83,7 @@ def change_data(
     directory: str | os.PathLike[str],
     base: str,
     *,
-    upserts: "Iterable[Messages]" = (),
+    upserts: Iterable[Messages] = (),
     deletes: Iterable[str] = (),
     limits: Limits = _DEFAULT_LIMITS,
 ) -> DataFiles:

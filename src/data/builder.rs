@@ -77,7 +77,7 @@ impl DataBuilder {
     }
 
     /// The number of records.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.places.len()
     }
 

@@ -60,7 +60,7 @@ impl Change {
 
     /// Replaces the record that has the same key, or adds one.
     pub fn upsert(&mut self, record: &[u8]) -> Result<(), DataError> {
-        let number = self.new.len() as u32;
+        let number = self.new.count() as u32;
         self.new.add(number, record).map_err(|error| DataError::of_record(number as usize, &error))?;
         let key = self.new.key().map_err(|error| error.at_record(number as usize))?.to_vec();
         if let Some((_, other)) = self.changed.get(&key) {

@@ -32,11 +32,14 @@ struct Documents {
     read: Cell<u64>,
 }
 
-/// Places of records, each with its document: a chain of hash tables, each twice as large as the one before, so that
+/// The place of a record, with its document.
+type Slot = (u32, Box<Document>);
+
+/// Records by place: a chain of hash tables, each twice as large as the one before, so that
 /// no document moves.
 #[derive(Default)]
 struct Table {
-    slots: Box<[OnceCell<(u32, Box<Document>)>]>,
+    slots: Box<[OnceCell<Slot>]>,
     next: OnceCell<Box<Table>>,
 }
 

@@ -28,7 +28,7 @@ pub struct KeyStep<N> {
 
 impl LeafPath {
     /// The names of its elements, from the root down.
-    fn names(self, vocabulary: &Vocabulary) -> Vec<NameId> {
+    pub fn names(self, vocabulary: &Vocabulary) -> Vec<NameId> {
         let mut names = Vec::new();
         let mut above = self.elements;
         while above.is_some() {
@@ -40,15 +40,14 @@ impl LeafPath {
         names
     }
 
-    /// Whether a key's path selects nodes at the end of this path.
-    pub fn is_selected<N: Fn(NameId) -> bool>(self, vocabulary: &Vocabulary, steps: &[KeyStep<N>]) -> bool {
+    /// Whether a key's path selects nodes at the end of this path, whose elements have these names.
+    pub fn is_selected<N: Fn(NameId) -> bool>(self, names: &[NameId], steps: &[KeyStep<N>]) -> bool {
         let Some(last) = steps.last() else { return false };
-        let names = self.names(vocabulary);
         match last.test {
-            KeyTest::Element => self.attribute.is_none() && select(steps, &names),
-            KeyTest::Text => self.attribute.is_none() && select_above(steps, &names),
+            KeyTest::Element => self.attribute.is_none() && select(steps, names),
+            KeyTest::Text => self.attribute.is_none() && select_above(steps, names),
             KeyTest::Attribute => {
-                self.attribute.is_some() && (last.admits)(self.attribute) && select_above(steps, &names)
+                self.attribute.is_some() && (last.admits)(self.attribute) && select_above(steps, names)
             }
         }
     }
@@ -78,7 +77,7 @@ fn select<N: Fn(NameId) -> bool>(steps: &[KeyStep<N>], names: &[NameId]) -> bool
 }
 
 /// An absolute path of names without namespaces, as record keys and indexed values are given: `/row/id` or
-/// `/company/@symbol`.
+/// `/company/@symbol`. The element `*` is any.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ValuePath {
     text: Box<str>,
@@ -97,7 +96,7 @@ impl ValuePath {
         };
         let mut is_attribute = false;
         for step in steps.split('/') {
-            if is_attribute || !is_name(step.strip_prefix('@').unwrap_or(step)) {
+            if is_attribute || step != "*" && !is_name(step.strip_prefix('@').unwrap_or(step)) {
                 return None;
             }
             is_attribute = step.starts_with('@');
@@ -124,6 +123,6 @@ impl ValuePath {
         let names = leaf.names(vocabulary);
         is_attribute
             && names.len() == steps.len()
-            && names.iter().zip(steps).all(|(&name, wanted)| is_name(name, wanted))
+            && names.iter().zip(steps).all(|(&name, wanted)| wanted == "*" || is_name(name, wanted))
     }
 }

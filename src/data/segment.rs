@@ -267,7 +267,10 @@ pub fn read_any_format(path: &Path) -> Result<Vec<(u32, Vec<u8>)>, DataError> {
 }
 
 /// A file with its format and its sections.
-fn map(path: &Path) -> Result<(Storage, u32, Vec<(usize, usize)>), DataError> {
+type Mapped = (Storage, u32, Vec<(usize, usize)>);
+
+/// Maps a file and reads its header.
+fn map(path: &Path) -> Result<Mapped, DataError> {
     let storage = Storage::map(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => damaged(path),
         _ => DataError::new("data-unreadable", format!("{}: {error}", path.display())),

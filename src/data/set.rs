@@ -17,7 +17,8 @@ pub struct DataSet {
     segments: Vec<Part>,
     /// Of all segments.
     vocabulary: Vocabulary,
-    paths: Vec<LeafPath>,
+    /// With the names of their elements, from the root down.
+    paths: Vec<(LeafPath, Box<[NameId]>)>,
     /// The paths some of whose values are not indexed.
     unindexed: FxHashMap<LeafPath, Missing>,
     records: usize,
@@ -37,7 +38,7 @@ pub struct FoundRecords<'s> {
 }
 
 impl FoundRecords<'_> {
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.records.len()
     }
 }
@@ -52,7 +53,7 @@ impl DataSet {
         for (number, record) in records.enumerate() {
             builder.add(number as u32, record).map_err(|error| (number, error))?;
         }
-        let records = builder.len();
+        let records = builder.count();
         Ok(DataSet::of(vec![Arc::new(builder.freeze())], records))
     }
 
@@ -72,7 +73,8 @@ impl DataSet {
                 let known = set.unindexed.entry(leaf).or_default();
                 *known = missing.max(*known);
             }
-            set.paths.extend(leaves.iter().map(|(leaf, _)| leaf));
+            let named = |&(leaf, _): &(LeafPath, _)| (leaf, leaf.names(&set.vocabulary).into());
+            set.paths.extend(leaves.iter().map(named));
             let leaves = leaves.iter().zip(0..).map(|(&(leaf, _), number)| (leaf, number)).collect();
             set.segments.push(Part { segment, leaves });
         }
@@ -134,9 +136,8 @@ impl DataSet {
 
     /// The paths that a key's path selects; `None` if it selects nodes whose values are not all indexed.
     pub fn paths<N: Fn(NameId) -> bool>(&self, steps: &[KeyStep<N>]) -> Option<Vec<LeafPath>> {
-        let selects = |path: &&LeafPath| path.is_selected(&self.vocabulary, steps);
-        let found: Vec<LeafPath> = self.paths.iter().filter(selects).copied().collect();
-        found.iter().all(|path| self.is_indexed(*path, steps)).then_some(found)
+        let selected = self.paths.iter().filter(|(path, names)| path.is_selected(names, steps));
+        selected.map(|(path, _)| self.is_indexed(*path, steps).then_some(*path)).collect()
     }
 
     /// Whether the index has all values at the end of a path, which steps select.
@@ -151,8 +152,8 @@ impl DataSet {
     /// The places of the records that have a value at the end of a path, and maybe others.
     pub fn places_with(&self, path: &ValuePath, key: Key<'_>) -> Vec<u32> {
         let mut found = Vec::new();
-        for &leaf in self.paths.iter().filter(|&&leaf| path.is(leaf, &self.vocabulary)) {
-            self.find(leaf, key, &mut found);
+        for (leaf, _) in self.paths.iter().filter(|(leaf, _)| path.is(*leaf, &self.vocabulary)) {
+            self.find(*leaf, key, &mut found);
         }
         self.live(&found)
     }
@@ -171,7 +172,7 @@ impl DataSet {
 
     /// The places of records that were found, ascending, without those that are replaced or removed.
     pub fn live(&self, found: &[FoundRecords<'_>]) -> Vec<u32> {
-        let mut live = Vec::with_capacity(found.iter().map(FoundRecords::len).sum());
+        let mut live = Vec::with_capacity(found.iter().map(FoundRecords::count).sum());
         for &FoundRecords { part, records } in found {
             let (places, newer) = (self.segments[part].segment.places(), &self.segments[part + 1..]);
             let places = records.iter().map(|&record| places[record as usize]);

@@ -51,7 +51,7 @@ struct Manifest {
 
 /// Writes a new version of the records of a builder.
 pub fn write(builder: DataBuilder, directory: &Path) -> Result<DataFiles, DataError> {
-    let (records, selection) = (builder.len(), builder.selection().clone());
+    let (records, selection) = (builder.count(), builder.selection().clone());
     let segments = match records {
         0 => Vec::new(),
         _ => vec![Arc::new(builder.freeze())],
@@ -104,7 +104,7 @@ pub fn rebuild(directory: &Path, manifest: &str, limits: Limits) -> Result<DataF
     for (place, _, record) in records.iter().filter(|(.., record)| !record.is_empty()) {
         builder.add(*place, record).map_err(|error| DataError::of_record(*place as usize, &error))?;
     }
-    let (count, segments) = (builder.len(), vec![Arc::new(builder.freeze())]);
+    let (count, segments) = (builder.count(), vec![Arc::new(builder.freeze())]);
     write_version(&segments, count, manifest.next_place, manifest.selection, directory)
 }
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn another_format_is_refused_and_rebuilt_from_its_records() -> Result<(), DataError> {
-        let directory = std::env::temp_dir().join(format!("tamis-data-format-{}", std::process::id()));
+        let directory = std::env::temp_dir().join("tamis-data-of-another-format");
         let key = ValuePath::parse("/row/id");
         let mut builder = DataBuilder::new(Selection { key, indexed: None }, Limits::default());
         let record = b"<row><id>7</id></row>";

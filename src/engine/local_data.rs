@@ -7,11 +7,13 @@ use crate::engine::generation::Generation;
 use crate::error::{Exceeded, QueryError};
 use crate::ids::{GenerationQuery, LabelId};
 use crate::limits::SCANNED_RECORDS_LIMIT;
+use crate::matching::budget::WorkLimit;
 use crate::query::ast::NameTest;
 use crate::query::data_use::DataUse;
 use crate::query::{Namespaces, Query, data_uses, parse};
 use crate::segment::twig::local_data::{ACCESS_ANY, key_steps};
 use crate::segment::twig::{Twigs, part};
+use crate::transform::Outputs;
 
 /// Refuses a query that names local data which is not there, or which it would have to read whole.
 pub fn check(uses: &[DataUse], query: &Query, data: &DataSets) -> Result<(), QueryError> {
@@ -75,6 +77,18 @@ pub fn parse_and_check(text: &str, namespaces: &Namespaces, data: &DataSets) -> 
 pub fn cause_of_failure(query: GenerationQuery, generation: &Generation, tenant: &str) -> Option<QueryError> {
     let text = generation.text_of(query)?;
     parse_and_check(text, &Namespaces::default(), generation.data(tenant)).err()
+}
+
+/// What seems to take too many steps may have failed for its local data.
+pub fn name_causes(outputs: &mut Outputs, generation: &Generation, tenant: &str) {
+    for (query, outcome) in &mut outputs.outcomes {
+        if let Err(error) = outcome
+            && error.code == WorkLimit::CODE
+            && let Some(cause) = cause_of_failure(*query, generation, tenant)
+        {
+            (error.code, error.reason, error.exceeded) = (cause.code, cause.reason, cause.exceeded);
+        }
+    }
 }
 
 /// Whether a query reads all records of a collection, and there are too many: no equality finds those that it meets.

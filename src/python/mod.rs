@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `arrow` | imports and exports Arrow arrays by the C data interface |
 //! | `arguments`, `messages`, `subscriptions` | Python's arguments → values of the kernel, validated |
-//! | `index`, `matchers` | the class `Index`: the last generations, and a pool of matchers |
+//! | `index`, `index_state`, `matchers` | the class `Index`: the last generations, and a pool of matchers |
 //! | `local_data` | the class `Data`: records that queries join with messages |
 //! | `matches`, `selection`, `transform` | results of matching and transforming → tables |
 //! | `nodes`, `values`, `decompose` | documents and queries → tables |
@@ -25,6 +25,7 @@ mod dtd;
 mod error;
 mod explain;
 mod index;
+mod index_state;
 mod local_data;
 mod matchers;
 mod matches;

@@ -10,6 +10,7 @@
 //! | `canonical.rs` | AST → canonical AST, so that equal queries become one |
 //! | `text.rs`, `template_text.rs`, `value_text.rs` | canonical AST → canonical text; the query's id is the hash of it |
 //! | `data_use.rs`, `join.rs` | the local data that a query names, and the equalities that find its records |
+//! | `joined.rs`, `join_name.rs` | joins with local data as the index sees them, and as names |
 //! | `hash_join.rs` | equalities by which the nodes of a message are looked up |
 //! | `decompose.rs` | query → linear paths with tests, and alternatives of necessary ones |
 //! | `inexact.rs` | why alternatives do not say all |
@@ -42,6 +43,8 @@ pub mod functions;
 pub mod hash_join;
 pub mod inexact;
 pub mod join;
+pub mod join_name;
+pub mod joined;
 pub mod moment;
 pub(crate) mod namespaces;
 mod necessary;

@@ -11,8 +11,8 @@ from tamis.catalog.data_sets import ABANDONED, KEPT
 from tamis.errors import CatalogError
 from tamis.model import subscription_lines as lines
 from tamis.model.data_set import DataSet, NewDataSet, UsedData
+from tamis.model.hashed_file import File
 from tamis.model.subscription import NewSubscription, Refusal
-from tamis.storage.hashed_file import File
 
 QUERY = "//trade[@symbol = collection('watch')/row/symbol]"
 

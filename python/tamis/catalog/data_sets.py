@@ -24,7 +24,7 @@ from tamis.catalog.rows import time_of
 from tamis.catalog.schema import data_sets, data_uses, data_versions
 from tamis.errors import CatalogError
 from tamis.model.data_set import DataSet, DataVersion, NewDataSet
-from tamis.storage.hashed_file import File
+from tamis.model.hashed_file import File
 
 KEPT = 5
 """Complete versions of a data set that are kept, with the current one: `revert` can go back to them."""

@@ -13,7 +13,7 @@ import tamis.engine as engine
 from tamis.catalog.rows import Key, Row, chunks, prefixes_of
 from tamis.catalog.schema import data_sets, data_uses, data_versions
 from tamis.model.data_set import UsedData
-from tamis.storage.hashed_file import File
+from tamis.model.hashed_file import File
 
 
 def check_uses(connection: Connection, row: Row, names: Collection[str], maps: Mapping[Key, str]) -> None:

@@ -7,7 +7,6 @@
 | `csv_file`, `parquet_file` | tables in files |
 | `sql_query` | what a query of a database returns now |
 | `source` | one of these, as settings and commands name it |
-| `updating` | records → the files of a version → the store → the catalog's current version |
 """
 
 from tamis.data.reading import read_data

@@ -19,9 +19,9 @@ from typing import Any
 
 from tamis.errors import StoreError
 from tamis.model.data_set import UsedData
+from tamis.model.hashed_file import File as File
 from tamis.model.version import Version
 from tamis.storage.files import atomic_file
-from tamis.storage.hashed_file import File as File
 
 FORMAT = 5
 """The version of the manifest's format; increment it when the meaning of a field changes."""

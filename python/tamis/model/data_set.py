@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from tamis.storage.hashed_file import File
+from tamis.model.hashed_file import File
 
 
 @dataclass(frozen=True, slots=True)

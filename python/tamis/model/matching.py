@@ -34,6 +34,8 @@ class Limits:
     """Bytes that the entity references of one message expand to."""
     bindings: int = 1 << 20
     """Nodes that the blocks of one transformation bind in one message; the same limit for returned nodes."""
+    tuples: int = 1 << 17
+    """Records of local data that one message meets by the joins of all queries."""
     output: int = 10 << 20
     """Bytes of the output of one transformation for one message."""
     outputs: int = 256 << 20

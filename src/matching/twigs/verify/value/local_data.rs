@@ -98,5 +98,5 @@ impl<'a> Verifier<'a> {
 
 /// How many records were found, some maybe several times.
 fn records_of(found: &[FoundRecords<'_>]) -> usize {
-    found.iter().map(FoundRecords::len).sum()
+    found.iter().map(FoundRecords::count).sum()
 }

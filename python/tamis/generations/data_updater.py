@@ -15,11 +15,11 @@ from tamis.catalog.data_sets import DataSets
 from tamis.errors import DataError, TamisError
 from tamis.generations.store import Store
 from tamis.model.data import DataFiles
-from tamis.model.data_set import DataSet
+from tamis.model.data_set import DataSet, DataVersion
+from tamis.model.hashed_file import File
 from tamis.model.matching import Limits
 from tamis.model.progress import Report
-from tamis.storage.hashed_file import File
-from tamis.stored_data import build_data, change_data
+from tamis.stored_data import build_data, change_data, open_data
 
 CHUNK = 4_096
 """Records that are handed to the kernel at once."""
@@ -150,3 +150,14 @@ def _until_full(records: Iterator[bytes]) -> Iterator[bytes]:
         size += len(record)
         if size >= CHUNK_BYTES:
             return
+
+
+def preview(store: Store, version: DataVersion, count: int) -> Sequence[str]:
+    """The first records of a version."""
+    with tempfile.TemporaryDirectory() as folder:
+        directory = store.directory
+        if directory is None:
+            directory = Path(folder)
+            store.fetch_data(version.files, directory)
+        stored = open_data(directory, version.manifest)
+        return [record.decode(errors="replace") for record in stored.records(0, count)]
