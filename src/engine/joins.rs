@@ -1,5 +1,7 @@
 //! The joins of a segment's queries with local data, and the records that a message meets by them.
 
+use rustc_hash::FxHashMap;
+
 use crate::data::{DataSets, Records};
 use crate::document::{Document, Reader};
 use crate::error::{Exceeded, Position, ReadError};
@@ -14,8 +16,8 @@ use crate::segment::format::labels::special_names;
 
 #[derive(Default)]
 pub struct SegmentJoins {
-    /// The labels of joins, with their numbers.
-    joins: Vec<(LabelId, usize)>,
+    /// The labels of joins, by their numbers.
+    joins: FxHashMap<usize, LabelId>,
     /// Queries with a join that the data cannot serve.
     pub unserved: Vec<SegmentQuery>,
 }
@@ -24,10 +26,10 @@ impl SegmentJoins {
     /// Finds the joins of a segment by its labels, and adds them to the joiner.
     pub fn find(segment: &Segment, joiner: &mut Joiner, sets: &DataSets) -> SegmentJoins {
         let named = special_names(segment.view());
-        let joins: Vec<(LabelId, usize)> =
-            named.filter_map(|(label, name)| Some((label, joiner.number(name, sets)?))).collect();
+        let numbered = named.filter_map(|(label, name)| Some((joiner.number(name, sets)?, label)));
+        let joins: FxHashMap<usize, LabelId> = numbered.collect();
         let mut unserved = Vec::new();
-        if joins.iter().any(|&(_, join)| joiner.is_unserved(join)) {
+        if joins.keys().any(|&join| joiner.is_unserved(join)) {
             let queries = segment.view().all_queries();
             unserved.extend(queries.filter(|&query| is_unserved(segment, query, sets)));
         }
@@ -36,8 +38,8 @@ impl SegmentJoins {
 
     /// Whether a query of a tenant has a join.
     fn has(&self, join: usize, view: &View<'_>, tenant: TenantId) -> bool {
-        let mut labels = self.joins.iter().filter(|(_, number)| *number == join).map(|(label, _)| *label);
-        labels.any(|label| view.child(tenant.root(), Axis::Child, label).is_some())
+        let label = self.joins.get(&join);
+        label.is_some_and(|&label| view.child(tenant.root(), Axis::Child, label).is_some())
     }
 }
 

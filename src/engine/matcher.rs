@@ -21,7 +21,7 @@ use crate::matching::budget::{Budget, WorkLimit};
 use crate::matching::candidates::blocks::{Blocks, RowBlock};
 use crate::matching::candidates::{CandidateScratch, Collector, ReportedQueries};
 use crate::matching::findings::{Findings, Ranks};
-use crate::matching::joiner::Joiner;
+use crate::matching::joiner::{JoinWork, Joiner};
 use crate::matching::twigs::by_name::ElementsByName;
 use crate::matching::twigs::compiled::CompiledTwigs;
 use crate::matching::twigs::decide::TwigDecider;
@@ -106,6 +106,7 @@ impl SegmentState {
             transformations: self.transformer.bytes(),
             memo: self.memo.bytes(),
             twigs: self.compiled.bytes(),
+            records: 0,
         };
         CacheStats { bytes, states: self.cache.states(), clears: self.cache.clears() }
     }
@@ -451,7 +452,8 @@ impl Matcher {
             memo.clear();
         }
         matches.work.steps = budget.steps();
-        (matches.work.probes, matches.work.records) = (self.joiner.work.probes, self.joiner.work.records);
+        let JoinWork { probes, records } = self.joiner.work;
+        (matches.work.probes, matches.work.records) = (probes, records);
     }
 
     /// Frees plans and buffers of transformations beyond their share of the capacity. The share is theirs alone, so
@@ -476,6 +478,7 @@ impl Matcher {
     pub fn cache_stats(&self) -> CacheStats {
         let mut stats = CacheStats::default();
         self.segments.iter().for_each(|state| stats += state.cache_stats());
+        stats.bytes.records = self.records.bytes();
         stats
     }
 }

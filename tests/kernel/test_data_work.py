@@ -63,6 +63,15 @@ def test_a_value_is_probed_once_for_all_queries_and_elements() -> None:
     assert found["matches"] == 3 + 4
 
 
+def test_records_that_queries_are_evaluated_on_are_kept() -> None:
+    index = loaded(QUERIES[:3], COMPANIES)
+    assert index.match(b"<trade symbol='S3'/>") == []
+    assert index.stats().caches.records == 0
+    index.insert(9, "//trade[not(@symbol = collection('companies')/row/symbol)]")
+    assert index.match(b"<trade symbol='S3'/>") == []
+    assert index.stats().caches.records > 0
+
+
 def test_queries_join_by_other_paths_and_keys() -> None:
     index = loaded(
         [
