@@ -22,6 +22,7 @@
 //! | `documents.rs` | `Records`: the records that messages met, read on demand |
 //! | `leaf.rs` | paths to values of records |
 //! | `node.rs` | `Node`: a node of the message or of a record |
+//! | `tenants.rs` | `TenantData`: the data sets of each tenant |
 
 mod builder;
 mod change;
@@ -30,6 +31,7 @@ mod leaf;
 mod node;
 mod segment;
 mod set;
+mod tenants;
 
 use std::sync::Arc;
 
@@ -40,6 +42,7 @@ pub use leaf::{KeyStep, KeyTest, LeafPath, ValuePath};
 pub use node::{Node, TreeId};
 pub use segment::{DataSegment, Key, damaged, read_any_format};
 pub use set::{DataSet, FoundRecords};
+pub use tenants::TenantData;
 
 /// The data sets that queries may name, by name.
 #[derive(Clone, Default)]
@@ -89,5 +92,12 @@ impl DataSets {
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.sets.iter().map(|(name, _)| &**name)
+    }
+
+    /// Whether these are the same data sets under the same names.
+    pub fn is_same(&self, other: &DataSets) -> bool {
+        let mut pairs = self.sets.iter().zip(&other.sets);
+        self.sets.len() == other.sets.len()
+            && pairs.all(|((name, set), (known, other))| name == known && Arc::ptr_eq(set, other))
     }
 }

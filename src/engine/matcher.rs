@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::data::Records;
+use crate::data::{DataSets, Records};
 use crate::document::{Document, Message, Reader, Vocabulary};
 use crate::engine::active_part::ActivePart;
 use crate::engine::cache_stats::{CacheBytes, CacheStats};
@@ -52,6 +52,8 @@ pub struct Matcher {
     /// The records of local data that messages met, and the joins that find them.
     records: Records,
     joiner: Joiner,
+    /// The local data that they are prepared for.
+    attached: Option<Arc<DataSets>>,
 }
 
 /// The state of a matcher for one segment.
@@ -158,6 +160,7 @@ impl Matcher {
             conformance: Conformance::default(),
             records: Records::default(),
             joiner: Joiner::default(),
+            attached: None,
         }
     }
 
@@ -171,6 +174,7 @@ impl Matcher {
         mut sink: impl FnMut(Result<&Matches, ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let mut matches = Matches::default();
         for message in messages {
@@ -197,6 +201,7 @@ impl Matcher {
         mut sink: impl FnMut(Result<SelectedNodes<'_, T>, ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let mut matches = Matches::default();
         for message in messages {
@@ -246,6 +251,7 @@ impl Matcher {
         mut sink: impl FnMut(Result<(&Matches, &Outputs), ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let (mut matches, mut outputs) = (Matches::default(), Outputs::default());
         for message in messages {
@@ -271,7 +277,7 @@ impl Matcher {
             }
             self.trim_transformers();
             outputs.add_failed(&matches.failed, limits.work);
-            name_causes(&mut outputs, generation);
+            name_causes(&mut outputs, generation, tenant);
             matches.queries.extend_from_slice(&matches.failed);
             sink(Ok((&matches, &outputs)));
         }
@@ -288,6 +294,7 @@ impl Matcher {
         schema: Option<&Arc<Schema>>,
     ) -> Result<Vec<OperatorReport>, ReadError> {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         self.read(message, limits, &active)?;
         let vocabulary = self.reader.vocabulary();
@@ -347,15 +354,25 @@ impl Matcher {
                 None => SegmentState::new(part.segment.clone(), &self.tuning),
             });
         }
-        for SegmentState { segment, names, .. } in &mut self.segments {
-            names.attach(segment.view(), generation.data());
+        self.generation = Some(generation.number);
+        self.attached = None;
+    }
+
+    /// Prepares joins with the local data of a tenant; does nothing where it is that of the last batch.
+    fn attach_data(&mut self, generation: &Generation, tenant: &str) {
+        let sets = generation.data(tenant);
+        if self.attached.as_ref().is_some_and(|attached| Arc::ptr_eq(attached, sets)) {
+            return;
         }
-        self.records.attach(generation.data());
+        for SegmentState { segment, names, .. } in &mut self.segments {
+            names.attach(segment.view(), sets);
+        }
+        self.records.attach(sets);
         self.joiner.clear();
         for SegmentState { segment, joins, .. } in &mut self.segments {
-            *joins = SegmentJoins::find(segment, &mut self.joiner, generation.data());
+            *joins = SegmentJoins::find(segment, &mut self.joiner, sets);
         }
-        self.generation = Some(generation.number);
+        self.attached = Some(sets.clone());
     }
 
     /// Reads a message, its envelope if a query may ask for it, and the records that it meets.

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use super::arguments::LimitsArg;
 use super::error::{raise_data, raise_read};
 use super::messages::Messages;
-use crate::data::{Change, DataBuilder, DataSet, DataSets, Selection, ValuePath, shown};
+use crate::data::{Change, DataBuilder, DataSet, DataSets, Selection, TenantData, ValuePath, shown};
 use crate::engine::data_files;
 use crate::engine::generation::Generation;
 use crate::engine::local_data::cause_of_failure;
@@ -190,9 +190,20 @@ fn no_path(text: &str) -> DataError {
 pub type Cause = (&'static str, String);
 
 /// Why queries failed, if local data is the cause.
-pub fn cause_of(failed: &[GenerationQuery], generation: &Generation) -> Option<Cause> {
-    let cause = failed.iter().find_map(|query| cause_of_failure(*query, generation))?;
+pub fn cause_of(failed: &[GenerationQuery], generation: &Generation, tenant: &str) -> Option<Cause> {
+    let cause = failed.iter().find_map(|query| cause_of_failure(*query, generation, tenant))?;
     Some((cause.code, cause.reason))
+}
+
+/// Data of tenants, by tenant and name.
+pub type GivenData<'py> = Vec<(String, String, Bound<'py, Data>)>;
+
+/// Data sets by tenant and name.
+pub fn tenant_data(given: &GivenData<'_>) -> TenantData {
+    let add = |data: TenantData, (tenant, name, set): &(String, String, Bound<'_, Data>)| {
+        data.with(tenant, name, set.get().set.clone())
+    };
+    given.iter().fold(TenantData::default(), add)
 }
 
 /// Data sets by their names.

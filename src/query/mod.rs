@@ -93,11 +93,12 @@ pub fn data_uses(text: &str, namespaces: &Namespaces) -> Result<Vec<DataUse>, Qu
     parser::parse(text, namespaces).map(|parsed| parsed.data).map_err(|refused| *refused)
 }
 
-/// Parses a query, with warnings about what is probably not intended, such as a query that can never match.
+/// Parses a query, with warnings about what is probably not intended, such as a query that can never match, and the
+/// local data that it names.
 pub fn parse_with_warnings(
     text: &str,
     namespaces: &Namespaces,
-) -> Result<(Query, Vec<QueryError>), QueryError> {
+) -> Result<(Query, Vec<QueryError>, Vec<DataUse>), QueryError> {
     let parsed = parser::parse(text, namespaces).map_err(|refused| *refused)?;
     let (mut query, mut warnings) = (parsed.query, parsed.warnings);
     rewrite(&mut query);
@@ -110,7 +111,7 @@ pub fn parse_with_warnings(
             exceeded: None,
         });
     }
-    Ok((query, warnings))
+    Ok((query, warnings, parsed.data))
 }
 
 /// A query whose canonical text parses to the same query again, so it can be stored as text.

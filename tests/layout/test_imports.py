@@ -16,6 +16,7 @@ LAYERS = [
         "errors",
         "extras",
         "model",
+        "schema",
         "stored_data",
         "engine",
         "naive",

@@ -32,7 +32,8 @@ def naming(folder: str, suffix: str, pattern: str) -> set[str]:
 
 def test_only_the_engine_and_its_oracle_import_the_kernel() -> None:
     importers = naming("python", ".py", r"import.*\b_kernel\b|from tamis\._kernel")
-    assert importers == {f"python/tamis/{name}.py" for name in ("engine", "naive", "stored_data")}
+    named = ("engine", "naive", "schema", "stored_data")
+    assert importers == {f"python/tamis/{name}.py" for name in named}
 
 
 def test_only_the_catalog_has_sql_and_data_that_is_read_by_a_query() -> None:

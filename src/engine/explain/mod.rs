@@ -122,7 +122,7 @@ pub fn explain(
         let (position, exceeded) = (Position::of(message.bytes, 0), Some(exceeded));
         ReadError { code: WorkLimit::CODE, reason, position, exceeded }
     };
-    let mut probe = Probe::new(&document, generation.data(), limits.work);
+    let mut probe = Probe::new(&document, generation.data(tenant), limits.work);
     let whole = probe.compile(&query.expr);
     let mut computed = Vec::new();
     computed_parts(&query.expr, &mut computed);
@@ -131,7 +131,7 @@ pub fn explain(
     let ends: Vec<End> = parts.lines.iter().map(|line| probe.end(line)).collect();
     // Those that predicates leave (`*[local-name() = 'a' or local-name() = 'b']`) are in no twig.
     parts.nodes.iter().for_each(|step| probe.label(step.test));
-    let names = probe.names(&reader, generation);
+    let names = probe.names(&reader, generation.data(tenant));
     let matches = probe.verifier(&reader, &names).matches(whole).map_err(over_limit)?;
     let nodes = probe.verifier(&reader, &names).nodes(whole).map_err(over_limit)?;
     let nodes = nodes.into_iter().filter_map(|node| place(&document, node)).collect();
@@ -173,9 +173,9 @@ pub fn explain(
     let mut instead = None;
     if !elsewhere.is_empty() {
         let renamed = with_names_of_message(query, &elsewhere);
-        let mut probe = Probe::new(&document, generation.data(), limits.work);
+        let mut probe = Probe::new(&document, generation.data(tenant), limits.work);
         let whole = probe.compile(&renamed.expr);
-        let names = probe.names(&reader, generation);
+        let names = probe.names(&reader, generation.data(tenant));
         if probe.verifier(&reader, &names).matches(whole).unwrap_or(false) {
             let text = renamed.canonical();
             reason = other_namespaces::reason(&elsewhere, &text);
@@ -214,7 +214,7 @@ fn operators(
     if !found.is_empty() {
         return Ok(found);
     }
-    let mut alone = Index::with_data(generation.data().clone());
+    let mut alone = Index::with_data(generation.tenant_data().clone());
     // A canonical text always parses, and one query fits a segment.
     let _ = alone.insert(0, tenant, &query.canonical(), &Namespaces::default());
     match alone.commit() {
@@ -359,12 +359,12 @@ impl<'a> Probe<'a> {
         End { subject, tested: self.compile(&Expr::Path(path, test(line))) }
     }
 
-    fn names(&mut self, reader: &Reader, generation: &Generation) -> Names {
+    fn names(&mut self, reader: &Reader, data: &Arc<DataSets>) -> Names {
         let mut columns = Columns::default();
         std::mem::take(&mut self.labels).write(&mut columns);
         let mut names = Names::new(columns.view());
         names.update(reader.vocabulary());
-        names.attach(columns.view(), generation.data());
+        names.attach(columns.view(), data);
         names
     }
 
