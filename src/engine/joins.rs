@@ -7,8 +7,8 @@ use crate::document::{Document, Reader};
 use crate::error::{Exceeded, Position, ReadError};
 use crate::ids::{LabelId, SegmentQuery, TenantId};
 use crate::matching::joiner::Joiner;
-use crate::query::ast::{Axis, NameTest};
-use crate::query::joined::with_records;
+use crate::query::ast::Axis;
+use crate::query::joined::joins_of;
 use crate::query::{Namespaces, parse};
 use crate::segment::format::columns::View;
 use crate::segment::format::file::Segment;
@@ -70,15 +70,9 @@ fn is_unserved(segment: &Segment, query: SegmentQuery, sets: &DataSets) -> bool 
     // A canonical text parses: it was written by us. A damaged one is a panic, which the caller takes for damage.
     let text = segment.text(query).expect("an intact text");
     let parsed = parse(text, &Namespaces::default()).expect("a canonical text");
-    let (mut joiner, mut is_unserved) = (Joiner::default(), false);
-    if let Some(with_records) = with_records(&parsed) {
-        with_records.for_each_name_test(&mut |test| {
-            if let NameTest::Name(name) = test
-                && let Some(join) = joiner.number(&name.local, sets)
-            {
-                is_unserved |= joiner.is_unserved(join);
-            }
-        });
-    }
-    is_unserved
+    let mut joiner = Joiner::default();
+    joins_of(&parsed).iter().any(|join| {
+        let number = joiner.number(&join.name(), sets);
+        number.is_some_and(|number| joiner.is_unserved(number))
+    })
 }

@@ -21,7 +21,7 @@ use crate::matching::budget::{Budget, WorkLimit};
 use crate::matching::candidates::blocks::{Blocks, RowBlock};
 use crate::matching::candidates::{CandidateScratch, Collector, ReportedQueries};
 use crate::matching::findings::{Findings, Ranks};
-use crate::matching::joiner::{JoinWork, Joiner};
+use crate::matching::joiner::Joiner;
 use crate::matching::twigs::by_name::ElementsByName;
 use crate::matching::twigs::compiled::CompiledTwigs;
 use crate::matching::twigs::decide::TwigDecider;
@@ -469,8 +469,7 @@ impl Matcher {
             memo.clear();
         }
         matches.work.steps = budget.steps();
-        let JoinWork { probes, records } = self.joiner.work;
-        (matches.work.probes, matches.work.records) = (probes, records);
+        self.joiner.work.add_to(&mut matches.work);
     }
 
     /// Frees plans and buffers of transformations beyond their share of the capacity. The share is theirs alone, so

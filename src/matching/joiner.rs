@@ -14,6 +14,7 @@ use crate::data::{DataSets, Key, KeyStep, KeyTest, LeafPath, Records};
 use crate::document::{Annex, AnnexNames, Document, Reader, Vocabulary};
 use crate::error::Exceeded;
 use crate::ids::{ElementId, NameId, TagPathId};
+use crate::matching::work::Work;
 use crate::query::ast::{NameTest, Node};
 use crate::query::envelope::is_root;
 use crate::query::join_name::{Join, JoinStep};
@@ -38,6 +39,13 @@ pub struct JoinWork {
     pub probes: u64,
     /// Records that were found.
     pub records: u64,
+}
+
+impl JoinWork {
+    pub fn add_to(self, work: &mut Work) {
+        work.probes += self.probes;
+        work.records += self.records;
+    }
 }
 
 struct Known {

@@ -130,12 +130,12 @@ def test_records_are_no_part_of_the_message_for_others() -> None:
 
 
 def test_data_that_cannot_serve_a_join_leaves_it_to_verification(tmp_path: Path) -> None:
-    index = loaded([FORM.format(3, 1), "//trade"], COMPANIES)
+    index = loaded([FORM.format(3, 1), "//trade", "//trade[@x]" + FORM.format(3, 1)[7:]], COMPANIES)
     index.snapshot(tmp_path)
     opened = Index.open(tmp_path)
     with pytest.raises(tamis.MatchError, match="unknown-data") as failed:
-        opened.match(b"<trade symbol='S3'/>")
-    assert (failed.value.targets, failed.value.failed) == ([1], [0])
+        opened.match(b"<trade symbol='S3' x=''/>")
+    assert (failed.value.targets, failed.value.failed) == ([1], [0, 2])
     assert opened.match(b"<other/>") == []
     # Values too long for the index: few records are read one by one.
     long = b"<row><symbol>" + b"x" * 2000 + b"<i/></symbol><sector>s3</sector><size>2</size></row>"
