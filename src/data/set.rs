@@ -173,16 +173,29 @@ impl DataSet {
     /// The places of records that were found, ascending, without those that are replaced or removed.
     pub fn live(&self, found: &[FoundRecords<'_>]) -> Vec<u32> {
         let mut live = Vec::with_capacity(found.iter().map(FoundRecords::count).sum());
-        for &FoundRecords { part, records } in found {
-            let (places, newer) = (self.segments[part].segment.places(), &self.segments[part + 1..]);
-            let places = records.iter().map(|&record| places[record as usize]);
-            live.extend(
-                places.filter(|&place| newer.iter().all(|newer| newer.segment.find_place(place).is_none())),
-            );
-        }
+        found.iter().for_each(|&found| self.for_each_live(found, |place| live.push(place)));
         live.sort_unstable();
         live.dedup();
         live
+    }
+
+    /// Calls `visit` with the places of records of a segment that were found and are neither replaced nor removed.
+    fn for_each_live(&self, FoundRecords { part, records }: FoundRecords<'_>, mut visit: impl FnMut(u32)) {
+        let (segment, newer) = (&self.segments[part].segment, &self.segments[part + 1..]);
+        for place in records.iter().map(|&record| segment.place_of(record)) {
+            if newer.iter().all(|newer| newer.segment.find_place(place).is_none()) {
+                visit(place);
+            }
+        }
+    }
+
+    /// Calls `visit` with the places of records that have a value at the end of a path, and maybe others.
+    pub fn for_each_with(&self, path: LeafPath, key: Key<'_>, mut visit: impl FnMut(u32)) {
+        for (part, Part { segment, leaves }) in self.segments.iter().enumerate() {
+            if let Some(&leaf) = leaves.get(&path) {
+                self.for_each_live(FoundRecords { part, records: segment.find(leaf, key) }, &mut visit);
+            }
+        }
     }
 
     /// Refuses files that were cut short since they were opened.

@@ -108,6 +108,7 @@ impl SegmentState {
             transformations: self.transformer.bytes(),
             memo: self.memo.bytes(),
             twigs: self.compiled.bytes(),
+            records: 0,
         };
         CacheStats { bytes, states: self.cache.states(), clears: self.cache.clears() }
     }
@@ -468,7 +469,7 @@ impl Matcher {
             memo.clear();
         }
         matches.work.steps = budget.steps();
-        (matches.work.probes, matches.work.records) = (self.joiner.work.probes, self.joiner.work.records);
+        self.joiner.work.add_to(&mut matches.work);
     }
 
     /// Frees plans and buffers of transformations beyond their share of the capacity. The share is theirs alone, so
@@ -493,6 +494,7 @@ impl Matcher {
     pub fn cache_stats(&self) -> CacheStats {
         let mut stats = CacheStats::default();
         self.segments.iter().for_each(|state| stats += state.cache_stats());
+        stats.bytes.records = self.records.bytes();
         stats
     }
 }

@@ -63,6 +63,15 @@ def test_a_value_is_probed_once_for_all_queries_and_elements() -> None:
     assert found["matches"] == 3 + 4
 
 
+def test_records_that_queries_are_evaluated_on_are_kept() -> None:
+    index = loaded(QUERIES[:3], COMPANIES)
+    assert index.match(b"<trade symbol='S3'/>") == []
+    assert index.stats().caches.records == 0
+    index.insert(9, "//trade[not(@symbol = collection('companies')/row/symbol)]")
+    assert index.match(b"<trade symbol='S3'/>") == []
+    assert index.stats().caches.records > 0
+
+
 def test_queries_join_by_other_paths_and_keys() -> None:
     index = loaded(
         [
@@ -121,12 +130,12 @@ def test_records_are_no_part_of_the_message_for_others() -> None:
 
 
 def test_data_that_cannot_serve_a_join_leaves_it_to_verification(tmp_path: Path) -> None:
-    index = loaded([FORM.format(3, 1), "//trade"], COMPANIES)
+    index = loaded([FORM.format(3, 1), "//trade", "//trade[@x]" + FORM.format(3, 1)[7:]], COMPANIES)
     index.snapshot(tmp_path)
     opened = Index.open(tmp_path)
     with pytest.raises(tamis.MatchError, match="unknown-data") as failed:
-        opened.match(b"<trade symbol='S3'/>")
-    assert (failed.value.targets, failed.value.failed) == ([1], [0])
+        opened.match(b"<trade symbol='S3' x=''/>")
+    assert (failed.value.targets, failed.value.failed) == ([1], [0, 2])
     assert opened.match(b"<other/>") == []
     # Values too long for the index: few records are read one by one.
     long = b"<row><symbol>" + b"x" * 2000 + b"<i/></symbol><sector>s3</sector><size>2</size></row>"

@@ -152,10 +152,13 @@ class CacheBytes:
     """Buffers of what verification remembers during a message."""
     twigs: int = 0
     """Queries compiled for `match_elements` and `match_bindings`."""
+    records: int = 0
+    """Records of local data that messages met."""
 
     @property
     def total(self) -> int:
-        return self.automaton + self.probes + self.values + self.transformations + self.memo + self.twigs
+        kept = self.automaton + self.probes + self.values + self.transformations + self.memo + self.twigs
+        return kept + self.records
 
 
 @dataclass(frozen=True, slots=True)
