@@ -94,6 +94,7 @@ def _add_source(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="an XML file, a folder of them, *.csv or *.parquet",
     )
+    command.add_argument("--source", metavar="TEXT", help="where the records come from (default: FILE)")
     command.add_argument("--record", metavar="ELEMENT", help="the element of an XML file that each record is")
     command.add_argument(
         "--sql", metavar="URL", help="of a database; ${NAME} in it is a variable of the environment"
@@ -112,6 +113,10 @@ def _source(options: argparse.Namespace) -> "DataSource | None":
     return None if options.file is None else FileSource(options.file, options.record)
 
 
+def _described(options: argparse.Namespace, source: "DataSource") -> str:
+    return options.source or str(source)
+
+
 @contextmanager
 def _opened(options: argparse.Namespace) -> Iterator["DataPlace"]:
     """The data of a catalog."""
@@ -128,7 +133,9 @@ def add(options: argparse.Namespace) -> int:
     if source is None:
         raise DataError("no-source", "name a FILE, or --sql with --query")
     indexed = None if options.index is None else tuple(options.index)
-    new = NewDataSet(options.name, options.tenant, options.shared, options.key, indexed, str(source))
+    new = NewDataSet(
+        options.name, options.tenant, options.shared, options.key, indexed, _described(options, source)
+    )
     with _opened(options) as place, bar("reading") as report:
         _print(place.add(new, source, report))
     return 0
@@ -143,9 +150,9 @@ def update(options: argparse.Namespace) -> int:
         raise DataError("two-updates", "a FILE replaces all records; with --delete, add --upsert")
     with _opened(options) as place, bar("reading") as report:
         if source is not None and not options.upsert:
-            _print(place.replace(options.name, options.tenant, source, report))
+            _print(place.replace(options.name, options.tenant, source, report, options.source))
         else:
-            _print(place.change(options.name, options.tenant, source, deletes, report))
+            _print(place.change(options.name, options.tenant, source, deletes, report, options.source))
     return 0
 
 
