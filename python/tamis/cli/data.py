@@ -113,10 +113,6 @@ def _source(options: argparse.Namespace) -> "DataSource | None":
     return None if options.file is None else FileSource(options.file, options.record)
 
 
-def _described(options: argparse.Namespace, source: "DataSource") -> str:
-    return options.source or str(source)
-
-
 @contextmanager
 def _opened(options: argparse.Namespace) -> Iterator["DataPlace"]:
     """The data of a catalog."""
@@ -133,9 +129,8 @@ def add(options: argparse.Namespace) -> int:
     if source is None:
         raise DataError("no-source", "name a FILE, or --sql with --query")
     indexed = None if options.index is None else tuple(options.index)
-    new = NewDataSet(
-        options.name, options.tenant, options.shared, options.key, indexed, _described(options, source)
-    )
+    described = options.source or str(source)
+    new = NewDataSet(options.name, options.tenant, options.shared, options.key, indexed, described)
     with _opened(options) as place, bar("reading") as report:
         _print(place.add(new, source, report))
     return 0

@@ -68,7 +68,7 @@ class DataUploads:
             shutil.rmtree(folder, ignore_errors=True)
 
     async def run(self, *arguments: str, folder: Path | None = None) -> None:
-        """Run `tamis data` with arguments; its error is raised as `DataError`, without the path of `folder`."""
+        """Run `tamis data`; its error is raised as `DataError`, without the path of `folder`."""
         async with self._building:
             # Not as arguments: every user of the machine can read command lines.
             environment = os.environ | {
