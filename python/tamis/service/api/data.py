@@ -143,7 +143,10 @@ _BODY = {
         "content": {
             "application/xml": {"schema": {"type": "string"}, "example": "<book><site id='7'/></book>"},
             "text/csv": {"schema": {"type": "string"}, "example": "symbol,name\nIBM,Big Blue\n"},
-            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+            "application/vnd.apache.parquet": {
+                "schema": {"type": "string", "format": "binary"},
+                "example": "PAR1…",
+            },
         },
     }
 }
