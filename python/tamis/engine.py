@@ -15,6 +15,7 @@ from tamis.model.envelope_value import Envelope
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
     CACHE_BYTES,
+    AttachedData,
     Batch,
     CacheBytes,
     Decomposition,
@@ -31,8 +32,9 @@ from tamis.model.matching import (
     Weakening,
 )
 from tamis.model.message_batch import Messages, arrow_messages, envelope_fields, with_envelopes
+from tamis.model.target_rows import Rows, with_target_numbers
 from tamis.schema import Schema
-from tamis.stored_data import StoredData
+from tamis.stored_data import StoredData, open_data
 
 if TYPE_CHECKING:
     # Arrow takes 0.2 s to import: functions import it when they need it.
@@ -42,7 +44,6 @@ __version__: str = _kernel.__version__
 
 Namespaces = Mapping[str, str]
 """Prefix → namespace URI."""
-Rows: TypeAlias = "pa.Table | pa.RecordBatch"
 
 ERROR_COLUMNS = ("code", "reason", "offset", "line", "column", "value", "limit")
 """Why a message was refused, as columns of a result."""
@@ -153,6 +154,7 @@ class Index:
     def _attach(self, kernel: _kernel.Index, cache_bytes: int, saved: Path | None) -> None:
         self._kernel = kernel
         self._cache_bytes = cache_bytes
+        self._stored: dict[tuple[str, str], StoredData] = {}
         self._write_lock = threading.Lock()
         self._saved = None if saved is None else _Saved(saved, kernel.generation, kernel.generation)
         _indexes.add(self)
@@ -212,7 +214,11 @@ class Index:
         saved = self._saved
         if saved is None or self._current().generation != saved.generation:
             raise GenerationError("not-saved", "the index has unsaved changes: take a snapshot first")
-        return Generation(str(saved.directory), saved.number, self._cache_bytes)
+        data = tuple(
+            AttachedData(tenant, name, str(one.directory), one.manifest)
+            for (tenant, name), one in self._stored.items()
+        )
+        return Generation(str(saved.directory), saved.number, self._cache_bytes, data=data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by reference: other processes map the same files."""
@@ -240,13 +246,13 @@ class Index:
         `reason`, `offset`, `line`, `column`, `value`, `limit`.
         """
         maps = [namespaces] if namespaces is None or isinstance(namespaces, Mapping) else namespaces
-        rows = _with_target_numbers(table)
+        rows = with_target_numbers(table)
         with self._write_lock:
             return _record_batch(self._kernel.load(rows, [_dict(prefixes) for prefixes in maps]))
 
     def load_registered(self, table: Rows, *, namespaces: Sequence[Namespaces]) -> "pa.RecordBatch":
         """As `load`, for queries that were checked when they were registered: it needs no local data."""
-        rows = _with_target_numbers(table)
+        rows = with_target_numbers(table)
         with self._write_lock:
             return _record_batch(self._kernel.load_registered(rows, [_dict(some) for some in namespaces]))
 
@@ -261,10 +267,13 @@ class Index:
 
         `ReadError` if a record is refused.
 
-        Snapshots do not hold it: attach it again to an index that is opened.
+        Snapshots do not hold it: attach it again to an index that is opened. `saved` names data in files, so
+        that other processes attach it.
         """
+        self._stored.pop((tenant, name), None)
         if isinstance(data, StoredData):
             read = data.kernel
+            self._stored[tenant, name] = data
         else:
             read = _kernel.Data(arrow_messages(data.records), limits)
         with self._write_lock:
@@ -275,6 +284,7 @@ class Index:
         given = [(tenant, name, stored.kernel) for (tenant, name), stored in data.items()]
         with self._write_lock:
             self._kernel.replace_data(given)
+        self._stored = dict(data)
 
     def merge(self) -> None:
         """Merge all segments into one, and choose access tests by the current sample of messages."""
@@ -460,7 +470,10 @@ class Index:
 
 
 def _reopen(kind: type[Index], saved: Generation) -> Index:
-    return kind.open(saved.directory, saved.number, cache_bytes=saved.cache_bytes)
+    index = kind.open(saved.directory, saved.number, cache_bytes=saved.cache_bytes)
+    data = {(one.tenant, one.name): open_data(one.directory, one.manifest) for one in saved.data}
+    index.replace_data(data)
+    return index
 
 
 _indexes: "weakref.WeakSet[Index]" = weakref.WeakSet()
@@ -474,16 +487,6 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def _with_target_numbers(table: Rows) -> Rows:
-    """The table with targets as the kernel reads them."""
-    import pyarrow as pa
-
-    if "target" not in table.schema.names:
-        return table
-    place = table.schema.get_field_index("target")
-    return table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
 
 
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:

@@ -107,14 +107,18 @@ class ServeSettings:
     """Seconds for the head of a request to arrive, for its body, and for a response to be read."""
     keep: float = 7.0
     """Days to keep accepted ids and acknowledged deliveries."""
+    data_body: int = 1 << 30
+    """Bytes of one upload of local data, instead of `body`."""
+    data_timeout: float = 600.0
+    """Seconds for such an upload to arrive, instead of `timeout`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.job, bool):
             raise SettingsError("bad-setting", f"[serve]: job is true or false, not {self.job!r}")
-        for name in ("rate", "body", "backlog"):
+        for name in ("rate", "body", "backlog", "data_body"):
             if getattr(self, name) < 1:
                 raise SettingsError("bad-setting", f"[serve]: {name} is at least 1")
-        for name in ("timeout", "keep"):
+        for name in ("timeout", "keep", "data_timeout"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise SettingsError("bad-setting", f"[serve]: {name} is more than 0")
 

@@ -16,6 +16,7 @@ from tamis.service.background.lag import read_until
 from tamis.service.background.notifier import Notifier
 from tamis.service.background.outbox_follower import OutboxFollower
 from tamis.service.background.supervisor import Supervisor
+from tamis.service.data_uploads import DataUploads
 from tamis.service.inbox_writer import InboxWriter
 from tamis.service.metrics import ServiceMetrics
 from tamis.service.newest import Newest
@@ -63,6 +64,7 @@ class Service:
             lambda source: read_until(settings.state, source),
         )
         self.newest = Newest(settings)
+        self.data = DataUploads(settings, catalog)
         self.supervisor = supervisor
         self.notifier = Notifier()
         self.sender = Sender(catalog.outgoing, settings.webhooks, self.notifier)
@@ -80,6 +82,7 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """Run the background tasks during the block."""
         await run_in_threadpool(self.inboxes.recover)
+        await run_in_threadpool(self.data.remove_leftovers)
         if self.supervisor is not None:
             self.supervisor.start()
         sending = asyncio.create_task(_restart_on_failure(self.sender.run))
