@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 from rich.table import Table
 
 import tamis
@@ -118,7 +119,10 @@ def _order(draw: random.Random, region: str) -> bytes:
 
 
 def _index(queries: Iterable[str]) -> tamis.Index:
-    return build(list(queries), [])[0]
+    texts = pa.array(list(queries), pa.large_string())
+    index = tamis.Index()
+    index.load(pa.table({"target": pa.array(range(len(texts)), pa.uint64()), "query": texts}))
+    return index
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+import pyarrow as pa
+
 import tamis
 from tamis.model.matching import Line
 from tamis.network.interest import Row, rows_of, text_of, weaker_forms
@@ -144,9 +146,13 @@ def _most_common(forms: Mapping[Row, Collection[Row]]) -> Iterable[tuple[Row, se
 
 def _matching(rows: Sequence[tuple[str, Row]], sample: Sequence[tuple[str, bytes]]) -> list[set[int]]:
     """For each row, the messages of its tenant in the sample that satisfy it."""
-    index = tamis.Index(cache_bytes=0)
-    for number, (tenant, row) in enumerate(rows):
-        index.insert(number, text_of(row), tenant=tenant)
+    index = tamis.Index()
+    columns = {
+        "target": pa.array(range(len(rows)), pa.uint64()),
+        "query": pa.array([text_of(row) for _, row in rows], pa.large_string()),
+        "tenant": pa.array([tenant for tenant, _ in rows], pa.large_string()),
+    }
+    index.load(pa.table(columns))
     found: list[set[int]] = [set() for _ in rows]
     for at, (tenant, message) in enumerate(sample):
         for number in index.match(message, tenant=tenant):
