@@ -176,8 +176,7 @@ class Index:
         path = Path(directory).absolute()
         index = cls.__new__(cls)
         other = None if beside is None else beside._kernel
-        kernel = _kernel.Index.open(path, generation, cache_bytes, other)
-        index._attach(kernel, cache_bytes, path)
+        index._attach(_kernel.Index.open(path, generation, cache_bytes, other), cache_bytes, path)
         return index
 
     @property
@@ -256,7 +255,7 @@ class Index:
         with self._write_lock:
             return _record_batch(self._kernel.load_registered(rows, [_dict(some) for some in namespaces]))
 
-    def set_sample(self, messages: Sequence[bytes], tenants: Sequence[str]) -> None:
+    def set_sample(self, messages: Messages, tenants: Sequence[str]) -> None:
         """Replace the sample of messages, by which later segments choose access tests; a tenant for each."""
         self._kernel.set_sample(arrow_messages(messages), list(tenants))
 
@@ -290,6 +289,11 @@ class Index:
         """Merge all segments into one, and choose access tests by the current sample of messages."""
         with self._write_lock:
             self._kernel.merge()
+
+    def refile(self, least_share: float) -> bool:
+        """File the segment that gains most by the sample again, if it saves this share of candidates."""
+        with self._write_lock:
+            return self._kernel.refile(least_share)
 
     @property
     def asks_envelope(self) -> bool:

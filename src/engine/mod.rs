@@ -6,6 +6,7 @@
 //! | `local_data` | whether local data serves the queries that name it |
 //! | `data_files` | versions of data sets as files |
 //! | `parse_ahead` | parses queries while earlier ones are compiled |
+//! | `expected_candidates` | what filing a segment by another sample would save |
 //! | `sample` | a sample of messages, for the selectivity of conditions |
 //! | `generation` | segments and tombstones, which a batch is matched against |
 //! | `active_part` | the parts of a generation with queries of a tenant |
@@ -19,6 +20,7 @@
 mod active_part;
 pub mod cache_stats;
 pub mod data_files;
+pub mod expected_candidates;
 pub mod explain;
 pub mod generation;
 pub mod guard;
