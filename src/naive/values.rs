@@ -1,6 +1,8 @@
 //! The slow evaluator of values. An axis is all nodes of the document that are related to the context node as
 //! the axis says; nothing is shared with the evaluator of the matcher but the functions of strings and numbers.
 
+use std::rc::Rc;
+
 use super::Evaluation;
 use crate::data::Node;
 use crate::document::{NodeRef, OtherKind};
@@ -216,11 +218,6 @@ impl Evaluation<'_> {
         self.as_number(&value)
     }
 
-    pub(super) fn text(&mut self, value: &Value, focus: Focus) -> Vec<u8> {
-        let value = self.value(value, focus);
-        self.as_text(value)
-    }
-
     pub(super) fn as_number(&self, value: &Evaluated) -> f64 {
         match value {
             Evaluated::Nodes(nodes) => number(self.first_value(nodes)),
@@ -312,8 +309,10 @@ impl Evaluation<'_> {
 
     /// The nodes that one step selects from one node, in the order of its axis.
     fn walk_step(&mut self, step: &WalkStep, context: Node) -> Vec<Node> {
-        let mut nodes: Vec<Node> = self.all_nodes(context);
-        nodes.retain(|&node| self.is_on_axis(step.axis, context, node) && self.passes_test(step, node));
+        let all = self.all_nodes(context);
+        let is_selected =
+            |&&node: &&Node| self.is_on_axis(step.axis, context, node) && self.passes_test(step, node);
+        let mut nodes: Vec<Node> = all.iter().filter(is_selected).copied().collect();
         if step.axis.is_reverse() {
             nodes.reverse();
         }
@@ -321,7 +320,10 @@ impl Evaluation<'_> {
     }
 
     /// Every node of the document of a node, in document order.
-    fn all_nodes(&self, context: Node) -> Vec<Node> {
+    fn all_nodes(&mut self, context: Node) -> Rc<[Node]> {
+        if let Some(nodes) = self.listed.get(&context.tree) {
+            return nodes.clone();
+        }
         let document = self.document(context.tree);
         let mut nodes = vec![NodeRef::Document];
         for (at, _) in document.elements.iter().enumerate() {
@@ -333,7 +335,8 @@ impl Evaluation<'_> {
         }
         nodes.extend((0..document.texts.len() as u32).map(NodeRef::Text));
         nodes.extend((0..document.others.len() as u32).map(NodeRef::Other));
-        self.in_order(nodes.into_iter().map(|node| Node { node, ..context }).collect())
+        let nodes = self.in_order(nodes.into_iter().map(|node| Node { node, ..context }).collect());
+        self.listed.entry(context.tree).or_insert_with(|| nodes.into()).clone()
     }
 
     pub(super) fn parent(&self, Node { tree, node }: Node) -> Option<Node> {

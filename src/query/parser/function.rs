@@ -9,6 +9,7 @@ use crate::limits::PATTERN_SIZE_LIMIT;
 use crate::query::ast::{Expr, Test};
 use crate::query::data_use::DataUse;
 use crate::query::pattern::{BadPattern, Pattern};
+use crate::query::picture::Picture;
 use crate::query::replacement::Replacement;
 use crate::query::value::{Computed, FirstArgument, Function, Kind, Signature, Value};
 
@@ -176,13 +177,22 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Refuses patterns that cannot be searched for: they are literals, so that none fails on a message.
+    /// Refuses patterns that cannot be searched for, and pictures that are not valid: they are literals, so that none fails on a message.
     fn check_pattern(
         &self,
         function: Function,
         arguments: &[Operand<'a>],
         start: usize,
     ) -> Result<(), Refused> {
+        if function == Function::FormatNumber {
+            return match &arguments[1] {
+                Operand::Text(picture) => match Picture::parse(picture) {
+                    Ok(_) => Ok(()),
+                    Err(reason) => Err(self.refuse(start, "picture", hints::picture(&reason))),
+                },
+                _ => Err(self.refuse(start, "picture", hints::PICTURE_LITERAL.to_string())),
+            };
+        }
         let flags_at = match function {
             Function::Matches | Function::Tokenize => 2,
             Function::Replace => 3,
