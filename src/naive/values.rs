@@ -173,10 +173,11 @@ impl Evaluation<'_> {
     fn has_tuple(&mut self, clauses: &[Clause], focus: Focus) -> bool {
         let Some((clause, rest)) = clauses.split_first() else { return true };
         match clause {
-            Clause::For(variable, nodes) => self.node_set(nodes, focus).into_iter().any(|node| {
-                let node = Evaluated::Nodes(vec![node]);
-                self.with(*variable, node, |evaluation| evaluation.has_tuple(rest, focus))
-            }),
+            Clause::For(variable, items) => self
+                .value(items, focus)
+                .items()
+                .into_iter()
+                .any(|item| self.with(*variable, item, |evaluation| evaluation.has_tuple(rest, focus))),
             Clause::Let(variable, value) => {
                 let value = self.value(value, focus);
                 self.with(*variable, value, |evaluation| evaluation.has_tuple(rest, focus))

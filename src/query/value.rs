@@ -73,7 +73,7 @@ pub enum Value {
 /// A clause: clauses make tuples of bindings, one after the other.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Clause<V = Value> {
-    /// A tuple for each of the nodes.
+    /// A tuple for each of the nodes, or of the items of a sequence in a quantified expression.
     For(Variable, V),
     Let(Variable, V),
     /// Drops the tuples for which it is false.

@@ -217,7 +217,9 @@ class Grower:
             self.predicates -= 1
             return Both(f"({left.text}{comma}{right.text})", f"({left.saxon}{comma}{right.saxon})")
         name = self.random.choice((*LOCALS[:3], "*", ".."))
-        if name != ".." and depth < 2 and self.random.random() < 0.3:
+        if self.random.random() < 0.1:
+            name = "."
+        if depth < 2 and self.random.random() < 0.3:
             self.predicates += 1
             condition = self.condition(depth + 2)
             self.predicates -= 1
@@ -372,15 +374,16 @@ class Grower:
         self.used.add("quantified")
         word = self.random.choice(("some", "every"))
         variable = f"$v{depth}"
-        nodes = self.nodes(depth + 1)
+        is_node = self.random.random() < 0.6
+        nodes = self.nodes(depth + 1) if is_node else self.items(depth + 1)
         text, saxon = f"{variable} in {nodes.text}", f"{variable} in {nodes.saxon}"
         last = variable
-        if self.random.random() < 0.3:
+        if is_node and self.random.random() < 0.3:
             last = f"$w{depth}"
             step = self.random.choice((*LOCALS[:3], "*", "@*", ".."))
             text, saxon = f"{text}, {last} in {variable}/{step}", f"{saxon}, {last} in {variable}/{step}"
         operator, value = self.random.choice(("=", "!=")), self.constant()
-        of_variable = self.random.choice(("", "/*", "/@x", "/.."))
+        of_variable = self.random.choice(("", "/*", "/@x", "/..") if is_node else ("",))
         values = f"(for $item in {last}{of_variable} return string($item))"
         passes = Both(f"{last}{of_variable} {operator} {value.text}", f"{values} {operator} {value.saxon}")
         if self.random.random() < 0.4:

@@ -49,14 +49,21 @@ impl<'a> Parser<'a> {
     pub(super) fn prefixed_function(&mut self) -> Result<Operand<'a>, Refused> {
         let (prefix, local) = (self.lexer.word, self.lexer.local.unwrap_or("*"));
         let uri = self.function_namespace(prefix)?;
+        let is_type = uri == TYPES_NAMESPACE;
         let signature = match uri {
             FUNCTIONS_NAMESPACE => return self.function(local),
+            // Of one value; `string()` also takes the context node.
+            TYPES_NAMESPACE if local == "string" => Function::named("string"),
             TYPES_NAMESPACE => Function::named(&format!("xs:{local}")),
             _ => None,
         };
         let Some(signature) = signature else { return Err(self.unknown_function(local)) };
         let start = self.lexer.start;
         let arguments = self.arguments()?;
+        if is_type && arguments.is_empty() {
+            let reason = hints::arguments(&format!("xs:{local}"), (1, 1), 0);
+            return Err(self.refuse(start, "argument", reason));
+        }
         if let (true, [argument]) = (signature.kind.is_moment(), arguments.as_slice())
             && let Some(literal) = argument.literal()
             && Value::Call(signature.function, vec![Value::Literal(literal)]).is_no_moment()

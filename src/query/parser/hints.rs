@@ -14,6 +14,8 @@ pub const LET_CONTENT: &str = "a variable is bound to nodes, a string, a number 
 pub const ELEMENT_IN_VALUE: &str = "an attribute value has no elements in it; take their text";
 pub const BINDS_NO_PATH: &str =
     "a variable is bound to a path; put conditions into its predicates or after `where`";
+pub const BINDS_ONE_ITEM: &str =
+    "`some` and `every` take a path or a sequence; write a condition on one value without them";
 pub const ATTRIBUTE_WITHOUT_ELEMENT: &str =
     "an attribute needs a constructed element around it: `return <r>{ $v/@a }</r>`";
 pub const LATE_ATTRIBUTE: &str = "an attribute must come before other content of its element; for its value as text write `{ string($v/@a) }`";
