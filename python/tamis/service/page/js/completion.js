@@ -29,7 +29,7 @@ export function completion(area, message) {
     const options = offered.map((one, place) =>
       h(
         "li",
-        { role: "option", id: `${id}-${place}`, "aria-selected": place === chosen, onpointerdown: (event) => (event.preventDefault(), take(place, word)) },
+        { role: "option", id: `${id}-${place}`, "aria-selected": String(place === chosen), onpointerdown: (event) => (event.preventDefault(), take(place, word)) },
         h("code", {}, one.text),
         h("span", { class: "hint" }, one.kind),
       ),
