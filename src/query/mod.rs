@@ -52,6 +52,7 @@ pub mod number;
 mod own_name;
 mod parser;
 pub mod pattern;
+pub mod picture;
 pub mod postfix;
 pub mod rename;
 pub mod replacement;

@@ -208,6 +208,53 @@ def test_the_playground_mends_namespaces(place: Place, visit: Visit) -> None:
     expect(verdict).to_contain_text("Matches")
 
 
+def test_the_playground_has_headers_and_completes_words(place: Place, visit: Visit) -> None:
+    page = visit.log_in(place.secrets[Role.ADMIN], "playground")
+    verdict = page.locator(".verdict")
+    query = page.get_by_role("textbox", name="Query")
+    page.get_by_role("textbox", name="Message", exact=True).fill(STORY)
+    query.fill("$envelope/header[@name = 'priority'] = 'high'")
+    expect(verdict).to_contain_text("Does not match")
+    page.get_by_text("Headers", exact=True).click()
+    headers = page.get_by_label("Headers of the message")
+    headers.fill("region = eu\npriority = high")
+    expect(verdict).to_contain_text("Matches")
+    visit.check()
+    # Names of the message and functions, while a word is typed.
+    query.fill("")
+    options = page.get_by_role("option")
+    query.press_sequentially("//co")
+    expect(options).to_have_text(
+        ["companyelement", "collection(function", "concat(function", "contains(function", "count(function"]
+    )
+    visit.check()
+    query.press("ArrowDown")
+    query.press("Enter")
+    expect(query).to_have_value("//company")
+    query.press_sequentially("[@s")
+    expect(options).to_have_text(["@symbolattribute"])
+    options.click()
+    expect(query).to_have_value("//company[@symbol")
+    query.press_sequentially(" = 'co")
+    expect(options).to_have_count(0)
+    query.press_sequentially("'][na")
+    query.press("Escape")
+    expect(options).to_have_count(0)
+    query.press_sequentially("m")
+    expect(options).to_have_text(["nameelement", "name(function", "namespace-uri(function"])
+    # The publish view has the same message and headers.
+    page.get_by_role("link", name="Publish").click()
+    expect(page.get_by_label("Headers of the message")).to_have_value("region = eu\npriority = high")
+    page.get_by_label("Message id").fill("with-headers")
+    with page.expect_request("**/v1/messages*") as request:
+        page.get_by_role("button", name="Publish").click()
+    assert request.value.post_data_json == {
+        "id": "with-headers", "xml": STORY, "headers": {"region": "eu", "priority": "high"},
+    }  # fmt: skip
+    expect(page.get_by_role("listitem").filter(has_text="with-headers")).to_contain_text("accepted")
+    visit.check()
+
+
 def test_from_publishing_to_the_delivery(place: Place, visit: Visit) -> None:
     with place.client(Role.SUBSCRIBER) as ann:
         ann.subscribe("for $c in //company return <q>{ $c/name/text() }</q>", id="names")

@@ -73,8 +73,8 @@ export const letter = (key) => call("GET", resource("dead-letters", key));
 /** `again`: also those that were replayed before. */
 export const replay = (keys, again) => call("POST", "/v1/dead-letters/replay", { json: { letters: keys, again } });
 
-/** Publish a message; the service generates an id if none is given. */
-export function publish(xml, source, id) {
-  const json = id ? { id, xml } : { xml };
+/** Publish a message; the service generates an id if none is given. Headers may be left out. */
+export function publish(xml, source, id, headers) {
+  const json = { id: id || undefined, xml, headers };
   return call("POST", "/v1/messages", { params: { source }, json });
 }
