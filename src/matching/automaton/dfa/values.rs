@@ -64,8 +64,13 @@ impl Search<'_> {
                     let rank = self.ranks.of(document, element).named;
                     self.postpone(probe, element, ShortValue::of_rank(rank));
                 }
-                _ => {
+                SubjectId::POSITION_ANY => {
                     let rank = self.ranks.of(document, element).any;
+                    self.postpone(probe, element, ShortValue::of_rank(rank));
+                }
+                of => {
+                    let rank = self.ranks.of_labels(document, self.dfa.names, element);
+                    let rank = if of == SubjectId::POSITION_LOCAL { rank.local } else { rank.namespace };
                     self.postpone(probe, element, ShortValue::of_rank(rank));
                 }
             }
