@@ -382,16 +382,14 @@ impl<'q> Decomposition<'q> {
             let next = match predicate {
                 Predicate::Condition(expr) => self.expr(expr, node),
                 Predicate::Position(None) => Vec::new(),
+                Predicate::Position(Some(position)) if index > 0 => {
+                    all = self.counted(all, node, *position);
+                    continue;
+                }
                 // A position as first predicate counts siblings of the same name: a property of the element.
                 Predicate::Position(Some(position)) => {
-                    let Node::Element(test) = &step.node else { unreachable!("leaves have no lines") };
-                    if index > 0 {
-                        all = self.counted(all, test, node, *position);
-                        continue;
-                    }
-                    let subject = Subject::Position(test);
                     let check = Check::Position(*position);
-                    vec![Partial::line(self.line(LinearPath { node, subject, check }))]
+                    vec![Partial::line(self.position(node, check))]
                 }
             };
             all = self.conjoin(all, next, node);
@@ -399,14 +397,14 @@ impl<'q> Decomposition<'q> {
         all
     }
 
+    /// The line that tests the position of an element among the siblings that pass the same name test.
+    fn position(&mut self, node: TwigNode, check: Check<'q>) -> u32 {
+        let subject = Subject::Position(self.nodes[node as usize].test);
+        self.line(LinearPath { node, subject, check })
+    }
+
     /// A position after other predicates: it counts the nodes that pass them.
-    fn counted(
-        &mut self,
-        left: Vec<Partial>,
-        test: &'q NameTest,
-        node: TwigNode,
-        position: u32,
-    ) -> Vec<Partial> {
+    fn counted(&mut self, left: Vec<Partial>, node: TwigNode, position: u32) -> Vec<Partial> {
         let countable = left.iter().all(|Partial { alternative, .. }| {
             let plain = alternative.negative.is_empty() && alternative.anchors.iter().all(|&at| at == node);
             alternative.inexact.is_none() && alternative.counted.is_none() && plain
@@ -423,7 +421,7 @@ impl<'q> Decomposition<'q> {
             1 => Partial::default(),
             _ => {
                 let check = Check::Range(Operator::GreaterOrEqual, position as f64);
-                Partial::line(self.line(LinearPath { node, subject: Subject::Position(test), check }))
+                Partial::line(self.position(node, check))
             }
         };
         let mut all = self.conjoin(left, vec![place], node);

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import tamis
 
@@ -71,3 +72,11 @@ def test_positions_in_any_namespace_are_looked_up() -> None:
     targets: Any = index.targets(found).to_pylist()[0]
     assert [queries[target] for target in targets] == expected
     assert found.column("verified").to_pylist() == [0]
+
+
+@pytest.mark.parametrize("name", ["a", "*:a", "*", "Q{}*"])
+def test_many_positions_after_a_condition_are_ranges(name: str) -> None:
+    index = tamis.Index()
+    for place in range(1, 401):
+        index.insert(place, f"/r/{name}[@k][{place}]")
+    assert index.match(b"<r>" + b"<a k=''/><a/>" * 300 + b"</r>") == list(range(1, 301))

@@ -21,7 +21,7 @@ pub struct NodeTable {
 
 impl NodeTable {
     pub fn new(document: &Document) -> NodeTable {
-        let count = 1 + document.elements.len() + document.texts.len() + document.others.len();
+        let count = NodeTable::count_of(document);
         let mut table = NodeTable {
             nodes: vec![NodeRef::Document; count],
             parents: vec![0; count],
@@ -47,6 +47,11 @@ impl NodeTable {
         }
         table.ends[0] = table.envelope;
         table
+    }
+
+    /// The number of nodes that a table of a document has.
+    pub fn count_of(document: &Document) -> usize {
+        1 + document.elements.len() + document.texts.len() + document.others.len()
     }
 
     fn put(&mut self, number: usize, node: NodeRef, parent: u32) {
