@@ -21,6 +21,8 @@ pub struct NodeTable {
 
 impl NodeTable {
     pub fn new(document: &Document) -> NodeTable {
+        let (elements, texts) = document.annex_start();
+        let (elements, texts) = (&document.elements[..elements], &document.texts[..texts]);
         let count = NodeTable::count_of(document);
         let mut table = NodeTable {
             nodes: vec![NodeRef::Document; count],
@@ -32,10 +34,10 @@ impl NodeTable {
             true => document.element(element).node.0,
             false => 0,
         };
-        for (place, element) in document.elements.iter().enumerate() {
+        for (place, element) in elements.iter().enumerate() {
             table.put(element.node.index(), NodeRef::Element(place.into()), number(element.parent));
         }
-        for (place, text) in document.texts.iter().enumerate() {
+        for (place, text) in texts.iter().enumerate() {
             table.put(text.node.index(), NodeRef::Text(place as u32), number(text.parent));
         }
         for (place, other) in document.others.iter().enumerate() {
@@ -51,7 +53,8 @@ impl NodeTable {
 
     /// The number of nodes that a table of a document has.
     pub fn count_of(document: &Document) -> usize {
-        1 + document.elements.len() + document.texts.len() + document.others.len()
+        let (elements, texts) = document.annex_start();
+        1 + elements + texts + document.others.len()
     }
 
     fn put(&mut self, number: usize, node: NodeRef, parent: u32) {
