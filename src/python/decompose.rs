@@ -154,7 +154,7 @@ impl LinearPathTable {
                 Subject::Attribute(test) => ("attribute", Some(test)),
                 Subject::Text => ("text", None),
                 Subject::Value => ("value", None),
-                Subject::Position => ("position", None),
+                Subject::Position(_) => ("position", None),
             };
             self.subject.append_value(subject);
             self.test.push(attribute);

@@ -53,8 +53,8 @@ pub enum Subject<'q> {
     Text,
     /// Its string-value.
     Value,
-    /// Its position among the siblings that pass the same name test.
-    Position,
+    /// Its position among the siblings that pass the name test of its step.
+    Position(&'q NameTest),
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -382,17 +382,14 @@ impl<'q> Decomposition<'q> {
             let next = match predicate {
                 Predicate::Condition(expr) => self.expr(expr, node),
                 Predicate::Position(None) => Vec::new(),
-                // A position as first predicate counts siblings of the same name: a property of the element.
-                Predicate::Position(Some(position))
-                    if index == 0
-                        && matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_))) =>
-                {
-                    let check = Check::Position(*position);
-                    vec![Partial::line(self.line(LinearPath { node, subject: Subject::Position, check }))]
-                }
-                Predicate::Position(Some(position)) => {
-                    all = self.counted(all, step, node, *position);
+                Predicate::Position(Some(position)) if index > 0 => {
+                    all = self.counted(all, node, *position);
                     continue;
+                }
+                // A position as first predicate counts siblings of the same name: a property of the element.
+                Predicate::Position(Some(position)) => {
+                    let check = Check::Position(*position);
+                    vec![Partial::line(self.position(node, check))]
                 }
             };
             all = self.conjoin(all, next, node);
@@ -400,14 +397,18 @@ impl<'q> Decomposition<'q> {
         all
     }
 
+    /// The line that tests the position of an element among the siblings that pass the same name test.
+    fn position(&mut self, node: TwigNode, check: Check<'q>) -> u32 {
+        let subject = Subject::Position(self.nodes[node as usize].test);
+        self.line(LinearPath { node, subject, check })
+    }
+
     /// A position after other predicates: it counts the nodes that pass them.
-    fn counted(&mut self, left: Vec<Partial>, step: &'q Step, node: TwigNode, position: u32) -> Vec<Partial> {
-        let countable = matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_)))
-            && left.iter().all(|Partial { alternative, .. }| {
-                let plain =
-                    alternative.negative.is_empty() && alternative.anchors.iter().all(|&at| at == node);
-                alternative.inexact.is_none() && alternative.counted.is_none() && plain
-            });
+    fn counted(&mut self, left: Vec<Partial>, node: TwigNode, position: u32) -> Vec<Partial> {
+        let countable = left.iter().all(|Partial { alternative, .. }| {
+            let plain = alternative.negative.is_empty() && alternative.anchors.iter().all(|&at| at == node);
+            alternative.inexact.is_none() && alternative.counted.is_none() && plain
+        });
         if left.len() != 1 || !countable {
             return self.conjoin(left, vec![Partial::unknown(Inexact::Position)], node);
         }
@@ -420,7 +421,7 @@ impl<'q> Decomposition<'q> {
             1 => Partial::default(),
             _ => {
                 let check = Check::Range(Operator::GreaterOrEqual, position as f64);
-                Partial::line(self.line(LinearPath { node, subject: Subject::Position, check }))
+                Partial::line(self.position(node, check))
             }
         };
         let mut all = self.conjoin(left, vec![place], node);

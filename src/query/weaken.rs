@@ -125,13 +125,13 @@ fn line_expr(parts: &Decomposition, line: &LinearPath) -> Expr {
     match line.subject {
         Subject::Attribute(name) => steps.push(step(Axis::Child, Node::Attribute(NameTest::clone(name)))),
         Subject::Text => steps.push(step(Axis::Child, Node::Text)),
-        Subject::Element | Subject::Value | Subject::Position => {}
+        Subject::Element | Subject::Value | Subject::Position(_) => {}
     }
     let test = match line.check {
         Check::Equal(literal) => Test::Compare(Operator::Equal, literal.clone()),
         Check::Unequal(literal) => Test::Compare(Operator::NotEqual, literal.clone()),
         Check::Normalized(text) => Test::Normalized(text.to_string()),
-        Check::Range(operator, bound) if line.subject != Subject::Position => {
+        Check::Range(operator, bound) if !matches!(line.subject, Subject::Position(_)) => {
             Test::Compare(operator, Literal::Number(bound))
         }
         Check::Range(..) | Check::Position(_) | Check::Exists => Test::Exists,
