@@ -331,6 +331,26 @@ class Index:
         """
         return _record_batch(self._current().match_batch(arrow_messages(messages), tenant, limits))
 
+    def match_pairs(
+        self,
+        messages: Messages,
+        pairs: "Sequence[Sequence[int]] | pa.Array[Any]",
+        *,
+        tenant: str = "",
+        limits: Limits = _DEFAULT_LIMITS,
+    ) -> "pa.RecordBatch":
+        """Verify given pairs: for each message a list of targets, whose queries are evaluated on it.
+
+        The columns are those of `match_batch`. `queries` are the queries of the given targets that match, so
+        `targets` may give more targets than were asked for: those with the same queries. A target that the
+        index or the tenant does not have matches nothing. Cost: a reading of each message, and the
+        evaluation of each pair; the index is not asked, so this is for pairs that something else selected.
+        """
+        import pyarrow as pa
+
+        lists = pa.array(pairs, pa.large_list(pa.uint64())) if isinstance(pairs, Sequence) else pairs
+        return _record_batch(self._current().match_pairs(arrow_messages(messages), lists, tenant, limits))
+
     def match_elements(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
     ) -> Found:

@@ -23,6 +23,7 @@ LAYERS = [
         "bench",
         "sources",
         "data",
+        "relational",
         "sinks",
         "network",
     ),

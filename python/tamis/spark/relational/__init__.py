@@ -1,0 +1,15 @@
+"""The relational engine: messages matched by joins on tables of subscriptions, on Spark SQL.
+
+| file | what it holds |
+|---|---|
+| `matching.py` | `match` and `match_subscriptions`: messages → matches, step by step |
+| `plans.py` | the list of plans: which candidates the first joins give |
+| `unroll.py` | the plan `unroll`: candidates by one equality, the other lines screened in the same row |
+| `hits.py` | candidates → those whose lines have hits that agree on the nodes of their anchors |
+| `verifying.py` | pairs that joins cannot decide → the kernel |
+"""
+
+from tamis.spark.relational.matching import match, match_subscriptions
+from tamis.spark.relational.plans import PLANS
+
+__all__ = ["PLANS", "match", "match_subscriptions"]
