@@ -41,8 +41,10 @@ class Counts:
     """What a call of `match` did, in rows."""
 
     values: int = 0
+    joined: int = 0
+    """Rows of the first joins: what the kernel calls candidates."""
     candidates: int = 0
-    """Rows of the first join that pass the screen."""
+    """Of these, those that pass the screen."""
     decided: int = 0
     """Of these, decided by it."""
     verified: dict[str, int] = field(default_factory=dict)
@@ -213,6 +215,7 @@ def _matches(
         f.max(f.expr("size(negative)")).alias("negative"),
     ).first()
     assert summary is not None
+    counts.joined = sum(observation.get["rows"] for observation in batch.observations)
     counts.candidates, counts.decided = summary["all"], summary["decided"] or 0
     columns = [*CANDIDATE_KEY, "reason"]
     holds = candidates.where("is_decided").select(*columns)

@@ -33,7 +33,9 @@ def unroll(batch: BatchOfValues) -> DataFrame:
     # Nothing is necessary for these: as many candidates as messages times such rows.
     messages = f.broadcast(_with_extremes(batch, batch.values.select(*KEY).distinct()))
     always = rows.where(f.col("access") == ALWAYS).alias("row")
-    unconditional = messages.alias("message").join(always, f.expr("message.tenant = row.tenant"))
+    unconditional = batch.count_rows(
+        messages.alias("message").join(always, f.expr("message.tenant = row.tenant"))
+    )
     candidates = unconditional.selectExpr("message.tenant", "message.message", *_ROW)
     candidates = candidates.withColumn("is_decided", f.expr("size(negative) = 0"))
     found = candidates if found is None else found.unionByName(candidates)
@@ -67,7 +69,7 @@ def _looked_up(batch: BatchOfValues, rows: DataFrame, access: str, use: str) -> 
     for name in _FIRST:
         on = on.replace(f"first.{name}", f"row.first_{name}")
     condition = f"hit.tenant = row.tenant AND hit.path_hash = match.tag_path AND {on}"
-    joined = expanded.join(hits, f.expr(condition))
+    joined = batch.count_rows(expanded.join(hits, f.expr(condition)))
     kept = joined.selectExpr("hit.tenant", "hit.message", *(f"row.{name}" for name in _ROW), "hit.extremes")
     has_extremes = batch.range_paths <= MAX_RANGE_PATHS
     if has_extremes:
