@@ -331,7 +331,7 @@ class Index:
     ) -> "pa.RecordBatch":
         """Verify given pairs: for each message a list of targets, whose queries are evaluated on it.
 
-        The columns are those of `match_batch`; `targets` gives all targets of the queries that match. A target
+        The columns are those of `match_batch`; `targets` gives all targets of queries that match. A target
         that the index or the tenant does not have matches nothing. The index is not asked for candidates.
         """
         import pyarrow as pa
