@@ -1,6 +1,6 @@
 """The relational engine beside the kernel, on Spark: the flat workload of seed 004 (5.1, tables 5.1 and 5.2).
 
-Prints rows and ratios. Times are those of one run each after a warm one: compare runs on a quiet machine only.
+Prints rows and ratios. Times are those of one run each after a warm one, on a quiet machine only.
 """
 
 import json
