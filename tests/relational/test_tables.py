@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tamis.model.version import Version
 from tamis.relational import tables as relational
 from tamis.relational.alternative import Decomposed, decomposed
 from tamis.relational.path_match import MAX_BINDINGS, PathMatcher, document
@@ -157,18 +158,25 @@ def test_tag_paths_past_the_limit_are_told(tmp_path: Path, monkeypatch: pytest.M
 
 def test_tables_that_cannot_be_used_have_codes(tmp_path: Path) -> None:
     tables = Tables.create(tmp_path)
-    tables.change(pa.table({"target": [1], "query": ["//b"]}), version=7)
+    tables.change(pa.table({"target": [1], "query": ["//b"]}), catalog="c", version=Version(7, "m"))
     manifest = tmp_path / "manifest.json"
     good = manifest.read_text()
-    assert Tables.open(tmp_path, at_least=7).version == 7
+    Tables.open(tmp_path).require("c", Version(7, "m"))
+    for catalog, version, wrong in (
+        ("d", Version(7, "m"), "tables-foreign"),
+        ("c", Version(7, "n"), "tables-old"),
+        ("c", Version(8, "o"), "tables-old"),
+        ("c", Version(6, "l"), "tables-new"),
+    ):
+        with pytest.raises(TablesError, match=wrong):
+            Tables.open(tmp_path).require(catalog, version)
 
-    def code(text: str | None = None, at_least: int | None = None) -> str:
+    def code(text: str | None = None) -> str:
         manifest.write_text(good if text is None else text)
         with pytest.raises(TablesError) as caught:
-            Tables.open(tmp_path, at_least=at_least).live("alternatives")
+            Tables.open(tmp_path).live("alternatives")
         return caught.value.code
 
-    assert code(at_least=8) == "tables-old"
     assert code("{") == "tables-damaged"
     assert code("{}") == "tables-foreign"
     assert code(json.dumps({**json.loads(good), "format": 99})) == "tables-format"

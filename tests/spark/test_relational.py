@@ -1,6 +1,8 @@
 """The relational engine on a real Spark: every plan against the cases and lxml, groups by tenant."""
 
 import os
+import subprocess
+import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -13,10 +15,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tamis
+from tamis.catalog import Catalog
 from tamis.errors import FrameError
-from tamis.relational.tables import Tables
+from tamis.generations.catalog_tables import update_tables
+from tamis.generations.publisher import Publisher
+from tamis.generations.store import Store
+from tamis.model.subscription import NewSubscription
+from tamis.relational.tables import Tables, TablesError
 from tamis.spark import match as match_by_kernel
-from tamis.spark.relational import PLANS, match
+from tamis.spark import match_subscriptions as match_subscriptions_by_kernel
+from tamis.spark.relational import PLANS, match, match_subscriptions
 from tamis.spark.relational.matching import Counts
 from tests.helpers import CASES
 from tests.helpers import random_documents as documents
@@ -151,3 +159,66 @@ def test_malformed_messages_are_error_rows(spark: SparkSession, tmp_path: Path) 
     assert sorted(map(repr, by_join)) == sorted(map(repr, by_kernel))
     with pytest.raises(FrameError, match="no-plan"):
         match(df, index, tables, plan="fast")
+
+
+def test_subscriptions_of_a_catalog(spark: SparkSession, tmp_path: Path) -> None:
+    """The same rows as by the kernel, also after changes; tables of another version are refused."""
+    given = {"q0": "//b[@x = 1]", "q1": "/a[b][not(c)]", "q2": "//a[count(b) = 1]", "q3": "//b[@x = 1]"}
+    messages = ["<a><b x='1'/></a>", "<a><b x='01.0'/><c/></a>", "<a>", "<c/>"]
+    df = frame(spark, tmp_path / "messages", {"id": range(len(messages)), "message": messages})
+    with Catalog(f"sqlite:///{tmp_path}/catalog.db") as catalog:
+        for id, query in given.items():
+            catalog.add(NewSubscription("bob", query, id, ""))
+        store = Store(tmp_path / "store")
+        with Publisher(catalog, store, tmp_path / "store") as publisher:
+            for change in (lambda: None, lambda: catalog.remove("q0", tenant="")):
+                change()
+                generation = tamis.Generation(str(tmp_path / "store"), publisher.refresh(), stored=True)
+                tables = update_tables(catalog, tmp_path / "tables")
+                by_kernel = match_subscriptions_by_kernel(df, generation).collect()
+                by_join = match_subscriptions(df, generation, tmp_path / "tables").collect()
+                assert sorted(map(repr, by_join)) == sorted(map(repr, by_kernel))
+                assert {row.subscription for row in by_join} >= {"q1", "q2", "q3"}
+            catalog.add(NewSubscription("bob", "//z", "new", ""))
+            newer = tamis.Generation(str(tmp_path / "store"), publisher.refresh(), stored=True)
+    with pytest.raises(TablesError, match="tables-old"):
+        match_subscriptions(df, newer, tables)
+
+
+def test_the_command_prints_what_the_kernel_prints(tmp_path: Path) -> None:
+    for name, text in (("1.xml", "<a><b x='1'/></a>"), ("2.xml", "<a>"), ("3.xml", "<c/>")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "queries").write_text(
+        "//b[@x = 1]\n//[\n/a[count(b) = 1]\n$envelope/header[@name = 'h'] = 'v'\n"
+    )
+    names = ["1.xml", "missing.xml", "2.xml", "3.xml"]
+    printed = []
+    for engine in ("kernel", "relational"):
+        command = [sys.executable, "-m", "tamis.cli", "match", "--queries", "queries", "--engine", engine]
+        ran = subprocess.run(
+            [*command, "--header", "h=v", *names], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        refused = [line for line in ran.stderr.splitlines() if line.startswith("queries:")]
+        printed.append((ran.stdout, refused))
+    assert printed[0] == printed[1]
+    assert printed[0][0].splitlines()[0] == "1.xml\t1 3 4"
+
+
+def test_rows_of_joins_follow_the_hits(spark: SparkSession, tmp_path: Path) -> None:
+    """Counted: 2,000 equal siblings under five branches, and one value in half of all messages."""
+    siblings = "".join(f"<i><a>1</a><b>2</b><c>3</c><d>4</d><e>{n}</e></i>" for n in range(2_000))
+    queries = ["//i[a = 1][b = 2][c = 3][d = 4][e = 1999]", "//i[a = 1][b = 2][c = 3][d = 4][e = 'x']"]
+    queries += [f"/m[s = '{'common' if n % 2 else n}'][v > {n}]" for n in range(400)]
+    messages = [f"<m>{siblings}</m>"] + [
+        f"<m><s>{'common' if n % 2 else n}</s><v>7</v></m>" for n in range(40)
+    ]
+    work = [Work(queries, [message.encode() for message in messages], {})]
+    ((whole, *others),), counts = by_joins(spark, tmp_path, work, "unroll")
+    assert whole == {0}
+    for number, matched in enumerate(others):
+        wanted = {2 + n for n in range(7) if (n % 2 == 1) == (number % 2 == 1) and (n % 2 or n == number)}
+        assert matched == wanted
+    # Of 400 queries, 3 or 4 reach the number 7; both of the first two are candidates of the first message.
+    assert counts.candidates == sum(map(len, others)) + 2
+    assert counts.decided == counts.candidates - 2
+    assert counts.verified == {}

@@ -15,14 +15,14 @@ rows are those of a rebuild. Nothing in a row depends on when it was written: ha
 
 import json
 import shutil
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.engine import Namespaces
 from tamis.errors import TamisError
+from tamis.model.version import Version
 from tamis.relational.alternative import NUMBER, PATH, TEXT, Decomposed, RefusedQuery, decomposed
 from tamis.relational.path_match import LinearPath, PathMatcher, path_match_schema
 from tamis.storage.files import atomic_file
@@ -61,9 +61,10 @@ class Tables:
     """The tables in a directory."""
 
     directory: Path
-    mark: str
-    version: int = 0
-    """The version of the catalog that they show."""
+    catalog: str = ""
+    """The identity of the catalog that they show, if it is one."""
+    version: Version | None = None
+    """Its version."""
     changes: list[Change] = field(default_factory=list)
 
     @classmethod
@@ -72,13 +73,13 @@ class Tables:
         directory.mkdir(parents=True, exist_ok=True)
         if (directory / MANIFEST).exists():
             raise TablesError("tables-exist", f"{directory} has tables already: open them")
-        tables = cls(directory, uuid.uuid4().hex)
+        tables = cls(directory)
         tables._publish()
         return tables
 
     @classmethod
-    def open(cls, directory: Path, *, at_least: int | None = None) -> "Tables":
-        """The tables of a directory, checked; `at_least` is the version of the catalog that is needed."""
+    def open(cls, directory: Path) -> "Tables":
+        """The tables of a directory, checked."""
         try:
             content = json.loads((directory / MANIFEST).read_text("utf-8"))
         except FileNotFoundError as error:
@@ -96,26 +97,35 @@ class Tables:
                 f"this version reads {FORMAT}: build them again",
             )
         changes = [Change(**change) for change in content["changes"]]
-        tables = cls(directory, content["mark"], content["version"], changes)
+        version = None if content["version"] is None else Version(**content["version"])
+        tables = cls(directory, content["catalog"], version, changes)
         for change in changes:
             for name, file in change.files.items():
                 if not (directory / file).is_file():
                     raise TablesError(
                         "tables-damaged", f"{directory / file} ({name}) is missing: build the tables again"
                     )
-        if at_least is not None and tables.version < at_least:
-            raise TablesError(
-                "tables-old",
-                f"the tables show version {tables.version} of the catalog; {at_least} is needed: build them",
-            )
         return tables
+
+    def require(self, catalog: str, version: Version) -> None:
+        """Refuse tables that do not show this version of this catalog."""
+        if self.catalog != catalog or self.version is None:
+            raise TablesError("tables-foreign", f"the tables of {self.directory} are not of this catalog")
+        if self.version != version:
+            older = self.version.count <= version.count
+            raise TablesError(
+                "tables-old" if older else "tables-new",
+                f"the tables show version {self.version.count} of the catalog, and the generation has "
+                f"{version.count}: " + ("build the tables" if older else "use a newer generation"),
+            )
 
     def change(
         self,
         added: "pa.Table | None",
         removed: Sequence[int] = (),
         *,
-        version: int = 0,
+        catalog: str = "",
+        version: Version | None = None,
         namespaces: Namespaces | Sequence[Namespaces | None] | None = None,
     ) -> list[RefusedQuery]:
         """Add rows `target`, `query` and, optionally, `tenant` and `prefixes`, and remove targets.
@@ -166,7 +176,7 @@ class Tables:
                 files[name] = self._write(name, number, table)
                 counts[name] = len(content)
         self.changes.append(Change(number, files, counts))
-        self.version = version
+        self.catalog, self.version = catalog, version
         self._publish()
         return refused
 
@@ -343,8 +353,8 @@ class Tables:
         content = {
             "kind": "tamis relational tables",
             "format": FORMAT,
-            "mark": self.mark,
-            "version": self.version,
+            "catalog": self.catalog,
+            "version": None if self.version is None else asdict(self.version),
             "changes": [{"number": one.number, "files": one.files, "rows": one.rows} for one in self.changes],
         }
         with atomic_file(self.directory / MANIFEST) as draft:

@@ -30,9 +30,9 @@ def agreeing(batch: BatchOfValues, candidates: DataFrame, levels: int) -> tuple[
     lines = candidates.select(
         *CANDIDATE_KEY, "anchors", "needs", f.posexplode("lines").alias("child", "line")
     )
-    hits = _hits(batch, lines)
-    unbounded = hits.where("NOT is_bounded AND size(line.places) > 0").select(*CANDIDATE_KEY).distinct()
-    bounded = hits.where("is_bounded OR size(line.places) = 0").select(
+    found = hits(batch, lines)
+    unbounded = found.where("NOT is_bounded AND size(line.places) > 0").select(*CANDIDATE_KEY).distinct()
+    bounded = found.where("is_bounded OR size(line.places) = 0").select(
         *CANDIDATE_KEY,
         "anchors",
         "needs",
@@ -68,10 +68,10 @@ def agreeing(batch: BatchOfValues, candidates: DataFrame, levels: int) -> tuple[
 def refuted(batch: BatchOfValues, candidates: DataFrame) -> DataFrame:
     """The candidates with a hit of a negated line."""
     lines = candidates.where("size(negative) > 0").select(*CANDIDATE_KEY, f.explode("negative").alias("line"))
-    return _hits(batch, lines).select(*CANDIDATE_KEY).distinct()
+    return hits(batch, lines).select(*CANDIDATE_KEY).distinct()
 
 
-def _hits(batch: BatchOfValues, lines: DataFrame) -> DataFrame:
+def hits(batch: BatchOfValues, lines: DataFrame) -> DataFrame:
     """Lines of candidates with the values of their messages that pass their tests."""
     matches = batch.paths().alias("match")
     on_paths = lines.alias("one").join(matches, f.expr("one.line.path = match.path"))

@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 
 from tamis.engine import Index
 from tamis.errors import FrameError
+from tamis.generations.store import Store
 from tamis.model.matching import Generation, Limits
 from tamis.relational.tables import MAX_TAG_PATHS, Tables, TablesError
 from tamis.spark.frames import ERROR, columns_to_keep, quoted, refuse_name_clash
@@ -25,6 +26,7 @@ from tamis.spark.relational.hits import CANDIDATE_KEY, agreeing, refuted
 from tamis.spark.relational.plans import plan_named
 from tamis.spark.relational.values_of_batch import KEY, BatchOfValues
 from tamis.spark.relational.verifying import verified
+from tamis.spark.subscriptions import recipients_of_targets
 from tamis.spark.values import values
 from tamis.spark.worker.tenants import NO_TENANT
 
@@ -39,8 +41,10 @@ class Counts:
     """What a call of `match` did, in rows."""
 
     values: int = 0
+    joined: int = 0
+    """Rows of the first joins: what the kernel calls candidates."""
     candidates: int = 0
-    """Rows of the first join that pass the screen."""
+    """Of these, those that pass the screen."""
     decided: int = 0
     """Of these, decided by it."""
     verified: dict[str, int] = field(default_factory=dict)
@@ -128,9 +132,14 @@ def match_subscriptions(
     envelope: str | None = None,
     counts: Counts | None = None,
 ) -> DataFrame:
-    """The rows of `tamis.spark.match_subscriptions`, found by joins; for the options see `match`."""
-    from tamis.spark.subscriptions import recipients_of_targets
+    """The rows of `tamis.spark.match_subscriptions`, found by joins; for the options see `match`.
 
+    The tables must be of the catalog's version that the generation is of.
+    """
+    tables = tables if isinstance(tables, Tables) else Tables.open(tables)
+    if generation.stored:
+        manifest = Store(generation.directory).manifest(generation.number)
+        tables.require(manifest.catalog, manifest.version)
     kept = columns_to_keep(df, message, keep)
     found = match(
         df,
@@ -206,6 +215,7 @@ def _matches(
         f.max(f.expr("size(negative)")).alias("negative"),
     ).first()
     assert summary is not None
+    counts.joined = sum(observation.get["rows"] for observation in batch.observations)
     counts.candidates, counts.decided = summary["all"], summary["decided"] or 0
     columns = [*CANDIDATE_KEY, "reason"]
     holds = candidates.where("is_decided").select(*columns)

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from tamis.errors import FrameError
+from tamis.spark.relational.chain import chain
 from tamis.spark.relational.unroll import unroll
 from tamis.spark.relational.values_of_batch import BatchOfValues
 
 Plan = Callable[[BatchOfValues], DataFrame]
 
-PLANS: dict[str, Plan] = {"unroll": unroll}
+PLANS: dict[str, Plan] = {"unroll": unroll, "chain": chain}
 """By name. The first is the default."""
 
 

@@ -1,10 +1,10 @@
 """What a plan joins with: the values of a batch of messages and the matches of their tag paths."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from tamis.relational.tables import Tables
@@ -27,6 +27,14 @@ class BatchOfValues:
     path_match: pa.Table
     linear: Mapping[int, Mapping[str, int]]
     """For each linear path, how its lines are used: columns of `linear_paths`."""
+
+    observations: list[Observation] = field(default_factory=list)
+    """Of the rows of first joins."""
+
+    def count_rows(self, rows: DataFrame) -> DataFrame:
+        """The same rows, counted by the job that first computes them."""
+        self.observations.append(Observation())
+        return rows.observe(self.observations[-1], f.count(f.lit(1)).alias("rows"))
 
     def table(self, name: str) -> DataFrame:
         """The live rows of a table."""
