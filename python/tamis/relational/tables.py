@@ -25,6 +25,7 @@ from tamis.errors import TamisError
 from tamis.model.version import Version
 from tamis.relational.alternative import NUMBER, PATH, TEXT, Decomposed, RefusedQuery, decomposed
 from tamis.relational.path_match import LinearPath, PathMatcher, path_match_schema
+from tamis.relational.schemas import COUNTED_USES, query_key, schemas, signed, tag_paths_schema
 from tamis.storage.files import atomic_file
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ CHUNK = 10_000
 
 MAX_TAG_PATHS = 100_000
 """Tag paths that are remembered; messages with others are matched by the kernel."""
-
-COUNTED_USES = ("users", "texts", "numbers", "paths", "ranges")
-"""How lines use a linear path: at all, as what the first join looks up (by what), and as ranges."""
 
 MANIFEST = "manifest.json"
 
@@ -150,7 +148,7 @@ class Tables:
             if ids.setdefault(key, one.id) != one.id:
                 raise TablesError("query-hash", f"two queries of tenant {tenant!r} have the hash {key[1]}")
             rows["subscriptions"].append(
-                {"tenant": tenant, "query": key[1], "id": one.id, "target": _signed(target)}
+                {"tenant": tenant, "query": key[1], "id": one.id, "target": signed(target)}
             )
             if key in kept_or_new or key in fresh:
                 continue
@@ -283,7 +281,7 @@ class Tables:
             known |= added
             folder = self._cache_folder(linear)
             folder.mkdir(parents=True, exist_ok=True)
-            table = pa.table({"path": list(known), "text": list(known.values())}, schema=_tag_paths_schema())
+            table = pa.table({"path": list(known), "text": list(known.values())}, schema=tag_paths_schema())
             _write_table(folder / "path_match.parquet", matches)
             _write_table(folder / "tag_paths.parquet", table)
             for other in (self.directory / "paths").iterdir():
@@ -359,65 +357,6 @@ class Tables:
         }
         with atomic_file(self.directory / MANIFEST) as draft:
             draft.write_text(json.dumps(content, indent=1), "utf-8")
-
-
-def schemas() -> dict[str, "pa.Schema"]:
-    """The columns of each table; each file has the number of its change before them."""
-    import pyarrow as pa
-
-    line: Any = [
-        ("path", pa.int64()),
-        ("subject", pa.string()),
-        ("operator", pa.string()),
-        ("text", pa.string()),
-        ("length", pa.int64()),
-        ("hash", pa.binary()),
-        ("number", pa.float64()),
-        ("places", pa.list_(pa.int32())),
-        ("anchor", pa.int32()),
-    ]
-    anchor: Any = [("level", pa.int32()), ("parent", pa.int32()), ("needs", pa.int32())]
-    key: Any = [("tenant", pa.string()), ("query", pa.int64())]
-    counts = [(name, pa.int64()) for name in COUNTED_USES]
-    fields: dict[str, Any] = {
-        "alternatives": [
-            *key,
-            ("alternative", pa.int32()),
-            ("access", pa.string()),
-            ("lines", pa.list_(pa.struct(line))),
-            ("negative", pa.list_(pa.struct(line))),
-            ("anchors", pa.list_(pa.struct(anchor))),
-            ("needs", pa.int32()),
-            ("reason", pa.string()),
-        ],
-        "subscriptions": [*key, ("id", pa.string()), ("target", pa.int64())],
-        "linear_paths": [
-            ("path", pa.int64()),
-            ("text", pa.string()),
-            ("kind", pa.string()),
-            ("steps", pa.int32()),
-            *counts,
-        ],
-        "gone_targets": [("target", pa.int64())],
-        "gone_queries": key,
-    }
-    return {name: pa.schema(columns) for name, columns in fields.items()}
-
-
-def query_key(id_: str) -> int:
-    """64 bits of a query's id, signed as Spark's `bigint`."""
-    return _signed(int(id_[:16], 16))
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >= 1 << 63 else number
-
-
-def _tag_paths_schema() -> "pa.Schema":
-    import pyarrow as pa
-
-    columns: Any = [("path", pa.int64()), ("text", pa.string())]
-    return pa.schema(columns)
 
 
 def _write_table(path: Path, table: "pa.Table") -> None:
