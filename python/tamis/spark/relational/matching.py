@@ -236,7 +236,7 @@ def _matches(
     subscriptions = batch.table("subscriptions").select("tenant", "query", "target")
     exact = holds.where("reason IS NULL").select(*KEY, "query").distinct()
     matched = exact.join(subscriptions, ["tenant", "query"]).select(*KEY, "target")
-    pairs = holds.where("reason IS NOT NULL").select(*KEY, "query", "reason")
+    pairs = holds.where("reason IS NOT NULL").select(*KEY, "query", "reason").distinct()
     for row in pairs.groupBy("reason").count().collect():
         counts.verified[row["reason"]] = row["count"]
     if counts.verified:
