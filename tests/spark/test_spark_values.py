@@ -54,7 +54,7 @@ def test_joins_on_paths_and_elements_find_what_xpath_finds(spark: SparkSession, 
 
 
 def test_a_large_message_of_many_rows_keeps_its_columns(spark: SparkSession, tmp_path: Path) -> None:
-    """The message is not repeated for each of its rows: that would be 2.6 GB here."""
+    """The message is not repeated for each of its rows: that would be almost 3 GB here."""
     message = "<a>" + "<b><c>1</c></b>" * 8_000 + "</a>"
     df = frame(spark, tmp_path / "messages", {"id": [7], "message": [message]})
     rows = values(df)
