@@ -40,7 +40,7 @@ class ValuesTask:
 
     def _run_piece(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         values = read_values(batch.column(self.message), self.limits)
-        # Column by column, without the messages: a copy of one for each of its rows would not fit into a column.
+        # Without the messages: a copy of one for each of its rows would not fit into a column.
         given = batch.columns[: self.kept]
         for rows in values.rows.to_batches():
             kept = [column.take(rows.column("message")) for column in given]
