@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tamis.cli.commands import main
 from tamis.model.version import Version
 from tamis.relational import tables as relational
 from tamis.relational.alternative import Decomposed, decomposed
@@ -198,3 +199,18 @@ def test_files_are_plain_parquet(tmp_path: Path) -> None:
     tables.change(pa.table({"target": [1], "query": ["//b = 1"]}))
     (file,) = tables.files("alternatives")
     assert pq.read_table(file).column("access").to_pylist() == ["number"]
+
+
+def test_explain_shows_what_the_tables_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document_ = tmp_path / "a.xml"
+    document_.write_text("<a><b/></a>")
+    for query, wanted in (
+        ("//a[not(b)]", "verified by the kernel: what is negated may be at another element"),
+        (
+            "not(/a/c)",
+            "  not /a/c\n  nothing is necessary: a candidate for every message\n  decided by joins",
+        ),
+        ("//a < 'x'", "no message satisfies it"),
+    ):
+        assert main(["explain", "--engine", "relational", query, str(document_)]) == 0
+        assert wanted in capsys.readouterr().out
