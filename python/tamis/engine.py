@@ -4,7 +4,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
@@ -32,6 +31,8 @@ from tamis.model.matching import (
     Weakening,
 )
 from tamis.model.message_batch import Messages, arrow_messages, envelope_fields, with_envelopes
+from tamis.schema import Schema
+from tamis.stored_data import StoredData
 
 if TYPE_CHECKING:
     # Arrow takes 0.2 s to import: functions import it when they need it.
@@ -52,8 +53,16 @@ _DEFAULT_LIMITS = Limits()
 
 def check(text: str, namespaces: Namespaces | None = None) -> Query:
     """Parse a query; `QueryError` if it is refused."""
-    id_, canonical, warnings = _kernel.check(text, _dict(namespaces))
-    return Query(id_, canonical, tuple(QueryWarning(*warning) for warning in warnings))
+    id_, canonical, warnings, data = _kernel.check(text, _dict(namespaces))
+    return Query(id_, canonical, tuple(QueryWarning(*warning) for warning in warnings), frozenset(data))
+
+
+def check_data(text: str, records: Mapping[str, int], namespaces: Namespaces | None = None) -> None:
+    """`QueryError` if local data cannot serve a query: `records` of each data set that it may name.
+
+    `unknown-data`, `no-document`, or `scan-limit` if it has no equality that could find records.
+    """
+    _kernel.check_data(text, _dict(namespaces), list(records.items()))
 
 
 def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
@@ -114,38 +123,6 @@ def weaken(query: str, namespaces: Namespaces | None = None) -> Weakening:
     """The linear paths that messages need to match a query, to route by; `QueryError` if it is refused."""
     text, alternatives = _kernel.weaken(query, _dict(namespaces))
     return Weakening(text, tuple(tuple(Line(*line) for line in lines) for lines in alternatives))
-
-
-_Elements: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-_Graph: TypeAlias = tuple[_Elements, tuple[str, ...]]
-"""Elements with their possible children, and the possible root elements."""
-
-
-class Schema:
-    """The element graph of a DTD, for transformations. Create one per DTD: plans are cached by schema.
-
-    Messages whose root or child elements do not conform are transformed by the general plan.
-    """
-
-    def __init__(self, dtd: Dtd) -> None:
-        """Take the element graph of a DTD."""
-        self._elements = tuple((name, tuple(element.children)) for name, element in dtd.elements.items())
-        self._roots = dtd.roots
-        self._kernel = _graph(self._elements, self._roots)
-
-    def __getstate__(self) -> _Graph:
-        """Pickle the graph. Equal graphs share their plans in a process."""
-        return self._elements, self._roots
-
-    def __setstate__(self, graph: _Graph) -> None:
-        """Unpickle."""
-        self._elements, self._roots = graph
-        self._kernel = _graph(*graph)
-
-
-@lru_cache(maxsize=16)
-def _graph(elements: _Elements, roots: tuple[str, ...]) -> _kernel.Schema:
-    return _kernel.Schema([(name, list(children)) for name, children in elements], list(roots))
 
 
 class _Saved(NamedTuple):
@@ -259,27 +236,42 @@ class Index:
         `namespaces` are the prefixes of all queries. If they differ, it is a list of prefix maps, and the
         column `prefixes` has the place of each query's own in it. Returns refused rows: `row` and the error.
         """
-        import pyarrow as pa
-
-        if "target" in table.schema.names:
-            place = table.schema.get_field_index("target")
-            table = table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
         maps = [namespaces] if namespaces is None or isinstance(namespaces, Mapping) else namespaces
+        rows = _with_target_numbers(table)
         with self._write_lock:
-            return _record_batch(self._kernel.load(table, [_dict(prefixes) for prefixes in maps]))
+            return _record_batch(self._kernel.load(rows, [_dict(prefixes) for prefixes in maps]))
+
+    def load_registered(self, table: Rows, *, namespaces: Sequence[Namespaces]) -> "pa.RecordBatch":
+        """As `load`, for queries that were checked when they were registered: it needs no local data."""
+        rows = _with_target_numbers(table)
+        with self._write_lock:
+            return _record_batch(self._kernel.load_registered(rows, [_dict(some) for some in namespaces]))
 
     def set_sample(self, messages: Sequence[bytes], tenants: Sequence[str]) -> None:
         """Replace the sample of messages, by which later segments choose access tests; a tenant for each."""
         self._kernel.set_sample(arrow_messages(messages), list(tenants))
 
-    def attach(self, name: str, data: Data, *, limits: Limits = _DEFAULT_LIMITS) -> None:
-        """Attach local data under its name in queries, or replace it; `ReadError` if a record is refused.
+    def attach(
+        self, name: str, data: Data | StoredData, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> None:
+        """Attach local data under its name in queries of a tenant, or replace it.
+
+        `ReadError` if a record is refused.
 
         Snapshots do not hold it: attach it again to an index that is opened.
         """
-        read = _kernel.Data(arrow_messages(data.records), limits)
+        if isinstance(data, StoredData):
+            read = data.kernel
+        else:
+            read = _kernel.Data(arrow_messages(data.records), limits)
         with self._write_lock:
-            self._kernel.attach(name, read)
+            self._kernel.attach(tenant, name, read)
+
+    def replace_data(self, data: Mapping[tuple[str, str], StoredData]) -> None:
+        """Attach these data sets, by tenant and name, and no others. Queries stay as they are."""
+        given = [(tenant, name, stored.kernel) for (tenant, name), stored in data.items()]
+        with self._write_lock:
+            self._kernel.replace_data(given)
 
     def merge(self) -> None:
         """Merge all segments into one, and choose access tests by the current sample of messages."""
@@ -318,8 +310,9 @@ class Index:
 
         The work by stage: `candidates` were tested; of these, `settled` were decided from what the automaton
         found at the elements, and `verified` by evaluating them on the message, which took `steps` (see
-        `Limits.work`). `looked_up`: how often elements were looked up by value for that. `uncached`: 1 if
-        the automaton's cache had no room for the message.
+        `Limits.work`). `looked_up`: how often elements were looked up by value for that. `probes`: how
+        many values were looked up in local data, and `records`: how many records the message met.
+        `uncached`: 1 if the automaton's cache had no room for the message.
 
         `skipped_entities` counts references that were left out (`Limits.skip_unread_entities`). The columns
         of the error (`ERROR_COLUMNS`) are null for a good message.
@@ -486,6 +479,16 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _with_target_numbers(table: Rows) -> Rows:
+    """The table with targets as the kernel reads them."""
+    import pyarrow as pa
+
+    if "target" not in table.schema.names:
+        return table
+    place = table.schema.get_field_index("target")
+    return table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
 
 
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:

@@ -160,10 +160,18 @@ class BrokerSettings:
     """The limits of messages that arrive over links."""
     client: Mapping[str, str] = field(default_factory=dict)
     """Settings of this broker's Kafka clients for links, such as its password."""
+    log: int = 1 << 30
+    """Bytes that the log of a link may have to send before sources wait."""
+    rows: int | None = None
+    """So many rows are advertised to a neighbour at most; None: any number."""
 
     def __post_init__(self) -> None:
         if self.hops < 1:
             raise SettingsError("bad-setting", "[broker]: hops is at least 1")
+        if self.log < 1:
+            raise SettingsError("bad-setting", "[broker]: log is at least 1 byte")
+        if self.rows is not None and self.rows < 1:
+            raise SettingsError("bad-setting", "[broker]: rows is at least 1")
 
 
 @dataclass(frozen=True, slots=True)

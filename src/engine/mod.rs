@@ -4,20 +4,26 @@
 //! |---|---|
 //! | `index` | the queries as they change: inserts, removals, commits, merges |
 //! | `local_data` | whether local data serves the queries that name it |
+//! | `data_files` | versions of data sets as files |
 //! | `parse_ahead` | parses queries while earlier ones are compiled |
 //! | `sample` | a sample of messages, for the selectivity of conditions |
 //! | `generation` | segments and tombstones, which a batch is matched against |
+//! | `active_part` | the parts of a generation with queries of a tenant |
+//! | `joins` | the joins of a segment with local data, the records that a message meets |
 //! | `snapshot` | generations as files |
 //! | `matcher` | batches of messages × generation → matches, selected nodes or outputs |
 //! | `cache_stats` | the memory of the caches of a matcher |
 //! | `guard` | panics → errors: damage, or a defect |
 //! | `explain/` | why a query matched a message or not |
 
+mod active_part;
 pub mod cache_stats;
+pub mod data_files;
 pub mod explain;
 pub mod generation;
 pub mod guard;
 pub mod index;
+mod joins;
 pub mod local_data;
 pub mod matcher;
 mod parse_ahead;

@@ -4,9 +4,8 @@
 //! out of its mutex and puts it back afterwards. So a process may fork at any time (Spark forks its Python
 //! workers): the child inherits no locked mutex, and matches against the last generation.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_schema::DataType;
 use pyo3::prelude::*;
@@ -16,18 +15,19 @@ use pyo3::types::PyTuple;
 use super::arguments::{EnvelopeArg, LimitsArg, NamespacesArg, QueryText};
 use super::arrow::Exported;
 use super::error::{ErrorTable, raise_generation_error, raise_query, raise_read};
-use super::local_data::{Cause, Data, cause_of};
+use super::index_state::{KEPT_GENERATIONS, State, busy};
+use super::local_data::{Cause, Data, GivenData, cause_of, tenant_data};
 use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
 use super::pairs::{Pairs, import_lists};
 use super::selection;
 use super::stats::{Stats, stats};
-use super::subscriptions::Subscriptions;
+use super::subscriptions::{Subscriptions, refusals_of};
 use super::transform::{OutputRows, Schema};
 use crate::document::Message;
 use crate::engine::explain::explain;
-use crate::engine::generation::{Generation, Part};
+use crate::engine::generation::Part;
 use crate::engine::local_data::parse_and_check;
 use crate::engine::matcher::{Matcher, Matches, SelectedNodes};
 use crate::engine::snapshot;
@@ -39,22 +39,10 @@ use crate::matching::twigs::verify::Verifier;
 use crate::transform::Outputs;
 use crate::tuning::Tuning;
 
-/// Generations that are kept for `targets`: query numbers are valid in one generation.
-const KEPT_GENERATIONS: usize = 8;
-
 #[pyclass(frozen, module = "tamis._kernel")]
 pub struct Index {
     state: Mutex<State>,
     matchers: Matchers,
-}
-
-struct State {
-    /// None while a thread is changing it.
-    index: Option<crate::engine::index::Index>,
-    /// The newest last; never empty.
-    generations: VecDeque<Arc<Generation>>,
-    /// Whether the index has changes that are not in the newest generation.
-    changed: bool,
 }
 
 #[pymethods]
@@ -103,15 +91,31 @@ impl Index {
     ) -> PyResult<Exported> {
         let rows = subscriptions.rows(&namespaces)?;
         let refused = self.change(py, |index| index.load(rows))?;
-        let mut refusals = ErrorTable::new("row");
-        refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
-        Ok(refusals.finish().into())
+        Ok(refusals_of(&refused).into())
     }
 
-    /// Attaches local data, or replaces it.
-    fn attach(&self, py: Python<'_>, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
-        let set = data.get().0.clone();
-        self.change(py, |index| index.attach(name, set))
+    /// As `load`, for queries that were checked when they were registered.
+    fn load_registered(
+        &self,
+        py: Python<'_>,
+        subscriptions: Subscriptions,
+        namespaces: Vec<NamespacesArg>,
+    ) -> PyResult<Exported> {
+        let rows = subscriptions.rows(&namespaces)?;
+        let refused = self.change(py, |index| index.load_registered(rows))?;
+        Ok(refusals_of(&refused).into())
+    }
+
+    /// Attaches local data of a tenant, or replaces it.
+    fn attach(&self, py: Python<'_>, tenant: &str, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
+        let set = data.get().set.clone();
+        self.change(py, |index| index.attach(tenant, name, set))
+    }
+
+    /// Replaces the local data of all tenants.
+    fn replace_data(&self, py: Python<'_>, data: GivenData<'_>) -> PyResult<()> {
+        let data = tenant_data(&data);
+        self.change(py, |index| index.replace_data(data))
     }
 
     /// Whether there are changes to `commit`.
@@ -180,7 +184,7 @@ impl Index {
                     matcher.match_batch(&generation, tenant, messages, &limits.0, |outcome| {
                         let of = |queries: &[GenerationQuery]| generation.targets_of(queries);
                         *targets = Some(outcome.map(|Matches { queries, failed, .. }| {
-                            (of(queries), of(failed), cause_of(failed, &generation))
+                            (of(queries), of(failed), cause_of(failed, &generation, tenant))
                         }));
                     });
                 };
@@ -339,7 +343,7 @@ impl Index {
         schema: Option<Bound<'py, Schema>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let generation = self.state().newest();
-        let query = parse_and_check(&query.0, &namespaces.0, generation.data())
+        let query = parse_and_check(&query.0, &namespaces.0, generation.data(tenant))
             .map_err(|error| raise_query(py, &error))?;
         let schema = schema.map(|schema| schema.get().0.clone());
         let message = EnvelopeArg::message(&message, envelope.as_ref());
@@ -409,9 +413,7 @@ impl Index {
 
 impl Index {
     fn with_engine(index: crate::engine::index::Index, tuning: Tuning) -> Index {
-        let generations = VecDeque::from([index.generation().clone()]);
-        let state = State { index: Some(index), generations, changed: false };
-        Index { state: Mutex::new(state), matchers: Matchers::new(tuning) }
+        Index { state: Mutex::new(State::new(index)), matchers: Matchers::new(tuning) }
     }
 
     /// Lock it briefly, and never with the interpreter released.
@@ -438,15 +440,7 @@ impl Index {
             }
             (index, done.and_then(|done| done))
         });
-        let mut state = self.state();
-        if index.generation().number != state.newest().number {
-            state.generations.push_back(index.generation().clone());
-            while state.generations.len() > KEPT_GENERATIONS {
-                state.generations.pop_front();
-            }
-        }
-        state.index = Some(index);
-        state.changed = false;
+        self.state().put_back(index);
         done.map_err(|error| raise_generation_error(py, &error))
     }
 
@@ -472,19 +466,4 @@ impl Index {
             messages.for_each(|message| index.sample.offer(tenant, &message));
         }
     }
-}
-
-impl State {
-    fn newest(&self) -> Arc<Generation> {
-        self.generations.back().expect("there is at least one generation").clone()
-    }
-
-    fn index(&mut self, py: Python<'_>) -> PyResult<&mut crate::engine::index::Index> {
-        self.index.as_mut().ok_or_else(|| busy(py))
-    }
-}
-
-fn busy(py: Python<'_>) -> PyErr {
-    let reason = "another thread is changing the index, or was when this process was forked";
-    raise_generation_error(py, &GenerationError::new("busy", reason.to_string()))
 }

@@ -163,6 +163,7 @@ class RealNetwork:
 
     def __init__(self, folder: Path, *ends: str) -> None:
         self.folder = folder
+        self.budget: int | None = None
         self.topology = tree(folder, *ends)
         self.delivered: Counter[tuple[int, str]] = Counter()
         self.crossed: dict[tuple[str, str], list[Message]] = {}

@@ -16,6 +16,8 @@ LAYERS = [
         "errors",
         "extras",
         "model",
+        "schema",
+        "stored_data",
         "engine",
         "naive",
         "storage",

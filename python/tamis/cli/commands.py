@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": "explain why a query matches a document or not",
     "relational": "manage the tables of the relational engine",
     "subscriptions": "manage the subscriptions of the catalog",
+    "data": "manage the local data that subscriptions join messages with",
     "run": "run the job: sources to sinks",
     "status": "show the status of the job",
     "dead-letters": "list, show and replay dead letters",

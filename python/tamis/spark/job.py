@@ -187,7 +187,7 @@ class Job:
         for batches in known:
             self._replace_lost_generations(batches, newest)
         self._spark = self._session()
-        self._stack.callback(self._links.start(catalog, self._shown).close)
+        self._stack.callback(self._links.start(catalog, self._shown, sample).close)
         self._warm_up = warm_up(self._spark, self._streams[0].pipeline, newest)
 
     def _report_ready(self) -> None:
@@ -270,7 +270,7 @@ class Job:
             if stream.batches is not None:
                 needed.update(record.generation for record in stream.batches.unfinished())
         with suppress(TamisError):
-            self._store.sweep(needed)
+            self._publisher.sweep(needed)
 
     def _sweep_sinks(self) -> None:
         """Remove files of batches that will never be published."""
@@ -349,6 +349,9 @@ class Job:
             if self._stopping.is_set():
                 # It has not begun; the next run processes it.
                 raise JobError("stopping", "the job is stopping")
+            self._links.wait_for_room(stream.source, self._stopping.is_set)
+            if self._stopping.is_set():
+                raise JobError("stopping", "the job is stopping")
             self._board.batch_started(stream.source.name)
             started, clock = datetime.now(UTC), time.monotonic()
             try:
@@ -360,6 +363,7 @@ class Job:
                 raise stream.error from None
             stream.pause = FIRST_PAUSE
             stream.failing = False
+            self._links.count(stream.source, counts.unmatched)
             report = BatchReport(
                 source=stream.source.name,
                 batch=number,

@@ -4,45 +4,20 @@
 //! per MB. Each query text is verified when it is read, by the id of its query, which is the hash of the text. So
 //! damage is always refused, even if other files say that the content is right.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-
-use memmap2::Mmap;
 
 use crate::error::GenerationError;
 use crate::ids::SegmentQuery;
 use crate::query::QueryId;
 use crate::segment::format::columns::{COLUMNS, COUNTS, Columns, View};
+use crate::util::storage::{Storage, content_name};
 
 const MAGIC: [u8; 8] = *b"tamisseg";
 /// The version of the format; increment it when the meaning of a column changes.
 pub const FORMAT: u32 = 7;
 const ALIGNMENT: usize = 64;
 const HEADER: usize = 16 + COLUMNS * 16;
-
-/// Bytes that are aligned for any column: in memory, or mapped from a file.
-enum Storage {
-    Memory(Vec<u64>),
-    Mapped(Mmap, File),
-}
-
-impl Storage {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Storage::Memory(words) => bytemuck::cast_slice(words),
-            Storage::Mapped(map, _) => map,
-        }
-    }
-
-    /// Whether the file is as long as when it was mapped. Reading behind the end of a file kills the process.
-    fn is_whole(&self) -> bool {
-        match self {
-            Storage::Memory(_) => true,
-            Storage::Mapped(map, file) => file.metadata().is_ok_and(|now| now.len() == map.len() as u64),
-        }
-    }
-}
 
 /// A segment never changes. Its name is the hash of its content.
 pub struct Segment {
@@ -120,7 +95,7 @@ impl Segment {
 
     /// Whether the segment is a mapped file.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.storage, Storage::Mapped(..))
+        self.storage.is_mapped()
     }
 
     /// The name of one of its files.
@@ -165,22 +140,11 @@ fn slices<'s>(storage: &'s Storage, sections: &[(usize, usize); COLUMNS]) -> [&'
     sections.map(|(start, end)| &bytes[start..end])
 }
 
-/// The name that content has.
-pub fn content_name(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex()[..32].to_string()
-}
-
 fn map(path: &Path) -> Result<Storage, GenerationError> {
-    let unreadable = |error: io::Error| match error.kind() {
+    Storage::map(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => damaged(path),
         _ => GenerationError::new("segment-unreadable", format!("{}: {error}", path.display())),
-    };
-    let file = File::open(path).map_err(unreadable)?;
-    // SAFETY: segment files are written once under a name that is their content's hash, then only
-    // ever read or unlinked; unlinking leaves a mapping valid. If another process cuts a file short,
-    // `check_size` sees it before the next batch.
-    let map = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
-    Ok(Storage::Mapped(map, file))
+    })
 }
 
 fn damaged(path: &Path) -> GenerationError {

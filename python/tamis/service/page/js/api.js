@@ -55,6 +55,7 @@ const resource = (folder, id) => `/v1/${folder}/${encodeURIComponent(id)}`;
 
 export const whoAmI = (token) => call("GET", "/v1/token", { token });
 export const status = (signal) => call("GET", "/v1/status", { signal });
+export const network = () => call("GET", "/v1/network");
 export const sources = () => call("GET", "/v1/sources");
 export const check = (json, signal) => call("POST", "/v1/check", { json, signal });
 export const match = (json, signal) => call("POST", "/v1/match", { json, signal });

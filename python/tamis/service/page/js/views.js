@@ -2,6 +2,7 @@
 
 import { deliveries } from "./views/deliveries.js";
 import { letters } from "./views/letters.js";
+import { network } from "./views/network.js";
 import { now } from "./views/now.js";
 import { playground } from "./views/playground.js";
 import { publish } from "./views/publish.js";
@@ -14,4 +15,5 @@ export const VIEWS = [
   { name: "publish", title: "Publish", roles: ["admin", "publisher"], asks: "/v1/sources", show: publish },
   { name: "deliveries", title: "Deliveries", roles: ["admin", "subscriber"], asks: "/v1/deliveries", show: deliveries },
   { name: "letters", title: "Dead letters", roles: ["admin"], asks: "/v1/dead-letters", show: letters },
+  { name: "network", title: "Network", roles: ["admin"], asks: "/v1/network", show: network },
 ];
