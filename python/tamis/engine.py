@@ -324,8 +324,7 @@ class Index:
     ) -> "pa.RecordBatch":
         """Verify given pairs: for each message a list of targets, whose queries are evaluated on it.
 
-        The columns are those of `match_batch`; `targets` gives all targets of queries that match. A target
-        that the index or the tenant does not have matches nothing. The index is not asked for candidates.
+        The columns are those of `match_batch`. A target that the index or the tenant does not have matches nothing.
         """
         import pyarrow as pa
 

@@ -1,14 +1,15 @@
 //! Given pairs of a message and a query: whether the query matches the message, by evaluating it there. No index is asked,
 //! so the cost is that of reading each message and of verifying each pair: for what another engine left undecided.
 
-use super::{ActivePart, Matcher, Matches, SegmentState};
+use super::{Matcher, Matches, SegmentState};
 use crate::document::Message;
+use crate::engine::active_part::ActivePart;
 use crate::engine::generation::Generation;
 use crate::error::ReadError;
 use crate::ids::SegmentQuery;
 use crate::limits::Limits;
 use crate::matching::budget::{Budget, WorkLimit};
-use crate::matching::twigs::verify::Verifier;
+use crate::matching::twigs::verify::{Trees, Verifier};
 
 impl Matcher {
     /// For each message with its targets, the queries of these targets that match it. A target that the generation
@@ -22,6 +23,7 @@ impl Matcher {
         mut sink: impl FnMut(Result<&Matches, ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let mut matches = Matches::default();
         for (message, targets) in pairs {
@@ -65,10 +67,9 @@ impl Matcher {
             matches.work.verified += queries.len() as u64;
             for query in queries {
                 let offset = compiled.offset(query).expect("prepared");
-                let (vocabulary, by_name) = (self.reader.vocabulary(), &mut self.by_name);
-                let words = compiled.words();
+                let trees = Trees::new(&self.document, self.reader.vocabulary(), names, &self.records);
                 let mut verifier =
-                    Verifier::new(words, &self.document, vocabulary, names, by_name, memo, &mut budget);
+                    Verifier::new(compiled.words(), trees, &mut self.by_name, memo, &mut budget);
                 let number = query.in_generation(active.first_query);
                 match verifier.matches(offset) {
                     Ok(true) => matches.queries.push(number),
