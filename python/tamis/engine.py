@@ -324,7 +324,7 @@ class Index:
     ) -> "pa.RecordBatch":
         """Verify given pairs: for each message a list of targets, whose queries are evaluated on it.
 
-        The columns are those of `match_batch`. A target that the index or the tenant does not have matches nothing.
+        The columns are those of `match_batch`. Targets that the index or tenant does not have match nothing.
         """
         import pyarrow as pa
 
