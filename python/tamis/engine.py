@@ -44,6 +44,7 @@ __version__: str = _kernel.__version__
 
 Namespaces = Mapping[str, str]
 """Prefix → namespace URI."""
+Pairs: TypeAlias = "Sequence[Sequence[int]] | pa.Array[Any]"
 
 ERROR_COLUMNS = ("code", "reason", "offset", "line", "column", "value", "limit")
 """Why a message was refused, as columns of a result."""
@@ -199,10 +200,7 @@ class Index:
         self._saved = _Saved(saved.directory, generation, generation)
 
     def snapshot(self, directory: str | os.PathLike[str]) -> int:
-        """Write the index to a directory; the number of the new generation.
-
-        Reuses segment files that earlier snapshots wrote to the same directory.
-        """
+        """Write the index to a directory, reusing its segment files; the number of the generation."""
         path = Path(directory).absolute()
         self._saved = _Saved(path, *self._current().snapshot(path))
         return self._saved.number
@@ -241,8 +239,7 @@ class Index:
         """Add or replace many targets: columns `target`, `query` and, optionally, `tenant` and `prefixes`.
 
         `namespaces` are the prefixes of all queries. If they differ, it is a list of prefix maps, and the
-        column `prefixes` has the place of each query's own in it. Returns the refused rows: `row`, `code`,
-        `reason`, `offset`, `line`, `column`, `value`, `limit`.
+        column `prefixes` has the place of each query's own in it. Returns refused rows: `row` and the error.
         """
         maps = [namespaces] if namespaces is None or isinstance(namespaces, Mapping) else namespaces
         rows = with_target_numbers(table)
@@ -308,7 +305,7 @@ class Index:
         tenant: str = "",
         limits: Limits = _DEFAULT_LIMITS,
     ) -> list[int]:
-        """The targets whose queries match a message, ascending; `ReadError` if it is malformed.
+        """The targets whose queries match, ascending; `ReadError` for a malformed message.
 
         `MatchError` if queries exceed the work limit or miss their data; it names them and what matches.
         """
@@ -323,8 +320,7 @@ class Index:
         """Match messages, one row each: `queries`, `failed`, the work, `skipped_entities` and the error.
 
         `queries` are query numbers of this generation, unordered; `targets` expands them. `failed` are
-        queries that exceeded the work limit: it is not known whether they match. `with_envelopes` gives
-        messages their envelopes, here and wherever a batch of messages is matched.
+        queries that exceeded the work limit: whether they match is open. `with_envelopes` adds envelopes.
 
         The work by stage: `candidates` were tested; of these, `settled` were decided from what the automaton
         found at the elements, and `verified` by evaluating them on the message, which took `steps` (see
@@ -333,10 +329,21 @@ class Index:
         `uncached`: 1 if the automaton's cache had no room for the message.
 
         `skipped_entities` counts references that were left out (`Limits.skip_unread_entities`). The columns
-        of the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
-        message.
+        of the error (`ERROR_COLUMNS`) are null for a good message.
         """
         return _record_batch(self._current().match_batch(arrow_messages(messages), tenant, limits))
+
+    def match_pairs(
+        self, messages: Messages, pairs: Pairs, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> "pa.RecordBatch":
+        """Verify given pairs: for each message a list of targets, whose queries are evaluated on it.
+
+        The columns are those of `match_batch`. Targets that the index or tenant does not have match nothing.
+        """
+        import pyarrow as pa
+
+        lists = pa.array(pairs, pa.large_list(pa.uint64())) if isinstance(pairs, Sequence) else pairs
+        return _record_batch(self._current().match_pairs(arrow_messages(messages), lists, tenant, limits))
 
     def match_elements(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -348,9 +355,8 @@ class Index:
         `kind` (element, attribute, text or document), `attribute` (its place among the element's),
         `span_start` and `span_end` (bytes in the message's UTF-8 form).
         """
-        return self._selection(
-            self._current().match_elements(arrow_messages(messages), tenant, limits, limit)
-        )
+        found = self._current().match_elements(arrow_messages(messages), tenant, limits, limit)
+        return self._selection(found)
 
     def match_bindings(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -358,12 +364,10 @@ class Index:
         """Match messages, one row for each binding tuple that leads to such a node.
 
         Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
+        for one message and query.
+        """
         found = self._current().match_bindings(arrow_messages(messages), tenant, limits, limit)
         return self._selection(found)
-        """
-        return self._selection(
-            self._current().match_bindings(arrow_messages(messages), tenant, limits, limit)
-        )
 
     def transform(
         self,

@@ -2,6 +2,8 @@
 //!
 //! For each message: read it; for each segment run the automaton, collect candidates, settle or verify them.
 
+mod pairs;
+
 use std::sync::Arc;
 
 use crate::data::{DataSets, Records};

@@ -7,21 +7,20 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use arrow_array::LargeListArray;
 use arrow_schema::DataType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyTuple;
 
 use super::arguments::{EnvelopeArg, LimitsArg, NamespacesArg, QueryText};
-use super::arrow::{Exported, import_array};
-use super::error::{ErrorTable, raise_generation_error, raise_query, raise_read};
+use super::arrow::Exported;
+use super::error::{raise_generation_error, raise_query, raise_read};
 use super::index_state::{KEPT_GENERATIONS, State, busy};
 use super::local_data::{Cause, Data, GivenData, cause_of, tenant_data};
 use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
+use super::pairs::{Pairs, import_lists};
 use super::selection;
 use super::stats::{Stats, stats};
 use super::subscriptions::{Subscriptions, refusals_of};
@@ -243,6 +242,30 @@ impl Index {
         Ok(batch.into())
     }
 
+    /// One row per message, as of `match_batch`: which queries of its targets match it, all of them verified.
+    fn match_pairs(
+        &self,
+        py: Python<'_>,
+        messages: Messages,
+        pairs: Bound<'_, PyAny>,
+        tenant: &str,
+        limits: LimitsArg,
+    ) -> PyResult<Exported> {
+        let (generation, limits) = (self.state().newest(), messages.limits(limits));
+        let pairs = Pairs::import(&pairs, messages.len())?;
+        let work = |matcher: &mut Matcher, rows: &mut MatchRows| {
+            let rest = messages.or_empty().zip(pairs.iter()).skip(rows.len());
+            matcher.match_pairs(&generation, tenant, rest, &limits, |outcome| match outcome {
+                Ok(matches) => rows.push(matches),
+                Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
+            });
+        };
+        let mut rows = MatchRows::new(messages.len());
+        let run = || self.matchers.run(&generation, &mut rows, work, MatchRows::fail);
+        py.detach(run).map_err(|error| raise_generation_error(py, &error))?;
+        Ok(rows.finish(generation.number).into())
+    }
+
     /// The nodes that matching queries select, up to `limit` for each message and query; and errors.
     fn match_elements(
         &self,
@@ -385,14 +408,8 @@ impl Index {
             );
             return Err(raise_generation_error(py, &GenerationError::new("old-generation", reason)));
         };
-        let lists = import_array(&queries, |given| match &given {
-            DataType::LargeList(item) if *item.data_type() == DataType::UInt32 => Ok(given),
-            other => {
-                let reason = format!("queries are the lists that match_batch returns, not {other}");
-                Err(PyValueError::new_err(reason))
-            }
-        })?;
-        let lists = LargeListArray::from(lists);
+        let lists =
+            import_lists(&queries, &DataType::UInt32, "queries are the lists that match_batch returns")?;
         let targets =
             py.detach(|| self.matchers.guarded(&generation, || expand_targets(&generation, &lists)));
         Ok(targets.map_err(|error| raise_generation_error(py, &error))?.into())
@@ -432,8 +449,7 @@ impl Index {
         done.map_err(|error| raise_generation_error(py, &error))
     }
 
-    /// Walks the matching queries of messages and passes the results of each message to `push`. Returns the
-    /// number of the generation, and the errors of messages that cannot be read and of queries that failed.
+    /// Walks the matching queries of messages: the number of the generation, and the errors.
     fn walk<T>(
         &self,
         py: Python<'_>,
@@ -441,38 +457,12 @@ impl Index {
         tenant: &str,
         limits: &Limits,
         walk: impl Fn(&mut Verifier<'_>, u32) -> Result<T, WorkLimit> + Sync,
-        mut push: impl FnMut(usize, &SelectedNodes<'_, T>) + Send,
+        push: impl FnMut(usize, &SelectedNodes<'_, T>) + Send,
     ) -> PyResult<(u64, Exported)> {
         let generation = self.state().newest();
-        let errors = py.detach(|| {
-            let mut done = (ErrorTable::new("message"), 0);
-            let work = |matcher: &mut Matcher, (errors, number): &mut (ErrorTable, usize)| {
-                let rest = messages.or_empty().skip(*number);
-                matcher.select_batch(&generation, tenant, rest, limits, &walk, |outcome| {
-                    match outcome {
-                        Ok(walked) => {
-                            push(*number, &walked);
-                            for query in walked.failed {
-                                let (reason, exceeded) = WorkLimit::describe(limits.work);
-                                errors.push_failed(
-                                    *number,
-                                    &format!("query {}: {reason}", query.0),
-                                    exceeded,
-                                );
-                            }
-                        }
-                        Err(error) => errors.push_read(*number, &messages.error_at(*number, error)),
-                    }
-                    *number += 1;
-                });
-            };
-            let refuse = |(errors, number): &mut (ErrorTable, usize), error: &ReadError| {
-                errors.push_read(*number, error);
-                *number += 1;
-            };
-            self.matchers.run(&generation, &mut done, work, refuse).map(|()| done.0.finish())
-        });
-        Ok((generation.number, errors.map_err(|error| raise_generation_error(py, &error))?.into()))
+        let walked = || selection::walk(&self.matchers, &generation, messages, tenant, limits, &walk, push);
+        let errors = py.detach(walked).map_err(|error| raise_generation_error(py, &error))?;
+        Ok((generation.number, errors.into()))
     }
 
     /// Offers messages to the sample, unless a thread is changing the index.

@@ -25,6 +25,7 @@ LAYERS = [
         "bench",
         "sources",
         "data",
+        "relational",
         "sinks",
         "network",
     ),
