@@ -92,6 +92,14 @@ impl Records {
         self.documents[set].read_into(place, document);
     }
 
+    /// Reads a record whose bytes are given, of a data set whose records are all read with the same limits.
+    pub fn read_bytes_into(&self, set: usize, record: &[u8], document: &mut Document) {
+        let Documents { set, reader, .. } = &self.documents[set];
+        let limits = set.limits().expect("the same limits");
+        let read = reader.borrow_mut().read(record, &limits, document);
+        read.expect("a record that was read before: the data is damaged");
+    }
+
     /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         self.documents.iter().map(|documents| documents.bytes.get()).sum()

@@ -22,6 +22,8 @@ pub struct DataSet {
     /// The paths some of whose values are not indexed.
     unindexed: FxHashMap<LeafPath, Missing>,
     records: usize,
+    /// The limits that all records are read with, if they are the same.
+    limits: Option<Limits>,
 }
 
 /// A segment, with its numbers for the leaf paths of the data set.
@@ -66,7 +68,9 @@ impl DataSet {
             paths: Vec::new(),
             unindexed: FxHashMap::default(),
             records,
+            limits: segments.first().map(|segment| segment.limits()),
         };
+        set.limits = set.limits.filter(|limits| segments.iter().all(|segment| segment.limits() == *limits));
         for segment in segments {
             let leaves = segment.add_to(&mut set.vocabulary);
             for &(leaf, missing) in &leaves {
@@ -81,6 +85,11 @@ impl DataSet {
         set.paths.sort_unstable();
         set.paths.dedup();
         set
+    }
+
+    /// The limits that all records are read with, if they are the same.
+    pub fn limits(&self) -> Option<Limits> {
+        self.limits
     }
 
     pub fn vocabulary(&self) -> &Vocabulary {

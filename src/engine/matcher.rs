@@ -496,7 +496,7 @@ impl Matcher {
     pub fn cache_stats(&self) -> CacheStats {
         let mut stats = CacheStats::default();
         self.segments.iter().for_each(|state| stats += state.cache_stats());
-        stats.bytes.records = self.records.bytes();
+        stats.bytes.records = self.records.bytes() + self.joiner.bytes();
         stats
     }
 }

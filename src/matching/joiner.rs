@@ -2,7 +2,7 @@
 //!
 //! A join compares the values at the end of a path of the message with those at the end of a path of records
 //! (`query/joined.rs`). The elements whose values are looked up follow from their tag paths, so they are found by one table.
-//! Each value is looked up once per message and join. The records are read and copied
+//! Each value is looked up once per message and join, in a cache first. The records are read and copied
 //! below a root that only paths with the name of the join lead to; from then on they cost what any part of a message costs.
 //!
 //! A join that the data cannot serve, because it is not attached or its values are not indexed, adds nothing:
@@ -14,6 +14,7 @@ use crate::data::{DataSets, Key, KeyStep, KeyTest, LeafPath, Records};
 use crate::document::{Annex, AnnexNames, Document, Reader, Vocabulary};
 use crate::error::Exceeded;
 use crate::ids::{ElementId, NameId, TagPathId};
+use crate::matching::met_records::MetRecords;
 use crate::matching::work::Work;
 use crate::query::ast::{NameTest, Node};
 use crate::query::envelope::is_root;
@@ -27,8 +28,8 @@ pub struct Joiner {
     /// Per tag path of the vocabulary's epoch, the joins whose values lie at its elements; `None` if it is not known.
     by_tag_path: Vec<Option<Box<[u32]>>>,
     epoch: u64,
-    /// The record that was read last.
-    record: Document,
+    kept: MetRecords,
+    read: ReadRecord,
     pub work: JoinWork,
 }
 
@@ -84,6 +85,11 @@ impl Joiner {
         self.joins.is_empty()
     }
 
+    /// The memory of its cache in bytes.
+    pub fn bytes(&self) -> usize {
+        self.kept.memory()
+    }
+
     /// Whether the data cannot serve a join.
     pub fn is_unserved(&self, join: usize) -> bool {
         self.joins[join].served.is_none()
@@ -99,77 +105,58 @@ impl Joiner {
         limit: usize,
     ) -> Result<(), Exceeded> {
         self.start(reader.vocabulary());
-        let (met, probed) = self.probe(wanted, reader.vocabulary(), document, records);
-        self.work = JoinWork { probes: probed.count() as u64, records: 0 };
+        let (met, probes) = self.probe(wanted, reader.vocabulary(), document, records);
+        self.work = JoinWork { probes, records: met.len() as u64 };
         if met.len() > limit {
             return Err(Exceeded { value: met.len() as u64, limit: limit as u64 });
         }
-        // The index may find others by a collision of hashes: their values are none of the message's.
-        let is_met = |number: u32, known: &Known, record: &Document| {
-            let leaves = known.served.iter().flat_map(|(_, leaves)| leaves);
-            leaves.into_iter().any(|&leaf| {
-                any_value(record, leaf, known.of_texts, |value| probed.contains(&(number, value)))
-            })
-        };
-        let mut of_data = std::mem::take(&mut self.record);
-        let mut added = Vec::with_capacity(met.len());
-        for &(number, place) in &met {
-            let known = &self.joins[number as usize];
-            let Some((set, _)) = known.served else { continue };
-            records.read_into(set, place, &mut of_data);
-            if is_met(number, known, &of_data) {
-                added.push((number, place));
-            }
-        }
-        drop(probed);
-        self.work.records = added.len() as u64;
-        for of_join in added.chunk_by(|(join, _), (other, _)| join == other) {
-            let Known { name, served: Some((set, _)), names, .. } = &mut self.joins[of_join[0].0 as usize]
+        let Joiner { joins, kept, read, .. } = self;
+        for of_join in met.chunk_by(|one, other| one.join == other.join) {
+            let Known { name, served: Some((set, _)), names, .. } = &mut joins[of_join[0].join as usize]
             else {
                 continue;
             };
             let mut annex = Annex::new(reader, document, names, name);
-            for &(_, place) in of_join {
-                if added.len() > 1 {
-                    records.read_into(*set, place, &mut of_data);
-                }
-                annex.add(&of_data, records.vocabulary(*set));
+            for &Met { place, range, .. } in of_join {
+                let record = match range {
+                    Some(range) => read.kept(records, *set, place, kept.record(range)),
+                    None => read.stored(records, *set, place),
+                };
+                annex.add(record, records.vocabulary(*set));
             }
             annex.finish();
         }
-        self.record = of_data;
         Ok(())
     }
 
-    /// Looks up the values of a message: the records that may be met, by join, and the values.
-    fn probe<'d>(
+    /// Looks up the values of a message: the records that it meets, by join and place, and how many values there are.
+    fn probe(
         &mut self,
         wanted: impl Fn(usize) -> bool,
         vocabulary: &Vocabulary,
-        document: &'d Document,
+        document: &Document,
         records: &Records,
-    ) -> (Vec<(u32, u32)>, Probed<'d>) {
+    ) -> (Vec<Met>, u64) {
         let (mut met, mut probed) = (Vec::new(), Probed::default());
         for at in 0..document.elements.len() {
             let element = ElementId::from(at);
             let tag_path = document.element(element).tag_path;
             self.know(tag_path, vocabulary);
-            for &number in self.by_tag_path[tag_path.index()].as_deref().unwrap_or_default() {
-                let Known { join, served: Some((set, leaves)), .. } = &self.joins[number as usize] else {
-                    continue;
-                };
-                if !wanted(number as usize) {
+            let Joiner { joins, by_tag_path, kept, read, .. } = &mut *self;
+            for &number in by_tag_path[tag_path.index()].as_deref().unwrap_or_default() {
+                let known = &joins[number as usize];
+                if known.served.is_none() || !wanted(number as usize) {
                     continue;
                 }
-                let mut probe = |value: &'d [u8]| {
+                let mut probe = |value| {
                     if probed.insert((number, value)) {
-                        let data = records.sets().at(*set);
-                        for &leaf in leaves {
-                            data.for_each_with(leaf, Key::Text(value), |place| met.push((number, place)));
+                        let keep = |(place, range)| met.push(Met { join: number, place, range: Some(range) });
+                        if !kept.find(number, value, keep) {
+                            find(number, known, value, records, (kept, read), &mut met);
                         }
                     }
                 };
-                match &join.message.last().expect("a path").node {
+                match &known.join.message.last().expect("a path").node {
                     Node::Element(_) => probe(document.string_value(element)),
                     Node::Text => {
                         document.texts_of(element).for_each(|text| probe(text.content.of(&document.text)));
@@ -183,13 +170,14 @@ impl Joiner {
                 }
             }
         }
-        met.sort_unstable();
-        met.dedup();
-        (met, probed)
+        met.sort_unstable_by_key(|met| (met.join, met.place));
+        met.dedup_by_key(|met| (met.join, met.place));
+        (met, probed.count() as u64)
     }
 
     /// Ids of names and tag paths are valid for one epoch.
     fn start(&mut self, vocabulary: &Vocabulary) {
+        self.kept.renew();
         if self.epoch != vocabulary.epoch() {
             self.epoch = vocabulary.epoch();
             self.by_tag_path.clear();
@@ -209,6 +197,70 @@ impl Joiner {
             let leading = numbered.filter(|(known, _)| leads_to(&known.join.message, tag_path, vocabulary));
             leading.map(|(_, number)| number).collect()
         });
+    }
+}
+
+/// A record that a message meets by a join; with the range of its bytes, if the cache has them.
+struct Met {
+    join: u32,
+    place: u32,
+    range: Option<(u32, u32)>,
+}
+
+/// The record that was read last.
+#[derive(Default)]
+struct ReadRecord {
+    document: Document,
+    /// Its data set and place.
+    of: Option<(usize, u32)>,
+}
+
+impl ReadRecord {
+    /// A record whose bytes lie in the data.
+    fn stored(&mut self, records: &Records, set: usize, place: u32) -> &Document {
+        if self.of != Some((set, place)) {
+            self.of = None;
+            records.read_into(set, place, &mut self.document);
+            self.of = Some((set, place));
+        }
+        &self.document
+    }
+
+    /// A record whose bytes are given.
+    fn kept(&mut self, records: &Records, set: usize, place: u32, bytes: &[u8]) -> &Document {
+        if self.of != Some((set, place)) {
+            self.of = None;
+            records.read_bytes_into(set, bytes, &mut self.document);
+            self.of = Some((set, place));
+        }
+        &self.document
+    }
+}
+
+/// Finds the records that a value meets, which the cache does not know, and keeps them there.
+fn find(
+    number: u32,
+    known: &Known,
+    value: &[u8],
+    records: &Records,
+    (kept, read): (&mut MetRecords, &mut ReadRecord),
+    met: &mut Vec<Met>,
+) {
+    let Some((set, leaves)) = &known.served else { return };
+    let data = records.sets().at(*set);
+    let first = met.len();
+    for &leaf in leaves {
+        data.for_each_with(leaf, Key::Text(value), |place| {
+            // The index may find others by a collision of hashes.
+            let record = read.stored(records, *set, place);
+            if any_value(record, leaf, known.of_texts, |known| known == value) {
+                met.push(Met { join: number, place, range: None });
+            }
+        });
+    }
+    if data.limits().is_some() {
+        let found = met[first..].iter().filter_map(|met| Some((met.place, data.record(met.place)?.0)));
+        kept.keep(number, value, found);
     }
 }
 
@@ -234,10 +286,6 @@ impl<'d> Probed<'d> {
         self.first[self.count] = value;
         self.count += 1;
         true
-    }
-
-    fn contains(&self, value: &(u32, &[u8])) -> bool {
-        self.first[..self.count].contains(value) || self.others.contains(value)
     }
 
     fn count(&self) -> usize {
