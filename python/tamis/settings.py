@@ -12,7 +12,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
-from tamis.errors import TamisError
+from tamis.data.source import RefreshedData
+from tamis.errors import DataError, TamisError
 from tamis.model.matching import Limits
 from tamis.model.sizes import size_of
 from tamis.model.subscription import DEFAULT_TARGET
@@ -204,6 +205,8 @@ class Settings:
     """Without it, this is the only broker."""
     sources: tuple[Source, ...] = (DirectorySource(name="inbox", tenant="", path=Path("inbox")),)
     sinks: tuple[Sink, ...] = (DirectorySink(),)
+    data: tuple[RefreshedData, ...] = ()
+    """Local data that is read again and again from its source."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -319,6 +322,8 @@ def _settings(content: Mapping[str, Any], folder: Path) -> Settings:
         parsed["sinks"] = tuple(_sink(table, folder, f"[[sink]] {place}") for place, table in tables)
     else:
         parsed["sinks"] = (DirectorySink(str((folder / "outbox").absolute())),)
+    tables = enumerate(_tables(values.pop("data", []), "data"), 1)
+    parsed["data"] = tuple(_data(table, folder, f"[[data]] {place}") for place, table in tables)
     if "sources" in values or "sinks" in values:
         raise SettingsError("unknown-setting", "sources and sinks are tables: [[source]], [[sink]]")
     settings = _value(Settings, {**values, **parsed}, "the settings")
@@ -367,6 +372,18 @@ def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
                 values[name] = _names(values[name])
         return _value(KafkaSource, values, where)
     raise SettingsError("unknown-kind", f"{where}: a source is a directory or kafka, not {kind!r}")
+
+
+def _data(table: Mapping[str, Any], folder: Path, where: str) -> RefreshedData:
+    values = dict(table)
+    if "path" in values:
+        values["path"] = (folder / values["path"]).absolute()
+    if "index" in values:
+        values["index"] = _names(values["index"])
+    try:
+        return _value(RefreshedData, values, where)
+    except DataError as error:
+        raise SettingsError(error.code, f"{where}: {error.reason}") from error
 
 
 def _limits(table: Any, where: str) -> Limits:

@@ -1,10 +1,11 @@
-"""`tamis data add|list|show|update|revert|remove`: the local data that subscriptions join messages with."""
+"""`tamis data add|list|show|update|revert|refresh|remove`: the local data of subscriptions."""
 
 import argparse
 import json
+import logging
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from tamis.data.source import DataSource
 
 TITLES = ("tenant", "name", "version", "records", "bytes", "key", "users", "updated", "source")
+
+REFRESH_FLAGS = ("catalog", "store", "state")
+"""Settings that `tamis serve` passes on to `tamis data refresh`."""
 
 PREVIEW = 5
 """Records that `show` prints."""
@@ -68,6 +72,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command = _command(commands, "revert", revert, "go back to an older version")
     command.add_argument("name")
     command.add_argument("--version", type=int, metavar="N", help="default: the one before the current one")
+
+    command = commands.add_parser(
+        "refresh", help="read the data of [[data]] in the settings again and again; `tamis serve` runs it"
+    )
+    command.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
+    for name in REFRESH_FLAGS:
+        command.add_argument(f"--{name}", metavar="VALUE", help=f"or TAMIS_{name.upper()}")
+    command.set_defaults(run=refresh)
 
     command = _command(commands, "remove", remove, "remove data sets that no subscription names")
     command.add_argument("names", nargs="+", metavar="NAME")
@@ -203,6 +215,23 @@ def remove(options: argparse.Namespace) -> int:
                 missing += 1
                 print(f"tamis: there is no local data {printable(name)}", file=sys.stderr)
     return 1 if missing else 0
+
+
+def refresh(options: argparse.Namespace) -> int:
+    """`tamis data refresh`: until a signal. What is half done then is done anew by the next run."""
+    from tamis.catalog import Catalog
+    from tamis.generations.data_refresher import DataRefresher
+    from tamis.generations.data_updater import DataUpdater
+    from tamis.generations.store import Store
+
+    settings = load_settings(options.config, {name: getattr(options, name) for name in REFRESH_FLAGS})
+    if not settings.data:
+        raise DataError("no-source", "the settings have no [[data]]")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, level=logging.INFO)
+    with Catalog(settings.catalog) as catalog, suppress(KeyboardInterrupt):
+        updater = DataUpdater(catalog.data, Store(settings.generations), settings.state / "data")
+        DataRefresher(settings.data, catalog.data, updater).run()
+    return 0
 
 
 def _print(one: DataSet) -> None:

@@ -52,8 +52,15 @@ RESTART_SECONDS = 5.0
 class Service:
     """A running service."""
 
-    def __init__(self, settings: Settings, catalog: Catalog, supervisor: Supervisor | None = None) -> None:
-        """`supervisor` runs the job; None where the job runs elsewhere."""
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        supervisor: Supervisor | None = None,
+        refresher: Supervisor | None = None,
+    ) -> None:
+        """`supervisor` runs the job; None where the job runs elsewhere. `refresher` refreshes local data."""
+        self._refresher = refresher
         self.settings = settings
         self.catalog = catalog
         self.brokers = settings.brokers()
@@ -83,8 +90,8 @@ class Service:
         """Run the background tasks during the block."""
         await run_in_threadpool(self.inboxes.recover)
         await run_in_threadpool(self.data.remove_leftovers)
-        if self.supervisor is not None:
-            self.supervisor.start()
+        for process in self._processes():
+            process.start()
         sending = asyncio.create_task(_restart_on_failure(self.sender.run))
         others = [
             asyncio.create_task(_restart_on_failure(one.run)) for one in (self.dead_letters, self._cleanup)
@@ -96,14 +103,17 @@ class Service:
         try:
             yield
         finally:
-            if self.supervisor is not None:
-                await run_in_threadpool(self.supervisor.stop)
+            for process in self._processes():
+                await run_in_threadpool(process.stop)
             self.sender.stop()
             for task in others:
                 task.cancel()
             await asyncio.gather(sending, *others, return_exceptions=True)
             for pool in (self.authentication, self.publishing, self.matching):
                 pool.close()
+
+    def _processes(self) -> list[Supervisor]:
+        return [one for one in (self.supervisor, self._refresher) if one is not None]
 
     def stop(self) -> None:
         """End event streams. To be called on the event loop."""
