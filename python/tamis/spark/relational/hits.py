@@ -44,7 +44,7 @@ def agreeing(batch: BatchOfValues, candidates: DataFrame, levels: int) -> tuple[
             "place -> get(elements, get(binding, place) - 1)))) END"
         ).alias("tuples"),
     )
-    # Each level reads the one before twice: computed once, it costs its rows, and not two to the power of levels.
+    # Each level reads the one before twice: computed once, or it would cost two to the power of levels.
     reduced = bounded.withColumn("nodes", f.explode("tuples")).drop("tuples").distinct().localCheckpoint()
     for level in range(min(levels, MAX_LEVELS), 0, -1):
         here = reduced.where(f.size("nodes") == level)
