@@ -33,7 +33,7 @@ from tests.helpers.spark_session import frame
 from tests.kernel.test_random import Group
 
 SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
-GROUPS = int(os.environ.get("TAMIS_PAIRS") or 40_000) // (240 * 24)
+GROUPS = int(os.environ.get("TAMIS_PAIRS") or 12_000) // (240 * 24)
 
 
 class Work(NamedTuple):

@@ -30,7 +30,7 @@ def agreeing(batch: BatchOfValues, candidates: DataFrame, levels: int) -> tuple[
     lines = candidates.select(
         *CANDIDATE_KEY, "anchors", "needs", f.posexplode("lines").alias("child", "line")
     )
-    found = hits(batch, lines)
+    found = hits(batch, lines).localCheckpoint()
     unbounded = found.where("NOT is_bounded AND size(line.places) > 0").select(*CANDIDATE_KEY).distinct()
     bounded = found.where("is_bounded OR size(line.places) = 0").select(
         *CANDIDATE_KEY,
@@ -44,7 +44,8 @@ def agreeing(batch: BatchOfValues, candidates: DataFrame, levels: int) -> tuple[
             "place -> get(elements, get(binding, place) - 1)))) END"
         ).alias("tuples"),
     )
-    reduced = bounded.withColumn("nodes", f.explode("tuples")).drop("tuples")
+    # Each level reads the one before twice: computed once, or it would cost two to the power of levels.
+    reduced = bounded.withColumn("nodes", f.explode("tuples")).drop("tuples").distinct().localCheckpoint()
     for level in range(min(levels, MAX_LEVELS), 0, -1):
         here = reduced.where(f.size("nodes") == level)
         above = reduced.where(f.size("nodes") < level)
@@ -60,7 +61,7 @@ def agreeing(batch: BatchOfValues, candidates: DataFrame, levels: int) -> tuple[
             f.expr("get(anchors, anchor).parent").alias("anchor"),
             f.slice("nodes", 1, level - 1).alias("nodes"),
         )
-        reduced = above.unionByName(lifted)
+        reduced = above.unionByName(lifted).localCheckpoint()
     at_document = reduced.groupBy(*CANDIDATE_KEY, "needs").agg(f.countDistinct("child").alias("children"))
     return at_document.where("children = needs").select(*CANDIDATE_KEY), unbounded
 
