@@ -303,7 +303,12 @@ def test_a_log_is_full_until_a_quarter_of_it_is_free(tmp_path: Path) -> None:
     assert end.is_full
     # Messages under way are taken all the same.
     a.publish("inbox:4", "y")
+    # It has room for one more, which is less than a quarter.
+    end.most_bytes = 6 * one
+    assert end.is_full
     a.restart()
+    a.ends["b"].most_bytes = 6 * one
+    assert not a.ends["b"].is_full
     a.ends["b"].most_bytes = 4 * one
     assert a.ends["b"].is_full
     settle([a, b])
