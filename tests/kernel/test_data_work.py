@@ -157,7 +157,7 @@ def test_a_message_meets_a_limited_number_of_records() -> None:
 
 def test_tenants_do_not_join_for_others() -> None:
     index = Index()
-    index.attach("companies", COMPANIES)
+    index.attach("companies", COMPANIES, tenant="a")
     index.insert(1, FORM.format(3, 1), tenant="a")
     index.insert(2, "//trade", tenant="b")
     (row,) = index.match_batch([b"<trade symbol='S3'/>"], tenant="b").to_pylist()
