@@ -211,10 +211,8 @@ class Index:
         saved = self._saved
         if saved is None or self._current().generation != saved.generation:
             raise GenerationError("not-saved", "the index has unsaved changes: take a snapshot first")
-        data = tuple(
-            AttachedData(tenant, name, str(one.directory), one.manifest)
-            for (tenant, name), one in self._stored.items()
-        )
+        stored = self._stored.items()
+        data = tuple(AttachedData(*place, str(one.directory), one.manifest) for place, one in stored)
         return Generation(str(saved.directory), saved.number, self._cache_bytes, data=data)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -261,10 +259,8 @@ class Index:
     ) -> None:
         """Attach local data under its name in queries of a tenant, or replace it.
 
-        `ReadError` if a record is refused.
-
-        Snapshots do not hold it: attach it again to an index that is opened. `saved` names data in files, so
-        that other processes attach it.
+        `ReadError` if a record is refused. Snapshots do not hold it: attach it to an index that is opened.
+        `saved` names data in files, so that other processes attach it.
         """
         self._stored.pop((tenant, name), None)
         if isinstance(data, StoredData):
@@ -479,8 +475,7 @@ class Index:
 
 def _reopen(kind: type[Index], saved: Generation) -> Index:
     index = kind.open(saved.directory, saved.number, cache_bytes=saved.cache_bytes)
-    data = {(one.tenant, one.name): open_data(one.directory, one.manifest) for one in saved.data}
-    index.replace_data(data)
+    index.replace_data({(one.tenant, one.name): open_data(one.directory, one.manifest) for one in saved.data})
     return index
 
 

@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from tamis.data.source import RefreshedData
-from tamis.errors import DataError, TamisError
+from tamis.errors import TamisError
 from tamis.model.matching import Limits
 from tamis.model.sizes import size_of
 from tamis.model.subscription import DEFAULT_TARGET
@@ -380,10 +380,7 @@ def _data(table: Mapping[str, Any], folder: Path, where: str) -> RefreshedData:
         values["path"] = (folder / values["path"]).absolute()
     if "index" in values:
         values["index"] = _names(values["index"])
-    try:
-        return _value(RefreshedData, values, where)
-    except DataError as error:
-        raise SettingsError(error.code, f"{where}: {error.reason}") from error
+    return _value(RefreshedData, values, where)
 
 
 def _limits(table: Any, where: str) -> Limits:

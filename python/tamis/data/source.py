@@ -72,9 +72,9 @@ class RefreshedData:
 
     def __post_init__(self) -> None:
         if not self.interval > 0:
-            raise DataError("bad-setting", "interval is more than 0")
+            raise DataError("bad-setting", "[[data]]: interval is more than 0")
         if (self.path is None) == (self.url is None) or (self.url is None) != (self.query is None):
-            raise DataError("bad-setting", "give either path, or url with query")
+            raise DataError("bad-setting", f"[[data]]: {self.name} has either path, or url with query")
 
     @property
     def source(self) -> DataSource:
