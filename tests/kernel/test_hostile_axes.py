@@ -150,7 +150,9 @@ def documented() -> list[str]:
     """The functions in the tables of the manual: a row of them has signatures in its first column."""
     manual = (Path(__file__).parents[2] / "docs" / "language.md").read_text("utf-8")
     rows = re.findall(r"^\| ((?:`[\w:-]+\([\w?, …]*\)`(?:, )?)+) \|", manual, re.MULTILINE)
-    return [name for row in rows for name in re.findall(r"`([\w:-]+)\(", row)]
+    names = [name for row in rows for name in re.findall(r"`([\w:-]+)\(", row)]
+    # Local data: no function of nodes of the message.
+    return [name for name in names if name not in ("doc", "collection")]
 
 
 FUNCTIONS = documented()

@@ -215,7 +215,7 @@ def test_the_playground_has_headers_and_completes_words(place: Place, visit: Vis
     visit.check()
     # Names of the message and functions, while a word is typed.
     query.fill("")
-    options = page.get_by_role("option")
+    options = page.get_by_role("listbox", name="Completions").get_by_role("option")
     query.press_sequentially("//co")
     expect(options).to_have_text(
         ["companyelement", "collection(function", "concat(function", "contains(function", "count(function"]

@@ -7,7 +7,7 @@ For any Spark job:
     matching.py             match, with_matches: messages → targets
     transforming.py         transform: messages → outputs
     subscriptions.py        match_subscriptions: messages → subscriptions
-    values.py               values: messages → a row per element, attribute and text
+    value_tables.py         values: messages → a row per element, attribute and text
     frames.py               checks of DataFrames, and the step that Python workers run on them
 The job of `tamis run`, in the order of the message flow:
     job.py                  one streaming query per source, restarted after failures
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tamis.spark.matching import match, with_matches
     from tamis.spark.subscriptions import match_subscriptions
     from tamis.spark.transforming import transform
-    from tamis.spark.values import values
+    from tamis.spark.value_tables import values
 
 __all__ = ["match", "match_subscriptions", "transform", "values", "with_matches"]
 
@@ -42,7 +42,7 @@ _MODULES = {
     "match": "matching",
     "match_subscriptions": "subscriptions",
     "transform": "transforming",
-    "values": "values",
+    "values": "value_tables",
     "with_matches": "matching",
 }
 

@@ -27,7 +27,7 @@ from tamis.spark.relational.plans import plan_named
 from tamis.spark.relational.values_of_batch import KEY, BatchOfValues
 from tamis.spark.relational.verifying import verified
 from tamis.spark.subscriptions import recipients_of_targets
-from tamis.spark.values import values
+from tamis.spark.value_tables import values
 from tamis.spark.worker.tenants import NO_TENANT
 
 TOO_MANY_BINDINGS = "a path binds its branch points in too many ways"
