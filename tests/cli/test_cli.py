@@ -197,6 +197,11 @@ def test_the_demo_shows_whom_messages_reach() -> None:
     for printed in (
         "harbour office",
         "storm watch",
+        "collection('companies') has 2 records",
+        "the message as it is",
+        '<quote price="12.75">',
+        "<country>FR</country>",
+        '<price of="NRVA">',
         "refused: `AND`",
         "is a dead letter",
         "+ second reader",

@@ -23,11 +23,20 @@ from tests.service.test_serve import serving as service_in
 from tests.service.test_service_deliveries import publish as deliver
 
 VIEWS = {
-    Role.ADMIN: ["Now", "Subscriptions", "Playground", "Publish", "Deliveries", "Dead letters", "Network"],
+    Role.ADMIN: [
+        "Now",
+        "Subscriptions",
+        "Playground",
+        "Data",
+        "Publish",
+        "Deliveries",
+        "Dead letters",
+        "Network",
+    ],
     Role.PUBLISHER: ["Now", "Publish"],
-    Role.SUBSCRIBER: ["Now", "Subscriptions", "Playground", "Deliveries"],
+    Role.SUBSCRIBER: ["Now", "Subscriptions", "Playground", "Data", "Deliveries"],
 }
-NAMES = ["now", "subscriptions", "playground", "publish", "deliveries", "letters", "network"]
+NAMES = ["now", "subscriptions", "playground", "data", "publish", "deliveries", "letters", "network"]
 
 STORY = "<story><company symbol='QLT'><name>Qualité 𝄞</name><price>13.90</price></company></story>"
 

@@ -1,4 +1,4 @@
-"""`make demo`: the service with shipped messages and subscriptions, and a feed.
+"""`make demo`: the service with shipped messages, subscriptions and local data, and a feed.
 
 __main__.py       the demo, step by step
 broker.py         `tamis serve` in a temporary folder

@@ -1,4 +1,4 @@
-"""`make demo`: shipped messages and subscriptions, a dead letter, a change while it runs, and traffic."""
+"""`make demo`: shipped messages and subscriptions, local data, a dead letter, a change, and traffic."""
 
 import asyncio
 import base64
@@ -22,6 +22,9 @@ from tamis.demo.participants import Participants
 from tamis.errors import TamisError, marked
 
 SHIPPED = files("tamis.demo")
+
+DATA = "companies"
+"""The local data that messages are joined with."""
 
 LATE = "second reader"
 """The subscriber who subscribes while the job runs."""
@@ -50,7 +53,9 @@ class Demo:
     async def run(self, keep: bool) -> None:
         """Run all steps. With `keep`, the feed runs until Ctrl-C."""
         participants = self._participants
-        analyst = await self._subscribe()
+        with self._console.status("starting the service …"):
+            await self._put_data()
+            analyst = await self._subscribe()
         self._show_url(keep)
         participants.listen()
         self._console.rule("Messages are published")
@@ -58,7 +63,8 @@ class Demo:
         with self._console.status("starting the job …"):
             await self._all_delivered()
         self._show("What their subscribers received")
-        self._show_forms(self._messages[0][0], ["news ticker", "weather map", "archive"])
+        self._show_forms(self._messages[0], ["news ticker", "weather map", "archive"])
+        self._show_forms(self._messages[1], ["ferry club", "quote board", "price list"])
         self._console.rule("A message that is cut off")
         await participants.publish(self._messages[3:4])
         await self._all_delivered()
@@ -74,24 +80,32 @@ class Demo:
         await self._show_traffic(keep)
         await self._sum_up()
 
+    async def _put_data(self) -> None:
+        """Upload the shipped records."""
+        admin = self._participants.admin
+        content = (SHIPPED / f"{DATA}.csv").read_bytes()
+        put = await admin.put_data(DATA, content, media_type="text/csv", key="/row/symbol")
+        first, *_ = await admin.records(DATA)
+        count = put["current"]["records"]
+        self._print(f"Local data: collection('{DATA}') has {count} records. The first one:\n{first}")
+
     async def _subscribe(self) -> dict[str, Any]:
         """Register the shipped subscriptions, of which one is refused; the analyst's."""
         given = tomllib.loads((SHIPPED / "subscriptions.toml").read_text("utf-8"))
         table = Table("subscriber", "query", title="Subscriptions", title_justify="left", show_lines=True)
         made = {}
-        with self._console.status("starting the service …"):
-            for one in given["subscription"]:
-                name, query = one["subscriber"], one["query"]
-                try:
-                    client = self._participants.subscribers[name]
-                    made[name] = await client.subscribe(query, namespaces=given["namespaces"])
-                    table.add_row(name, Text(query))
-                except ClientError as error:
-                    if "position" not in error.detail:
-                        raise
-                    at = error.detail["position"]
-                    spot = marked(query, at["line"], at["column"], width=50)
-                    table.add_row(name, Text(f"{spot}\nrefused: {error.reason}", style="red"))
+        for one in given["subscription"]:
+            name, query = one["subscriber"], one["query"]
+            try:
+                client = self._participants.subscribers[name]
+                made[name] = await client.subscribe(query, namespaces=given["namespaces"])
+                table.add_row(name, Text(query))
+            except ClientError as error:
+                if "position" not in error.detail:
+                    raise
+                at = error.detail["position"]
+                spot = marked(query, at["line"], at["column"], width=50)
+                table.add_row(name, Text(f"{spot}\nrefused: {error.reason}", style="red"))
         self._console.print(table)
         return made["analyst"]
 
@@ -133,16 +147,18 @@ class Demo:
             table.add_row(message, "\n".join(sorted(subscribers)))
         self._console.print(table)
 
-    def _show_forms(self, message: str, subscribers: Sequence[str]) -> None:
+    def _show_forms(self, message: tuple[str, bytes], subscribers: Sequence[str]) -> None:
         """One message in the forms that several subscribers get."""
+        name, content = message
         payloads = {
             arrival.subscriber: arrival.delivery.payload
             for arrival in self._participants.arrivals
-            if arrival.delivery.message == message
+            if arrival.delivery.message == name
         }
-        title = f"{message} as {len(subscribers)} subscribers get it"
+        title = f"{name} as {len(subscribers)} subscribers get it"
         table = Table(*subscribers, title=title, title_justify="left", expand=True)
-        table.add_row(*(_indented(payloads[subscriber]) for subscriber in subscribers))
+        forms = (payloads[subscriber] for subscriber in subscribers)
+        table.add_row(*("the message as it is" if form == content else _indented(form) for form in forms))
         self._console.print(table)
 
     async def _show_letters(self) -> None:

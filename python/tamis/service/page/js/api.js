@@ -66,6 +66,13 @@ export const subscribe = (json) => call("POST", "/v1/subscriptions", { json });
 export const change = (id, json) => call("PATCH", resource("subscriptions", id), { json });
 export const remove = (id) => call("DELETE", resource("subscriptions", id));
 
+export const dataSets = () => call("GET", "/v1/data");
+export const dataSet = (name) => call("GET", resource("data", name));
+export const records = (name) => call("GET", `${resource("data", name)}/records`);
+export const putData = (name, file, type, params) => call("PUT", resource("data", name), { params, body: file, headers: { "Content-Type": type } });
+export const revertData = (name, version) => call("POST", `${resource("data", name)}/revert`, { json: { version } });
+export const removeData = (name) => call("DELETE", resource("data", name));
+
 export const acknowledge = (json) => call("POST", "/v1/deliveries/ack", { json });
 
 export const letters = (params) => call("GET", "/v1/dead-letters", { params });

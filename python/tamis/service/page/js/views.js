@@ -1,6 +1,7 @@
 // The views in the order of the menu, each with the roles that see it and the resource it needs; `operates`: only admins
 // of the broker see it.
 
+import { data } from "./views/data.js";
 import { deliveries } from "./views/deliveries.js";
 import { letters } from "./views/letters.js";
 import { network } from "./views/network.js";
@@ -15,6 +16,7 @@ export const VIEWS = [
   { name: "now", title: "Now", roles: ["admin", "publisher", "subscriber"], asks: "/v1/status", show: now },
   { name: "subscriptions", title: "Subscriptions", roles: ["admin", "subscriber"], asks: "/v1/subscriptions", show: subscriptions },
   { name: "playground", title: "Playground", roles: ["admin", "subscriber"], asks: "/v1/subscriptions", show: playground },
+  { name: "data", title: "Data", roles: ["admin", "subscriber"], asks: "/v1/data", show: data },
   { name: "publish", title: "Publish", roles: ["admin", "publisher"], asks: "/v1/sources", show: publish },
   { name: "deliveries", title: "Deliveries", roles: ["admin", "subscriber"], asks: "/v1/deliveries", show: deliveries },
   { name: "letters", title: "Dead letters", roles: ["admin"], asks: "/v1/dead-letters", show: letters },
