@@ -218,8 +218,8 @@ def test_rows_of_joins_follow_the_hits(spark: SparkSession, tmp_path: Path) -> N
     for number, matched in enumerate(others):
         wanted = {2 + n for n in range(7) if (n % 2 == 1) == (number % 2 == 1) and (n % 2 or n == number)}
         assert matched == wanted
-    # Equal messages are joined once, and ranges are screened in the row. Of the first two queries, the one without
-    # `x` is a candidate, once.
+    # Equal messages are joined once, and ranges are screened in the row. Of the first two queries, the one
+    # without `x` is a candidate, once.
     distinct = dict(zip(messages[1:], others, strict=True))
     assert counts.candidates == sum(map(len, distinct.values())) + 1
     assert counts.decided == counts.candidates - 1
