@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tamis.demo.kafka_broker import Broker
 
 
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""JVM options for a fast start: most tests of Spark start a JVM and stop it soon."""
+QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+"""JVM options for a fast start: most tests of Spark start a JVM and stop it soon. Plans of joins need much code."""
 
 
 def pytest_configure() -> None:

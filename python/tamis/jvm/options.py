@@ -39,6 +39,8 @@ SMALL_JVM = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     # The optimising compiler takes more time than it saves: the work on messages is done by the kernel.
     "-XX:TieredStopAtLevel=1",
+    # With one compiler the JVM reserves 48 MB for code, which many generated plans fill, and then it fails.
+    "-XX:ReservedCodeCacheSize=240m",
     SERIAL,
     "-XX:-UsePerfData",
     f"-Dlog4j2.configurationFile={QUIET}",
