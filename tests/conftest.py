@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-"""JVM options for a fast start: most tests of Spark start a JVM and stop it soon. Plans of joins need much code."""
+"""JVM options for a fast start: most tests of Spark start a JVM and stop it soon.
+
+With one compiler the JVM reserves 48 MB for code, which many plans of joins fill.
+"""
 
 
 def pytest_configure() -> None:
