@@ -6,9 +6,9 @@ import { indexOf } from "./utf8.js";
 
 const WIDTH = 64;
 
-/** An error without a position. */
+/** An error without a position; `title` where it is not the refusal of a request. */
 export function problem(error) {
-  const headline = error.status === 403 ? "Not allowed" : error.status === 0 ? "Unreachable" : "Refused";
+  const headline = error.title ?? (error.status === 403 ? "Not allowed" : error.status === 0 ? "Unreachable" : "Refused");
   return h(
     "div",
     { class: "problem", role: "alert" },

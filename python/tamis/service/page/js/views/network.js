@@ -69,7 +69,7 @@ function row(link) {
 /** What is wrong with a link, and what follows from it. */
 function remarks(link) {
   const found = [];
-  if (link.reason) found.push({ reason: `${link.neighbour}: ${link.reason}` });
-  if (link.pressed) found.push({ reason: `sources wait: the log to ${link.neighbour}, or one behind it, is full` });
+  if (link.reason) found.push({ title: `Link to ${link.neighbour}`, reason: link.reason });
+  if (link.pressed) found.push({ title: "Sources wait", reason: `the log to ${link.neighbour}, or one behind it, is full` });
   return found;
 }
