@@ -271,7 +271,7 @@ class Index:
         with self._write_lock:
             return _record_batch(self._kernel.load(table, [_dict(prefixes) for prefixes in maps]))
 
-    def set_sample(self, messages: Sequence[bytes], tenants: Sequence[str]) -> None:
+    def set_sample(self, messages: Messages, tenants: Sequence[str]) -> None:
         """Replace the sample of messages, by which later segments choose access tests; a tenant for each."""
         self._kernel.set_sample(arrow_messages(messages), list(tenants))
 
@@ -288,6 +288,14 @@ class Index:
         """Merge all segments into one, and choose access tests by the current sample of messages."""
         with self._write_lock:
             self._kernel.merge()
+
+    def refile(self, least_share: float) -> bool:
+        """Compile the segment again whose candidates fall most by the current sample of messages.
+
+        Only if that saves at least this share of the candidates of all segments; whether it did.
+        """
+        with self._write_lock:
+            return self._kernel.refile(least_share)
 
     @property
     def asks_envelope(self) -> bool:

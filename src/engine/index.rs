@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::data::{DataSet, DataSets};
+use crate::engine::expected_candidates::ExpectedCandidates;
 use crate::engine::generation::{Generation, Part};
 use crate::engine::local_data;
 use crate::engine::parse_ahead::parse_ahead;
@@ -210,6 +211,30 @@ impl Index {
             self.generation = Arc::new(self.next(vec![merged])?);
         }
         Ok(self.generation.clone())
+    }
+
+    /// Compiles the segment again whose candidates fall most, if that saves at least a share of those of all segments.
+    /// Whether there was one.
+    pub fn refile(&mut self, least_share: f64) -> Result<bool, GenerationError> {
+        self.commit()?;
+        let mut parts = self.generation.parts().to_vec();
+        let estimates: Vec<ExpectedCandidates> = parts
+            .iter()
+            .map(|part| {
+                let view = part.segment.view();
+                ExpectedCandidates::of(view, &self.sample.measure(view, |tenant| part.tenant(tenant)))
+            })
+            .collect();
+        let all: f64 = estimates.iter().map(|estimate| estimate.filed).sum();
+        let most = (0..parts.len()).max_by(|&a, &b| estimates[a].saved.total_cmp(&estimates[b].saved));
+        let Some(most) =
+            most.filter(|&at| estimates[at].saved > 0.0 && estimates[at].saved >= least_share * all)
+        else {
+            return Ok(false);
+        };
+        parts[most] = self.merged(std::slice::from_ref(&parts[most]))?;
+        self.generation = Arc::new(self.next(parts)?);
+        Ok(true)
     }
 
     /// The next generation, of other parts.

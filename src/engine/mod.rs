@@ -5,6 +5,7 @@
 //! | `index` | the queries as they change: inserts, removals, commits, merges |
 //! | `local_data` | whether local data serves the queries that name it |
 //! | `parse_ahead` | parses queries while earlier ones are compiled |
+//! | `expected_candidates` | what filing a segment by another sample would save |
 //! | `sample` | a sample of messages, for the selectivity of conditions |
 //! | `generation` | segments and tombstones, which a batch is matched against |
 //! | `snapshot` | generations as files |
@@ -14,6 +15,7 @@
 //! | `explain/` | why a query matched a message or not |
 
 pub mod cache_stats;
+pub mod expected_candidates;
 pub mod explain;
 pub mod generation;
 pub mod guard;

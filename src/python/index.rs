@@ -138,6 +138,11 @@ impl Index {
         self.change(py, |index| index.merge().map(drop))
     }
 
+    /// Compiles the segment again whose candidates fall most by the current sample, if that saves the share of all.
+    fn refile(&self, py: Python<'_>, least_share: f64) -> PyResult<bool> {
+        self.change(py, |index| index.refile(least_share))
+    }
+
     /// Whether a segment turned out to be damaged, or a call panicked: then the index is to be opened again.
     #[getter]
     fn damaged(&self) -> bool {

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from tamis.model.envelope_value import Envelope
 from tamis.model.sample import MESSAGES, Sampled
 from tamis.pipeline import sample
 from tamis.pipeline.sample import PERIOD_BYTES, PERIOD_HOURS, PERIODS, MessageSample
@@ -77,6 +78,17 @@ def test_it_survives_a_restart_and_is_cleared_with_its_file(tmp_path: Path) -> N
     again.add(NOW, more)
     assert again.messages() == smallest(more, "")
     assert again.sampling(NOW).key != kept.sampling(NOW).key
+
+
+def test_envelopes_are_kept_and_count_as_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "sample"
+    kept = MessageSample(path)
+    whole = Envelope("s", "t", datetime(2026, 1, 1, 12, 0, 0, 7, UTC), {"n": "ä", "m": "2"})
+    given = [Sampled(1, "", b"<a/>", whole), Sampled(2, "", b"<b/>", Envelope("s")), Sampled(3, "", b"<c/>")]
+    assert [one.size for one in given] == [8, 4, 4]
+    kept.add(NOW, given)
+    kept.save()
+    assert MessageSample(path).messages() == given
 
 
 @pytest.mark.parametrize("content", [b"", b"ARROW1", b"\x00" * 100])

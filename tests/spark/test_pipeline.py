@@ -91,6 +91,9 @@ def test_messages_of_a_batch_are_sampled_once(
     assert {one.message for one in sample.messages()} == {message for _, _, message, _ in TWICE[1:]}
     assert len(sample.messages()) == 3
     assert {one.tenant for one in sample.messages()} == {"t"}
+    assert {(one.envelope.source, one.envelope.topic) for one in sample.messages() if one.envelope} == {
+        ("inbox", None)
+    }
 
 
 def test_a_batch_without_deliveries_is_counted(

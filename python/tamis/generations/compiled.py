@@ -13,6 +13,7 @@ from tamis.engine import Index
 from tamis.generations import numbered
 from tamis.generations.manifest import File, Manifest, kernel_files, renumber
 from tamis.generations.numbered import Subscriptions
+from tamis.model.message_batch import with_envelopes
 from tamis.model.sample import Sampled
 from tamis.network.tables import EVERYTHING
 
@@ -20,6 +21,9 @@ log = logging.getLogger(__name__)
 
 LOAD_ROWS = 1_000_000
 """The most subscriptions that are held in memory at once; they become one segment."""
+
+REFILE_SHARE = 0.2
+"""A segment is filed again if that saves this share of the candidates of all segments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +41,33 @@ def open_compiled(directory: Path, number: int) -> Compiled:
 
 
 def compile_changes(
-    directory: Path, base: Compiled | None, changes: Changes, last: int, sample: Sequence[Sampled] = ()
+    directory: Path,
+    base: Compiled | None,
+    changes: Changes,
+    last: int,
+    sample: Sequence[Sampled] = (),
+    refiles: bool = False,
 ) -> Compiled:
     """The generation after `base`, with a number above `last`; the base itself if no query changed.
 
-    The messages of a sample tell how selective the conditions of new segments are.
+    The messages of a sample tell how selective the conditions of new segments are. With `refiles` an older
+    segment is filed by them too, if that pays.
 
     If this fails, the base's index has some of the changes and must not be used any more.
     """
     before, index = None, Index()
     if base is not None and changes.since is not None:
         before, index = base.manifest, base.index
-    index.set_sample([one.message for one in sample], [one.tenant for one in sample])
+    messages = with_envelopes([one.message for one in sample], [one.envelope for one in sample])
+    index.set_sample(messages, [one.tenant for one in sample])
     for target in changes.removed:
         index.remove(target)
     added = []
     for batch in _large_batches(changes.added):
         _load(index, batch)
         added.append(batch.select(numbered.COLUMNS))
+    if refiles and index.refile(REFILE_SHARE):
+        log.info("a segment was filed again by the sample of messages")
     number = index.snapshot(directory)
     tables = {link: table.hash for link, table in changes.tables.items() if table.hash != EVERYTHING}
     if before is not None and last <= number == before.number and before.tables == tables:

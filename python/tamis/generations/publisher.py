@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 KEPT_VERSIONS = 10_000
 """Versions of the catalog's log that are kept: a publisher further behind compiles the whole catalog."""
 
+REFILE_MESSAGES = 32
+"""Older segments are tried when the sample has this many messages, and whenever it has twice as many."""
+
 
 class Publisher:
     """Compiles generations of a catalog and publishes them to a store.
@@ -61,6 +64,9 @@ class Publisher:
         """Generations up to this number cannot be continued."""
         self._version: Version | None = None
         """The catalog's version of the base; newer than its manifest's if no change since affected it."""
+
+        self._filed_by = REFILE_MESSAGES // 2
+        """Messages in the sample when it was last tried whether older segments are filed well by it."""
 
     def close(self) -> None:
         """Unlock the directory."""
@@ -111,9 +117,12 @@ class Publisher:
         while True:
             if self._base is None:
                 self._base = self._open_newest()
+            sample = self._sample()
+            refiles = len(sample) >= 2 * self._filed_by
             with self._changes() as changes:
                 if (
-                    self._base is not None
+                    not refiles
+                    and self._base is not None
                     and changes.since == changes.version
                     and self._base.manifest.number >= self._last
                 ):
@@ -122,7 +131,11 @@ class Publisher:
                 # If compiling fails, the index has some of the changes: the next refresh opens it again.
                 base, self._base = self._base, None
                 with STORE_ERRORS.at(self._directory):
-                    compiled = compile_changes(self._directory, base, changes, self._last, self._sample())
+                    compiled = compile_changes(
+                        self._directory, base, changes, self._last, sample, refiles=refiles
+                    )
+                if refiles:
+                    self._filed_by = len(sample)
             if self._publish(before, compiled.manifest.number):
                 self._delete_old(compiled.manifest.number, self._version, changes.version)
                 self._base, self._version = compiled, changes.version

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tamis.model.envelope_value import Envelope
+
 MESSAGES = 128
 """Messages of a tenant in a sample."""
 
@@ -20,6 +22,13 @@ class Sampled:
     """A signed 64-bit hash."""
     tenant: str
     message: bytes
+    envelope: Envelope | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes of the message and of its headers."""
+        headers = {} if self.envelope is None else self.envelope.headers
+        return len(self.message) + sum(len(name) + len(value) for name, value in headers.items())
 
 
 @dataclass(frozen=True, slots=True)

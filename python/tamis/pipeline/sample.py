@@ -7,15 +7,18 @@ is run again adds nothing, and publishers cannot choose what is sampled.
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nsmallest
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import pyarrow as pa
 
+from tamis.model.envelope_value import Envelope
+from tamis.model.headers import pack_headers, unpack_headers
 from tamis.model.sample import MESSAGES, NO_BOUND, Sampled, Sampling
 from tamis.storage.failures import STORE_ERRORS
 from tamis.storage.files import atomic_file
@@ -32,6 +35,10 @@ _TYPES: dict[str, pa.DataType] = {
     "tenant": pa.string(),
     "rank": pa.int64(),
     "message": pa.binary(),
+    "source": pa.string(),
+    "topic": pa.string(),
+    "received": pa.timestamp("us", "UTC"),
+    "headers": pa.string(),
 }
 SCHEMA = pa.schema(_TYPES)
 
@@ -61,7 +68,7 @@ class _Period:
         ranked = sorted(self.messages(), key=_rank)
         size = 0
         for at, one in enumerate(ranked):
-            size += len(one.message)
+            size += one.size
             if size > PERIOD_BYTES:
                 self.bound = one.rank
                 self.by_tenant = _by_tenant(ranked[:at])
@@ -117,6 +124,7 @@ class MessageSample:
     def _write(self) -> None:
         rows = [
             {"period": number, "tenant": one.tenant, "rank": one.rank, "message": one.message}
+            | _envelope_fields(one.envelope or Envelope())
             for number, period in sorted(self._periods.items())
             for one in period.messages()
         ]
@@ -149,10 +157,19 @@ class MessageSample:
         rows = table.to_pylist()
         for number in {row["period"] for row in rows}:
             period = self._periods[number] = _Period()
-            period.add(
-                Sampled(row["rank"], row["tenant"], row["message"]) for row in rows if row["period"] == number
-            )
+            period.add(_sampled(row) for row in rows if row["period"] == number)
         self._key, self._is_saved = key, True
+
+
+def _envelope_fields(envelope: Envelope) -> dict[str, Any]:
+    fields = {"source": envelope.source, "topic": envelope.topic, "received": envelope.received}
+    return fields | {"headers": pack_headers(envelope.headers)}
+
+
+def _sampled(row: Mapping[str, Any]) -> Sampled:
+    received, headers = row["received"], unpack_headers(row["headers"])
+    envelope = Envelope(row["source"], row["topic"], received, headers)
+    return Sampled(row["rank"], row["tenant"], row["message"], None if envelope == Envelope() else envelope)
 
 
 def open_sample(path: Path, is_kept: bool) -> MessageSample | None:

@@ -5,20 +5,25 @@ A job of its own for the counts would take as long as the rest of a small batch.
 
 import json
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
+from tamis.model.envelope_value import Envelope
+from tamis.model.headers import unpack_headers
 from tamis.model.sample import Sampled
 from tamis.pipeline.batch_log import Counts
 from tamis.spark.deliveries import REFUSED
 from tamis.spark.worker.task import WORK
 
 _NAME = "counts"
-_SAMPLED = "collect_list(CASE WHEN rank IS NOT NULL THEN struct(rank, tenant, base64(xml) AS message) END)"
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_SAMPLE = "rank, tenant, base64(xml) AS message, source, topic, unix_micros(received) AS received, headers"
+_SAMPLED = f"collect_list(CASE WHEN rank IS NOT NULL THEN struct({_SAMPLE}) END)"
 _FAILED = "size(filter(matched_subscriptions, one -> one.code IS NOT NULL))"
 _COUNTS = {
     "read": "count(1)",
@@ -61,8 +66,16 @@ def counts_of(done: DataFrame) -> Counted:
     # PySpark's `Observation` waits for an event, and for ever if none comes.
     values = json.loads(plan.observedMetrics().apply(_NAME).json())
     ids, sampled = values.pop("ids"), values.pop("sampled")
-    messages = [Sampled(one["rank"], one["tenant"], b64decode(one["message"])) for one in sampled]
+    messages = [_sampled(one) for one in sampled]
     return Counted(Counts(**values), ids < values["read"] - values["dead"], messages)
+
+
+def _sampled(row: Mapping[str, Any]) -> Sampled:
+    """A message of the sample; the JSON of a metric leaves out nulls."""
+    received = row.get("received")
+    time = None if received is None else _EPOCH + timedelta(microseconds=received)
+    envelope = Envelope(row.get("source"), row.get("topic"), time, unpack_headers(row.get("headers")))
+    return Sampled(row["rank"], row["tenant"], b64decode(row["message"]), envelope)
 
 
 def count(matched: DataFrame) -> Counted:
