@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from tamis.network.arrivals import Arrivals, ArrivedMessages
 from tamis.network.exchange import Exchange
 from tamis.network.link_end import ACKNOWLEDGE_AFTER
 from tamis.network.log import LinkLog, UnknownPositionError, read_log
-from tamis.network.messages import arrived, pack, unpack
+from tamis.network.messages import arrived, crossing, pack, unpack
 from tamis.network.parcel import LinkError, Parcel, Position, content_hash
 from tamis.storage.place import Directory
 from tests.helpers.link_ends import MemoryBroker, messages, settle, tree
@@ -47,7 +48,7 @@ def test_a_message_reaches_every_broker_once(tmp_path: Path) -> None:
 def test_headers_cross_links_and_older_brokers_read_parcels_without_them(tmp_path: Path) -> None:
     plain = messages("a", "x", "y")
     old = pa.ipc.open_stream(pack(plain)).schema.names
-    assert "headers" not in old
+    assert not {"headers", "topology", "form"} & set(old)
     assert unpack(pack(plain), "it").equals(plain)
     headers = pa.array([None, '{"priority":"high"}'], pa.string())
     place = plain.schema.get_field_index("headers")
@@ -60,7 +61,7 @@ def test_headers_cross_links_and_older_brokers_read_parcels_without_them(tmp_pat
     read = [ArrivedMessages(tmp_path).read(0)]
     # What an earlier version stored.
     path = next((tmp_path / "arrivals").glob("*.arrow"))
-    earlier = read[0].drop_columns(["topic", "headers"])
+    earlier = read[0].drop_columns(["topic", "headers", "topology", "form"])
     path.unlink()  # it is mapped
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, earlier.schema) as writer:
         writer.write_table(earlier)
@@ -258,6 +259,35 @@ def test_both_logs_of_a_link_restored_from_one_copy(tmp_path: Path) -> None:
     everything = Counter(["x", "k", *(f"{name}{number}" for name in "ab" for number in range(1, 6))])
     assert a.delivered == everything
     assert b.delivered == everything
+
+
+def test_a_message_keeps_the_number_of_the_topology_that_it_entered_with(tmp_path: Path) -> None:
+    first = tree(tmp_path, "ab", "bc")
+    second = replace(first, number=2)
+    a, b, c = (MemoryBroker(second, name, tmp_path) for name in "abc")
+    a.publish("inbox:0", "x")
+    settle([a, b])
+    (path,) = (tmp_path / "links" / "bc" / "b.c").glob("*/*1.parcel")
+    sent = unpack(Parcel.decode(path.read_bytes(), "it").body, "it")
+    assert sent["topology"].to_pylist() == [2]
+    old = MemoryBroker(first, "c", tmp_path)
+    old.exchange()
+    assert old.ends["b"].status.code == "newer-topology"
+    c.restart()
+    c.exchange()
+    c.process()
+    assert c.delivered == Counter("x")
+    # Of a message that entered elsewhere with the first one.
+    passing = crossing(messages("a", "y"), second, "b", second.links[1])
+    assert passing["topology"].to_pylist() == [None]
+
+
+def test_a_form_that_is_not_known_stops_the_link(tmp_path: Path) -> None:
+    plain = messages("a", "x")
+    place = plain.schema.get_field_index("form")
+    body = pack(plain.set_column(place, plain.schema.field(place), pa.array(["tokens"])))
+    with pytest.raises(LinkError, match=r"newer-format.*'tokens'"):
+        unpack(body, "it")
 
 
 def test_a_link_whose_directory_was_removed_begins_anew(tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ def test_a_link_by_kafka(tmp_path: Path) -> None:
         ("", ["the file: no-broker"]),
         ("x = 1\n" + AB + link("a", "b"), ["the file: unknown-key"]),
         ("broker = 1", ["broker: bad-value"]),
+        ("number = 0\n" + brokers("a"), ["number: bad-value"]),
+        ("number = true\n" + brokers("a"), ["number: bad-value"]),
         ("[[broker]]\n", ["[[broker]] 1: missing-key"]),
         (brokers("a", "."), ["[[broker]] 2: name: bad-name"]),
         (brokers("a", "a"), ["[[broker]] 2: name: two-brokers"]),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import Limits
+from tamis.model.envelope import VERSION
 from tamis.sources.directory import DirectorySource, Inbox, Offset, SourceError
 from tamis.sources.envelopes import read_envelopes
 from tamis.sources.ledger import FileIdentity, Ledger, LedgerError
@@ -86,7 +87,7 @@ def test_all_kinds(source: DirectorySource) -> None:
     }
     assert given["c2"]["offset"] == "c.jsonl#2 at 37"
     for row in given.values():
-        assert (row["version"], row["tenant"], row["source"], row["hops"]) == (1, "acme", "feed", 0)
+        assert (row["version"], row["tenant"], row["source"], row["hops"]) == (VERSION, "acme", "feed", 0)
         assert row["received"].utcoffset().total_seconds() == 0
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.demo.kafka_broker import Broker
-from tamis.model.envelope import ENVELOPE
+from tamis.model.envelope import ENVELOPE, VERSION
 from tamis.model.headers import MAX_BYTES, MAX_HEADERS, pack_headers, unpack_headers
 from tamis.sources import kafka_jars as jars
 from tamis.sources.kafka import ID_HEADER, KafkaError, KafkaSink, KafkaSource
@@ -60,7 +60,7 @@ def test_messages_come_in_envelopes(spark: SparkSession, kafka: Broker, tmp_path
     rows = output(spark, tmp_path)
     assert {row["id"] for row in rows} >= {f"id-{n}" for n in range(100)}
     assert {(row["version"], row["tenant"], row["source"], row["hops"], row["schema"]) for row in rows} == {
-        (1, "acme", "feed", 0, "a.dtd")
+        (VERSION, "acme", "feed", 0, "a.dtd")
     }
     (made,) = (row for row in rows if row["xml"] == b"<b/>")
     assert re.fullmatch(r"in-envelopes-[01]-\d+", made["id"])

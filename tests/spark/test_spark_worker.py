@@ -191,6 +191,16 @@ def test_a_worker_keeps_few_directories(tmp_path: Path) -> None:
     assert len(generations._open) == generations.DIRECTORIES
 
 
+def test_brokers_that_share_a_worker_do_not_open_their_generations_again(tmp_path: Path) -> None:
+    index = tamis.Index()
+    brokers = []
+    for number in range(6):
+        index.snapshot(tmp_path / str(number))
+        brokers.append(index.saved)
+    first = [generations.opened(one).index for one in brokers]
+    assert [generations.opened(one).index for one in brokers] == first
+
+
 def test_a_generation_that_is_not_there_is_no_message_s_fault(tmp_path: Path) -> None:
     index = tamis.Index()
     index.snapshot(tmp_path)

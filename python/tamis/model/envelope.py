@@ -1,11 +1,12 @@
 """The envelope of a message: its metadata, as Arrow columns beside its bytes."""
 
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
-VERSION = 1
-"""The format version of stored envelopes."""
+VERSION = 2
+"""The format version of stored envelopes: 2 has the topology and the form."""
 
 _COLUMNS: "list[pa.Field[Any]]" = [
     pa.field("version", pa.int32(), nullable=False),
@@ -18,6 +19,10 @@ _COLUMNS: "list[pa.Field[Any]]" = [
     # The root broker, and the number of links crossed since.
     pa.field("broker", pa.string()),
     pa.field("hops", pa.int32(), nullable=False),
+    # The number of the topology that it entered the network with; null: the first one, or no network.
+    pa.field("topology", pa.int32()),
+    # The form of `xml`; null: XML text. There is no other one yet.
+    pa.field("form", pa.string()),
     # The encoding if the transport states it; null: the XML declaration decides.
     pa.field("encoding", pa.string()),
     # The DTD that messages of its source conform to.
@@ -35,13 +40,13 @@ _COLUMNS: "list[pa.Field[Any]]" = [
 
 ENVELOPE: pa.Schema = pa.schema(_COLUMNS)
 
-ADDED = ("topic", "headers")
-"""Columns that envelopes which were stored by earlier versions do not have."""
+ADDED = (("topic", "headers"), ("topology", "form"))
+"""Columns that envelopes which were stored by earlier versions do not have, oldest first."""
 
 
 def with_added_columns(stored: pa.Table) -> pa.Table:
     """Stored envelopes with the columns that an earlier version did not know, as nulls."""
-    for name in ADDED:
+    for name in chain.from_iterable(ADDED):
         if name not in stored.schema.names:
             field = ENVELOPE.field(name)
             stored = stored.append_column(field, pa.nulls(stored.num_rows, field.type))

@@ -4,6 +4,7 @@ A message keeps its tenant, source, id and encoding everywhere. What one broker 
 of a source, does not cross.
 """
 
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -11,26 +12,30 @@ import pyarrow.compute as pc
 
 from tamis.model.envelope import ADDED, ENVELOPE, with_added_columns
 from tamis.network.parcel import LinkError
-from tamis.network.topology import Link, Topology
+from tamis.network.topology import FIRST, Link, Topology
 
 CROSSING = (
-    *("version", "tenant", "source", "id", "offset", "broker", "hops", "encoding", "received"),
-    *("topic", "headers", "xml"),
+    *("version", "tenant", "source", "id", "offset", "broker", "hops", "topology", "form"),
+    *("encoding", "received", "topic", "headers", "xml"),
 )
 """The columns of a message in a parcel; `broker` is the root, where it entered the network."""
 
 MESSAGES = pa.schema([ENVELOPE.field(name) for name in CROSSING])
 
-_EARLIER = pa.schema([field for field in MESSAGES if field.name not in ADDED])
-"""The columns of parcels of earlier versions, which can read a parcel that needs no more."""
+_SCHEMAS = [
+    pa.schema([field for field in MESSAGES if field.name not in chain.from_iterable(ADDED[known:])])
+    for known in range(len(ADDED) + 1)
+]
+"""The columns of parcels by version, oldest first: an earlier one can read a parcel that needs no more."""
 
 _ORDER: Any = [(name, "ascending") for name in ("source", "id", "offset", "broker")]
 
 
 def pack(messages: pa.Table) -> bytes:
     """The body of a parcel; the same for the same messages in any order."""
-    needs_all = any(messages[name].null_count < messages.num_rows for name in ADDED)
-    schema = MESSAGES if needs_all else _EARLIER
+    needed = {name for name in MESSAGES.names if messages[name].null_count < messages.num_rows}
+    unneeded = (set(MESSAGES.names) - needed) & set(chain.from_iterable(ADDED))
+    schema = next(one for one in _SCHEMAS if set(MESSAGES.names) - set(one.names) <= unneeded)
     ordered = messages.select(schema.names).cast(schema).sort_by(_ORDER).combine_chunks()
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -46,20 +51,32 @@ def unpack(body: bytes, place: str) -> pa.Table:
             table = reader.read_all()
     except (pa.ArrowInvalid, OSError) as error:
         raise LinkError("damaged-parcel", f"{place} has no messages that can be read: {error}") from error
-    if table.schema not in (MESSAGES, _EARLIER):
+    if table.schema not in _SCHEMAS:
         columns = ", ".join(table.schema.names)
         raise LinkError("newer-format", f"{place} has other columns ({columns}): use a newer tamis")
-    return with_added_columns(table)
+    messages = with_added_columns(table)
+    forms = pc.drop_null(pc.unique(messages["form"])).to_pylist()
+    if forms:
+        raise LinkError("newer-format", f"{place} has messages in the form {forms[0]!r}: use a newer tamis")
+    return messages
 
 
 def crossing(messages: pa.Table, topology: Topology, broker: str, link: Link) -> pa.Table:
-    """Of a broker's messages, those that cross a link: not those that came over it, nor of barred tenants."""
+    """Of a broker's messages, those that cross a link: not those that came over it, nor of barred tenants.
+
+    Those that entered the network here get the number of the topology, which they keep.
+    """
     behind = pa.array(sorted(topology.behind(broker, link)), pa.string())
     crosses: Any = pc.invert(pc.is_in(messages["broker"], value_set=behind))
     if link.tenants is not None:
         tenants = pa.array(sorted(link.tenants), pa.string())
         crosses = pc.and_(crosses, pc.is_in(messages["tenant"], value_set=tenants))
-    return messages.filter(crosses)
+    crossed = messages.filter(crosses)
+    if topology.number == FIRST:
+        return crossed
+    own: Any = pc.and_(pc.is_null(crossed["topology"]), pc.equal(crossed["broker"], pa.scalar(broker)))
+    numbers: Any = pc.if_else(own, pa.scalar(topology.number, pa.int32()), crossed["topology"])
+    return crossed.set_column(crossed.schema.get_field_index("topology"), "topology", numbers)
 
 
 def arrived(messages: pa.Table, topology: Topology, broker: str, link: Link, most_hops: int) -> pa.Table:
@@ -73,6 +90,14 @@ def arrived(messages: pa.Table, topology: Topology, broker: str, link: Link, mos
         reason = f"a parcel from {link.other(broker)} has messages of {', '.join(map(repr, barred))}"
         raise LinkError(
             "barred-tenant", f"{reason}; the link is not for them: is its network.toml another one?"
+        )
+    numbers: list[Any] = pc.unique(messages["topology"]).to_pylist()
+    newest = max((one for one in numbers if one is not None), default=FIRST)
+    if newest > topology.number:
+        reason = f"a parcel from {link.other(broker)} has messages of topology {newest}"
+        raise LinkError(
+            "newer-topology",
+            f"{reason}, and {topology.number} is known: give this broker the same network.toml",
         )
     behind = pa.array(sorted(topology.behind(broker, link)), pa.string())
     strays: Any = pc.invert(pc.is_in(messages["broker"], value_set=behind))

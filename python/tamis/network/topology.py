@@ -1,5 +1,7 @@
 """Brokers and the links between them, from `network.toml`.
 
+    number = 1                       # the default; raise it with each change of the network
+
     [[broker]]
     name = "london"
 
@@ -33,6 +35,11 @@ from tamis.model.sizes import size_of
 DEFAULT_FILE = "network.toml"
 
 HIGHEST_COST = 1_000_000
+
+FIRST = 1
+"""The number of a network's first topology."""
+
+HIGHEST_NUMBER = 1_000_000_000
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _BROKER_KEYS = ("name",)
@@ -131,6 +138,8 @@ class Topology:
     links: tuple[Link, ...]
     limits: Limits = field(default_factory=Limits)
     """A message within these is accepted by every broker."""
+    number: int = FIRST
+    """Of this topology: a later one has a higher number."""
 
     def links_of(self, broker: str) -> list[Link]:
         """The links of a broker, in the order of the file."""
@@ -186,7 +195,13 @@ class _Parser:
         self.problems: list[Problem] = []
 
     def topology(self, content: Mapping[str, Any]) -> Topology:
-        self._known(content, ("broker", "link", "limits"), "the file")
+        self._known(content, ("number", "broker", "link", "limits"), "the file")
+        number = content.get("number", FIRST)
+        if isinstance(number, bool) or not isinstance(number, int) or not FIRST <= number <= HIGHEST_NUMBER:
+            reason = (
+                f"a number of a topology is a whole number from {FIRST} to {HIGHEST_NUMBER}, not {number!r}"
+            )
+            self._problem("bad-value", "number", reason)
         brokers = self._brokers(self._tables(content, "broker"))
         links = self._links(self._tables(content, "link"), brokers)
         limits = self._limits(content.get("limits", {}))
@@ -195,7 +210,7 @@ class _Parser:
         if not self.problems:
             self._check_tree(brokers, links)
             self._check_places(links)
-        return Topology(tuple(brokers), tuple(links.values()), limits)
+        return Topology(tuple(brokers), tuple(links.values()), limits, number)
 
     def _problem(self, code: str, place: str, reason: str) -> None:
         self.problems.append(Problem(code, place, reason))

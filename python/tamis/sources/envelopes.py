@@ -61,8 +61,8 @@ def _row(source: DirectorySource, slice_: FileSlice, message: RawMessage) -> tup
     default_id = f"{entry.id}{suffix}"
     offset = f"{default_id} at {message.offset}" if suffix else default_id
     return (
-        VERSION, source.tenant, source.name, message.id or default_id, offset, None, 0, message.encoding,
-        source.schema, entry.received, None, message.headers, message.xml,
+        VERSION, source.tenant, source.name, message.id or default_id, offset, None, 0, None, None,
+        message.encoding, source.schema, entry.received, None, message.headers, message.xml,
         message.code, _as_utf8(message.reason),
     )  # fmt: skip
 

@@ -87,11 +87,18 @@ class _Stream:
 class Job:
     """Runs until it is stopped. The next run finishes batches that this one began."""
 
-    def __init__(self, settings: Settings, board: StatusBoard, jvm: Jvm | None = None) -> None:
-        """`jvm`: one for an embedded Spark, if it has been launched."""
+    def __init__(
+        self,
+        settings: Settings,
+        board: StatusBoard,
+        jvm: Jvm | None = None,
+        spark: SparkSession | None = None,
+    ) -> None:
+        """`jvm`: one for an embedded Spark, if it has been launched. `spark`: one that several jobs share."""
         self._settings = settings
         self._board = board
         self._jvm = jvm
+        self._shared = spark
         self._is_ready = False
         self._warm_up: threading.Thread | None = None
         self._first_generation = -1
@@ -180,8 +187,9 @@ class Job:
         newest = self._first_generation = self._newest()
         for batches in known:
             self._replace_lost_generations(batches, newest)
-        self._spark: SparkSession = create_session(settings, self._jvm)
-        self._stack.callback(self._spark.stop)
+        self._spark: SparkSession = self._shared or create_session(settings, self._jvm)
+        if self._shared is None:
+            self._stack.callback(self._spark.stop)
         self._stack.callback(self._links.start(catalog, self._shown).close)
         self._warm_up = warm_up(self._spark, self._streams[0].pipeline, newest)
 
@@ -326,7 +334,7 @@ class Job:
     def _query(self, stream: _Stream) -> StreamingQuery:
         settings, source = self._settings, stream.source
         checkpoint = settings.checkpoint(source.name)
-        writer = self._frame(source).writeStream.queryName(source.name)
+        writer = self._frame(source).writeStream.queryName(f"{settings.state}: {source.name}")
         writer = writer.option("checkpointLocation", str(checkpoint))
         writer = writer.trigger(processingTime=f"{int(settings.interval * 1000)} milliseconds")
         return writer.foreachBatch(lambda rows, number: self._batch(stream, rows, number)).start()

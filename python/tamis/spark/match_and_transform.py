@@ -25,7 +25,7 @@ from tamis.spark.worker.sampling import Sampler
 from tamis.spark.worker.task import MatchTask
 
 KEPT = (
-    *("tenant", "source", "id", "offset", "broker", "hops"),
+    *("tenant", "source", "id", "offset", "broker", "hops", "topology"),
     *("received", "topic", "headers", "encoding", "xml", "code", "reason"),
 )
 """The columns of the envelope that deliveries, dead letters and links need."""

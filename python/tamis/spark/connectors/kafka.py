@@ -52,6 +52,8 @@ def from_kafka(rows: DataFrame, source: KafkaSource) -> DataFrame:
         "offset": offset,
         "broker": F.lit(None),
         "hops": F.lit(0),
+        "topology": F.lit(None),
+        "form": F.lit(None),
         "encoding": F.lit(None),
         "schema": F.lit(source.schema),
         # A producer may set any time. Python has no dates after the year 9999.

@@ -31,7 +31,9 @@ def publish_parcels(
         *("tenant", "source", "id", "offset"),
         # Null where it entered the network: here.
         F.coalesce("broker", F.lit(broker)).alias("broker"),
-        *("hops", "encoding", "received", "topic", "headers", "xml", "generation"),
+        *("hops", "topology"),
+        F.lit(None).cast("string").alias("form"),
+        *("encoding", "received", "topic", "headers", "xml", "generation"),
         *(F.array_contains("links", end.link.name).alias(at) for at, end in zip(wanted, ends, strict=True)),
     )
     table = sound.toArrow()

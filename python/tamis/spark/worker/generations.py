@@ -5,8 +5,11 @@ from collections import OrderedDict
 from tamis.generations.opener import OpenGeneration, open_generation
 from tamis.model.matching import Generation
 
-DIRECTORIES = 4
-"""The number of directories whose generations a worker keeps open: several jobs may use the worker."""
+DIRECTORIES = 16
+"""The number of directories whose generations a worker keeps open: several brokers may share the worker.
+
+With fewer than there are brokers, a round of their batches would open each one again.
+"""
 
 _open: OrderedDict[str, OpenGeneration] = OrderedDict()
 
