@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benches import transform
+from benches import shards, transform
 from benches.running import latency, serve, start
 from benches.sources import NoDataError
 from benches.spark import measure as spark
@@ -34,6 +34,13 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     command.add_argument("--saxon", action="store_true", help="beside Saxon, one by one; it takes a while")
     add_shared_arguments(command)
     command.set_defaults(run=run_transform)
+
+    command = commands.add_parser("shards", help="stock subscriptions in shards beside one shard")
+    command.add_argument("--subscriptions", type=int, default=1_000_000, metavar="N", help="1000000")
+    command.add_argument("--shards", type=int, default=200, metavar="N", help="200 unless given")
+    command.add_argument("--messages", type=int, default=5_000, metavar="N", help="5000 unless given")
+    command.add_argument("--rounds", type=int, default=5, metavar="N", help="5 unless given")
+    command.set_defaults(run=run_shards)
 
     command = commands.add_parser("spark", help="matching on Spark beside a job that only moves the messages")
     command.add_argument("--queries", type=int, default=150_000, metavar="N", help="150000 unless given")
@@ -91,6 +98,12 @@ def run_transform(options: argparse.Namespace) -> int:
         )
     print("\n".join(transform.lines(result)))
     print(json.dumps(result.as_dict()))
+    return 0
+
+
+def run_shards(options: argparse.Namespace) -> int:
+    """`python -m benches shards`."""
+    shards.report(options.subscriptions, options.shards, options.messages, options.rounds)
     return 0
 
 

@@ -17,17 +17,26 @@ pub struct Tuning {
     pub scan_elements: usize,
     /// This many candidates of a message are verified one by one; further ones are grouped into range families.
     pub verify_singly: u64,
+    /// Of a generation with several shards: the bytes of the segments whose scratch space and caches are kept. Shards
+    /// that were not used for longest are closed; one is always open.
+    pub open_bytes: usize,
 }
 
 impl Tuning {
     /// The thresholds of the product.
     pub const fn new(cache_bytes: usize) -> Tuning {
-        Tuning { cache_bytes, scan_occurrences: 16, scan_elements: 16, verify_singly: 64 }
+        Tuning {
+            cache_bytes,
+            scan_occurrences: 16,
+            scan_elements: 16,
+            verify_singly: 64,
+            open_bytes: OPEN_BYTES,
+        }
     }
 
     /// Always the methods for large messages and many queries. For tests: small inputs then run the same code.
     pub const fn for_large_inputs(cache_bytes: usize) -> Tuning {
-        Tuning { cache_bytes, scan_occurrences: 0, scan_elements: 0, verify_singly: 0 }
+        Tuning { cache_bytes, scan_occurrences: 0, scan_elements: 0, verify_singly: 0, open_bytes: 0 }
     }
 }
 
@@ -68,6 +77,15 @@ pub const SAMPLE_MESSAGE_BYTES: usize = 64 << 10;
 pub const SAMPLE_QUERIES_PER_MESSAGE: usize = 8;
 /// Memory for the automaton's cache while a segment is measured.
 pub const SAMPLE_CACHE_BYTES: usize = 32 << 20;
+
+// Shards.
+
+/// Bytes of segments that a matcher keeps open, unless set otherwise.
+pub const OPEN_BYTES: usize = 4 << 30;
+/// Bytes of the summary of a shard.
+pub const SUMMARY_BYTES: usize = 64 << 20;
+/// Memory for the automaton's cache of a routing index, for each thread.
+pub const ROUTING_CACHE_BYTES: usize = 32 << 20;
 
 // Matching: the automaton and its cache.
 

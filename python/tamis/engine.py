@@ -4,7 +4,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
@@ -32,6 +31,7 @@ from tamis.model.matching import (
     Weakening,
 )
 from tamis.model.message_batch import Messages, arrow_messages, envelope_fields, with_envelopes
+from tamis.schema import Schema as Schema
 
 if TYPE_CHECKING:
     # Arrow takes 0.2 s to import: functions import it when they need it.
@@ -115,38 +115,6 @@ def weaken(query: str, namespaces: Namespaces | None = None) -> Weakening:
     return Weakening(text, tuple(tuple(Line(*line) for line in lines) for lines in alternatives))
 
 
-_Elements: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-_Graph: TypeAlias = tuple[_Elements, tuple[str, ...]]
-"""Elements with their possible children, and the possible root elements."""
-
-
-class Schema:
-    """The element graph of a DTD, for transformations. Create one per DTD: plans are cached by schema.
-
-    Messages whose root or child elements do not conform are transformed by the general plan.
-    """
-
-    def __init__(self, dtd: Dtd) -> None:
-        """Take the element graph of a DTD."""
-        self._elements = tuple((name, tuple(element.children)) for name, element in dtd.elements.items())
-        self._roots = dtd.roots
-        self._kernel = _graph(self._elements, self._roots)
-
-    def __getstate__(self) -> _Graph:
-        """Pickle the graph. Equal graphs share their plans in a process."""
-        return self._elements, self._roots
-
-    def __setstate__(self, graph: _Graph) -> None:
-        """Unpickle."""
-        self._elements, self._roots = graph
-        self._kernel = _graph(*graph)
-
-
-@lru_cache(maxsize=16)
-def _graph(elements: _Elements, roots: tuple[str, ...]) -> _kernel.Schema:
-    return _kernel.Schema([(name, list(children)) for name, children in elements], list(roots))
-
-
 class _Saved(NamedTuple):
     """The directory and number of the last snapshot, and the index's generation at that time."""
 
@@ -188,8 +156,14 @@ class Index:
         *,
         cache_bytes: int = CACHE_BYTES,
         beside: "Index | None" = None,
+        shards: Sequence[int] | None = None,
+        open_bytes: int | None = None,
     ) -> Self:
         """Open a snapshot. Its files are verified and mapped, so that processes share one copy.
+
+        Of several shards only those in `shards` are opened, if given: a message that visits another one is
+        refused (`shard-closed`), and the index cannot be changed. `open_bytes`: how many bytes of segments a
+        matching thread keeps scratch space and caches for; shards that were not used for longest are closed.
 
         Opens the newest generation unless `generation` is given. Segments that the index `beside` has mapped
         are shared with it, and not verified again. Changes stay in this process until the next snapshot.
@@ -197,7 +171,8 @@ class Index:
         path = Path(directory).absolute()
         index = cls.__new__(cls)
         other = None if beside is None else beside._kernel
-        kernel = _kernel.Index.open(path, generation, cache_bytes, other)
+        wanted = None if shards is None else list(shards)
+        kernel = _kernel.Index.open(path, generation, cache_bytes, other, wanted, open_bytes)
         index._attach(kernel, cache_bytes, path)
         return index
 
@@ -206,8 +181,8 @@ class Index:
         """Whether a mapped file turned out to be damaged, or a call panicked: open the index again."""
         return self._kernel.damaged
 
-    def advance(self, generation: int) -> None:
-        """Switch to another generation of the same directory.
+    def advance(self, generation: int, *, shards: Sequence[int] | None = None) -> None:
+        """Switch to another generation of the same directory, or to other shards of this one.
 
         Shared segments stay mapped, and their caches stay warm.
         """
@@ -217,7 +192,7 @@ class Index:
                 "not-saved", "the index has unsaved changes: only an index as it was opened can advance"
             )
         with self._write_lock:
-            self._kernel.advance(saved.directory, generation)
+            self._kernel.advance(saved.directory, generation, None if shards is None else list(shards))
         self._saved = _Saved(saved.directory, generation, generation)
 
     def snapshot(self, directory: str | os.PathLike[str]) -> int:
@@ -288,6 +263,25 @@ class Index:
         """Merge all segments into one, and choose access tests by the current sample of messages."""
         with self._write_lock:
             self._kernel.merge()
+
+    @property
+    def shards(self) -> list[tuple[str, int, bool]]:
+        """The name of each shard, how many queries it has, and whether it is open; empty if there is one."""
+        return self._current().shards
+
+    def route(
+        self, messages: Messages, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> "pa.RecordBatch":
+        """The `shards` that each message visits, and its `probes`: how many values were looked up."""
+        return _record_batch(self._current().route(arrow_messages(messages), tenant, limits))
+
+    def rows(self) -> "pa.RecordBatch":
+        """The `target`, `tenant` and canonical `query` of each target."""
+        return _record_batch(self._current().rows())
+
+    def write_shard(self, directory: Path, *, summary_bytes: int) -> tuple[str, int]:
+        """Write the index as a shard with its summary; its name, and how many queries it has."""
+        return self._current().write_shard(directory, summary_bytes)
 
     def refile(self, least_share: float) -> bool:
         """Compile the segment again whose candidates fall most by the current sample of messages.

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from tamis.errors import TamisError
 from tamis.model.matching import Limits
+from tamis.model.sharding import Placement, Sharding
 from tamis.model.sizes import size_of
 from tamis.model.subscription import DEFAULT_TARGET
 from tamis.model.webhook import webhook_of
@@ -79,6 +80,28 @@ class SparkSettings:
     master: str = "local[*]"
     config: Mapping[str, str] = field(default_factory=dict)
     """Settings of Spark by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSettings:
+    """How the subscriptions are divided; without `rows` there is one shard."""
+
+    rows: int | None = None
+    """Subscriptions of a shard, about."""
+    placement: Placement = "test"
+    open: int = 4 << 30
+    """Bytes of segments that a worker keeps scratch space and caches for."""
+
+    def __post_init__(self) -> None:
+        if self.rows == 0 or min(self.rows or 0, self.open) < 0:
+            raise SettingsError("bad-setting", "[shards]: rows is at least 1, open at least 0")
+        if self.placement not in get_args(Placement):
+            raise SettingsError("bad-setting", f"[shards]: placement is one of {get_args(Placement)}")
+
+    @property
+    def sharding(self) -> Sharding | None:
+        """How to divide; None: one shard."""
+        return None if self.rows is None else Sharding(self.placement, self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +208,7 @@ class Settings:
     sample: bool = True
     """Whether to keep a few messages, by which generations are compiled, below `state`."""
     spark: SparkSettings = field(default_factory=SparkSettings)
+    shards: ShardSettings = field(default_factory=ShardSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
@@ -286,6 +310,8 @@ def _settings(content: Mapping[str, Any], folder: Path) -> Settings:
     parsed: dict[str, Any] = {}
     if "spark" in values:
         parsed["spark"] = _value(SparkSettings, values.pop("spark"), "[spark]")
+    if "shards" in values:
+        parsed["shards"] = _value(ShardSettings, values.pop("shards"), "[shards]")
     if "metrics" in values:
         parsed["metrics"] = _value(MetricsSettings, values.pop("metrics"), "[metrics]")
     if "serve" in values:

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::data::DataSets;
+use crate::engine::shards::{Routing, ShardSet};
 use crate::error::{Exceeded, GenerationError};
 use crate::ids::{GenerationQuery, SegmentQuery, TenantId};
 use crate::query::envelope;
@@ -17,6 +18,8 @@ use crate::util::bitset::set_bit;
 #[derive(Clone)]
 pub struct Part {
     pub segment: Arc<Segment>,
+    /// The shard that it belongs to.
+    pub shard: u32,
     tenants: Arc<Tenants>,
     /// A bit per target that was removed, and per query left with no target. Empty if none.
     removed_targets: Arc<Vec<u64>>,
@@ -49,6 +52,7 @@ impl Part {
         Part {
             asks_envelope,
             segment,
+            shard: 0,
             tenants: Arc::new(tenants),
             removed_targets: none.clone(),
             removed_queries: none,
@@ -153,6 +157,19 @@ pub struct Generation {
     /// The number of each part's first query.
     first_queries: Vec<GenerationQuery>,
     data: Arc<DataSets>,
+    /// None if there is one shard.
+    shards: Option<Arc<Shards>>,
+}
+
+/// The shards of a generation, of which some are open: their parts are there.
+pub struct Shards {
+    /// The name of each shard and how many queries it has.
+    pub all: Vec<(String, u64)>,
+    pub open: ShardSet,
+    /// None: a message visits all.
+    pub routing: Option<Arc<Routing>>,
+    /// Whether a query of some shard asks for the envelope of a message.
+    pub asks_envelope: bool,
 }
 
 impl Generation {
@@ -170,7 +187,53 @@ impl Generation {
                 return Err(GenerationError { code: "generation-limit", reason, exceeded });
             }
         }
-        Ok(Generation { number, parts, first_queries, data: Arc::default() })
+        Ok(Generation { number, parts, first_queries, data: Arc::default(), shards: None })
+    }
+
+    /// Of the parts of the shards that are open, in order. The numbers of their queries do not depend on which are.
+    pub fn of_shards(number: u64, parts: Vec<Part>, shards: Shards) -> Result<Generation, GenerationError> {
+        let queries: u64 = shards.all.iter().map(|(_, queries)| queries).sum();
+        if queries > MOST_QUERIES {
+            let reason = format!("a generation holds at most {MOST_QUERIES} queries, this one has {queries}");
+            let exceeded = Some(Exceeded { value: queries, limit: MOST_QUERIES });
+            return Err(GenerationError { code: "generation-limit", reason, exceeded });
+        }
+        let mut bases = Vec::with_capacity(shards.all.len());
+        let mut base = 0;
+        for (_, queries) in &shards.all {
+            bases.push(base as u32);
+            base += queries;
+        }
+        let mut first_queries = Vec::with_capacity(parts.len());
+        for part in &parts {
+            let next = &mut bases[part.shard as usize];
+            first_queries.push(GenerationQuery(*next));
+            *next += part.segment.view().queries() as u32;
+        }
+        Ok(Generation { number, parts, first_queries, data: Arc::default(), shards: Some(Arc::new(shards)) })
+    }
+
+    /// The shards, if there are several.
+    pub fn shards(&self) -> Option<&Arc<Shards>> {
+        self.shards.as_ref()
+    }
+
+    /// Refuses a generation of which only some shards are open: it cannot be changed or written as a whole.
+    pub fn check_open(&self) -> Result<(), GenerationError> {
+        let Some(shards) = &self.shards else { return Ok(()) };
+        match (0..shards.all.len() as u32).find(|&shard| !shards.open.contains(shard)) {
+            None => Ok(()),
+            Some(closed) => {
+                let reason = format!("shard {closed} is not open: open all shards to change the index");
+                Err(GenerationError::new("shard-closed", reason))
+            }
+        }
+    }
+
+    /// Whether a query asks for the envelope of a message, also in shards that are not open.
+    pub fn asks_envelope(&self) -> bool {
+        self.shards.as_ref().is_some_and(|shards| shards.asks_envelope)
+            || self.parts.iter().any(Part::asks_envelope)
     }
 
     /// The same with other local data.
@@ -227,6 +290,9 @@ impl Generation {
 
     /// Refuses files that were cut short since they were opened.
     pub fn check_sizes(&self) -> Result<(), GenerationError> {
+        if let Some(routing) = self.shards.as_ref().and_then(|shards| shards.routing.as_ref()) {
+            routing.check_size()?;
+        }
         self.parts.iter().try_for_each(|part| part.segment.check_size())
     }
 

@@ -239,6 +239,7 @@ impl Index {
 
     /// The next generation, of other parts.
     fn next(&self, parts: Vec<Part>) -> Result<Generation, GenerationError> {
+        self.generation.check_open()?;
         let next = Generation::new(self.generation.number + 1, parts)?;
         Ok(next.with_data(self.generation.data().clone()))
     }

@@ -2,32 +2,36 @@
 //!
 //! For each message: read it; for each segment run the automaton, collect candidates, settle or verify them.
 
+mod segment_state;
+mod visit;
+
 use std::sync::Arc;
 
+use segment_state::{SegmentState, Slot};
+pub use visit::SHARD_CLOSED;
+use visit::by_shard;
+
 use crate::document::{Document, Message, Reader, Vocabulary};
-use crate::engine::cache_stats::{CacheBytes, CacheStats};
+use crate::engine::cache_stats::CacheStats;
 use crate::engine::generation::{Generation, Part};
 use crate::engine::local_data;
+use crate::engine::shards::{Router, ShardSet};
 use crate::error::ReadError;
 use crate::ids::{GenerationQuery, TenantId};
 use crate::limits::Limits;
-use crate::matching::automaton::dfa::{Cache, Dfa, Scratch, Trace};
-use crate::matching::automaton::names::Names;
+use crate::matching::automaton::dfa::{Dfa, Trace};
 use crate::matching::automaton::nfa::Nfa;
 use crate::matching::budget::{Budget, WorkLimit};
 use crate::matching::candidates::blocks::{Blocks, RowBlock};
-use crate::matching::candidates::{CandidateScratch, Collector, ReportedQueries};
-use crate::matching::findings::{Findings, Ranks};
+use crate::matching::candidates::{CandidateScratch, Collector};
+use crate::matching::findings::Ranks;
 use crate::matching::twigs::by_name::ElementsByName;
-use crate::matching::twigs::compiled::CompiledTwigs;
 use crate::matching::twigs::decide::TwigDecider;
 use crate::matching::twigs::occurrences::TracedDocument;
-use crate::matching::twigs::settle::Settler;
-use crate::matching::twigs::verify::{Memo, Verifier};
+use crate::matching::twigs::verify::Verifier;
 use crate::matching::work::Work;
 use crate::query::QueryId;
 use crate::segment::format::columns::View;
-use crate::segment::format::file::Segment;
 use crate::transform::{Conformance, MatchedMessage, OperatorReport, Outputs, Schema, Transformer};
 use crate::tuning::{TRANSFORM_CACHE_FRACTION, Tuning};
 
@@ -36,7 +40,12 @@ use crate::tuning::{TRANSFORM_CACHE_FRACTION, Tuning};
 pub struct Matcher {
     reader: Reader,
     document: Document,
-    segments: Vec<SegmentState>,
+    segments: Vec<Slot>,
+    /// Of a generation with several shards.
+    router: Option<Router>,
+    visited: ShardSet,
+    /// Counts uses of shards.
+    clock: u64,
     generation: Option<u64>,
     tuning: Tuning,
     nfa: Nfa,
@@ -46,61 +55,6 @@ pub struct Matcher {
     blocks: Blocks,
     candidates: CandidateScratch,
     conformance: Conformance,
-}
-
-/// The state of a matcher for one segment.
-struct SegmentState {
-    segment: Arc<Segment>,
-    names: Names,
-    cache: Cache,
-    scratch: Scratch,
-    findings: Findings,
-    reported: ReportedQueries,
-    memo: Memo,
-    compiled: CompiledTwigs,
-    settler: Settler,
-    transformer: Transformer,
-    /// Whether the last message was matched by the DFA, so that there is a trace of it.
-    traced: bool,
-}
-
-impl SegmentState {
-    fn new(segment: Arc<Segment>, tuning: &Tuning) -> SegmentState {
-        let view = segment.view();
-        let (names, scratch, findings) = (Names::new(view), Scratch::new(&view), Findings::new(view));
-        let (reported, settler) = (ReportedQueries::new(view), Settler::new(view, tuning.scan_occurrences));
-        SegmentState {
-            segment,
-            names,
-            cache: Cache::new(tuning.cache_bytes),
-            scratch,
-            findings,
-            reported,
-            memo: Memo::new(tuning.scan_elements),
-            compiled: CompiledTwigs::default(),
-            settler,
-            transformer: Transformer::default(),
-            traced: false,
-        }
-    }
-
-    /// Memory that counts against the capacity of the matcher.
-    fn cache_bytes(&self) -> usize {
-        self.cache.bytes() + self.transformer.bytes()
-    }
-
-    fn cache_stats(&self) -> CacheStats {
-        let probes = self.cache.probe_cache_bytes();
-        let bytes = CacheBytes {
-            automaton: self.cache.bytes() - probes,
-            probes,
-            values: self.cache.value_cache_bytes(),
-            transformations: self.transformer.bytes(),
-            memo: self.memo.bytes(),
-            twigs: self.compiled.bytes(),
-        };
-        CacheStats { bytes, states: self.cache.states(), clears: self.cache.clears() }
-    }
 }
 
 /// The queries that match a message, and the work of finding them.
@@ -139,6 +93,9 @@ impl Matcher {
             reader: Reader::new(),
             document: Document::default(),
             segments: Vec::new(),
+            router: None,
+            visited: ShardSet::default(),
+            clock: 0,
             generation: None,
             tuning,
             nfa: Nfa::default(),
@@ -164,10 +121,14 @@ impl Matcher {
         let mut matches = Matches::default();
         for message in messages {
             matches.clear();
-            match self.read(&message.into(), limits, &active) {
+            match self.read_and_route(&message.into(), limits, generation, tenant) {
                 Ok(()) => {
                     matches.skipped_entities = self.document.skipped_entities;
-                    self.match_document(&active, limits, &mut matches);
+                    for shard in by_shard(&active) {
+                        if self.open_shard(generation, shard) {
+                            self.match_document(shard, limits, &mut matches);
+                        }
+                    }
                     sink(Ok(&matches));
                 }
                 Err(error) => sink(Err(error)),
@@ -190,33 +151,40 @@ impl Matcher {
         let mut matches = Matches::default();
         for message in messages {
             matches.clear();
-            if let Err(error) = self.read(&message.into(), limits, &active) {
+            if let Err(error) = self.read_and_route(&message.into(), limits, generation, tenant) {
                 sink(Err(error));
                 continue;
             }
-            self.match_document(&active, limits, &mut matches);
-            matches.queries.sort_unstable();
-            let mut found = Vec::with_capacity(matches.queries.len());
-            let mut rest = matches.queries.as_slice();
-            for part @ ActivePart { at, first_query, .. } in &active {
-                let own = part.take_queries(&mut rest);
-                let SegmentState { segment, names, memo, compiled, .. } = &mut self.segments[*at];
-                compiled.trim();
-                own.iter().for_each(|query| compiled.prepare(segment, names, query.in_segment(*first_query)));
-                memo.clear();
-                for &query in own {
-                    let offset = compiled.offset(query.in_segment(*first_query)).expect("prepared");
-                    let (words, vocabulary) = (compiled.words(), self.reader.vocabulary());
-                    let (document, by_name) = (&self.document, &mut self.by_name);
-                    let mut budget = Budget::new(limits.work);
-                    let mut verifier =
-                        Verifier::new(words, document, vocabulary, names, by_name, memo, &mut budget);
-                    match select(&mut verifier, offset) {
-                        Ok(selected) => found.push((query, selected)),
-                        Err(WorkLimit) => matches.failed.push(query),
-                    }
+            let mut found = Vec::new();
+            for shard in by_shard(&active) {
+                if !self.open_shard(generation, shard) {
+                    continue;
                 }
-                memo.clear();
+                let first = matches.queries.len();
+                self.match_document(shard, limits, &mut matches);
+                matches.queries[first..].sort_unstable();
+                let mut rest = &matches.queries[first..];
+                for part @ ActivePart { at, first_query, .. } in shard {
+                    let own = part.take_queries(&mut rest);
+                    let SegmentState { segment, names, memo, compiled, .. } = self.segments[*at].open();
+                    compiled.trim();
+                    own.iter()
+                        .for_each(|query| compiled.prepare(segment, names, query.in_segment(*first_query)));
+                    memo.clear();
+                    for &query in own {
+                        let offset = compiled.offset(query.in_segment(*first_query)).expect("prepared");
+                        let (words, vocabulary) = (compiled.words(), self.reader.vocabulary());
+                        let (document, by_name) = (&self.document, &mut self.by_name);
+                        let mut budget = Budget::new(limits.work);
+                        let mut verifier =
+                            Verifier::new(words, document, vocabulary, names, by_name, memo, &mut budget);
+                        match select(&mut verifier, offset) {
+                            Ok(selected) => found.push((query, selected)),
+                            Err(WorkLimit) => matches.failed.push(query),
+                        }
+                    }
+                    memo.clear();
+                }
             }
             let (vocabulary, failed) = (self.reader.vocabulary(), matches.failed.as_slice());
             sink(Ok(SelectedNodes { document: &self.document, vocabulary, found, failed }));
@@ -240,7 +208,7 @@ impl Matcher {
         for message in messages {
             matches.clear();
             outputs.clear();
-            if let Err(error) = self.read(&message.into(), limits, &active) {
+            if let Err(error) = self.read_and_route(&message.into(), limits, generation, tenant) {
                 sink(Err(error));
                 continue;
             }
@@ -249,14 +217,20 @@ impl Matcher {
             let conforms =
                 |schema: &&Arc<Schema>| self.conformance.conforms(schema, &self.document, vocabulary);
             let schema = schema.filter(conforms);
-            self.match_document(&active, limits, &mut matches);
-            matches.queries.sort_unstable();
-            let mut rest = matches.queries.as_slice();
-            for active in &active {
-                let (own, first) = (active.take_queries(&mut rest), active.first_query);
-                let (transformer, matched) = self.matched(active);
-                let own = own.iter().map(|query| query.in_segment(first));
-                transformer.transform(matched, schema, own, first, limits, &mut outputs);
+            for shard in by_shard(&active) {
+                if !self.open_shard(generation, shard) {
+                    continue;
+                }
+                let first = matches.queries.len();
+                self.match_document(shard, limits, &mut matches);
+                matches.queries[first..].sort_unstable();
+                let mut rest = &matches.queries[first..];
+                for active in shard {
+                    let (own, first) = (active.take_queries(&mut rest), active.first_query);
+                    let (transformer, matched) = self.matched(active);
+                    let own = own.iter().map(|query| query.in_segment(first));
+                    transformer.transform(matched, schema, own, first, limits, &mut outputs);
+                }
             }
             self.trim_transformers();
             outputs.add_failed(&matches.failed, limits.work);
@@ -278,14 +252,19 @@ impl Matcher {
     ) -> Result<Vec<OperatorReport>, ReadError> {
         self.prepare(generation);
         let active = self.active(generation, tenant);
-        self.read(message, limits, &active)?;
+        self.read_and_route(message, limits, generation, tenant)?;
         let vocabulary = self.reader.vocabulary();
         let schema = schema.filter(|schema| self.conformance.conforms(schema, &self.document, vocabulary));
-        self.match_document(&active, limits, &mut Matches::default());
-        for active in &active {
-            if let Some(query) = active.view.find_query(active.tenant, query) {
-                let (_, matched) = self.matched(active);
-                return Ok(Transformer::explain(matched, schema, query, limits));
+        for shard in by_shard(&active) {
+            if !self.open_shard(generation, shard) {
+                continue;
+            }
+            self.match_document(shard, limits, &mut Matches::default());
+            for active in shard {
+                if let Some(query) = active.view.find_query(active.tenant, query) {
+                    let (_, matched) = self.matched(active);
+                    return Ok(Transformer::explain(matched, schema, query, limits));
+                }
             }
         }
         Ok(Vec::new())
@@ -294,7 +273,7 @@ impl Matcher {
     /// The message that was matched last, as a segment's transformations need it.
     fn matched(&mut self, active: &ActivePart<'_>) -> (&mut Transformer, MatchedMessage<'_>) {
         let SegmentState { segment, names, cache, scratch, memo, transformer, traced, .. } =
-            &mut self.segments[active.at];
+            self.segments[active.at].open();
         let matched = MatchedMessage {
             segment,
             tenant: active.tenant,
@@ -325,35 +304,16 @@ impl Matcher {
             .collect()
     }
 
-    /// Keeps the state of segments that the generation still has, and makes room for the others.
-    pub fn prepare(&mut self, generation: &Generation) {
-        if self.generation == Some(generation.number) && self.segments.len() == generation.parts().len() {
-            return;
-        }
-        let mut known = std::mem::take(&mut self.segments);
-        for part in generation.parts() {
-            let same = |state: &SegmentState| Arc::ptr_eq(&state.segment, &part.segment);
-            self.segments.push(match known.iter().position(same) {
-                Some(at) => known.swap_remove(at),
-                None => SegmentState::new(part.segment.clone(), &self.tuning),
-            });
-        }
-        for SegmentState { segment, names, .. } in &mut self.segments {
-            names.attach(segment.view(), generation.data());
-        }
-        self.generation = Some(generation.number);
-    }
-
     /// Reads a message, and its envelope if a query may ask for it.
     fn read(
         &mut self,
         message: &Message<'_>,
         limits: &Limits,
-        active: &[ActivePart<'_>],
+        generation: &Generation,
     ) -> Result<(), ReadError> {
         self.reader.read(message.bytes, limits, &mut self.document)?;
         if let Some(envelope) = &message.envelope
-            && active.iter().any(|active| active.part.asks_envelope())
+            && generation.asks_envelope()
         {
             self.reader.add_envelope(envelope, &mut self.document);
         }
@@ -364,15 +324,17 @@ impl Matcher {
         let mut budget = Budget::new(limits.work);
         self.ranks.reset();
         self.by_name.reset();
-        let cache_bytes_of = |segments: &[SegmentState]| segments.iter().map(SegmentState::cache_bytes).sum();
+        let cache_bytes_of = |slots: &[Slot]| {
+            slots.iter().filter_map(|slot| slot.state.as_deref()).map(SegmentState::cache_bytes).sum()
+        };
         let mut bytes_of_all: usize = cache_bytes_of(&self.segments);
         if bytes_of_all > self.tuning.cache_bytes {
-            self.segments.iter_mut().for_each(|state| state.cache.clear());
+            self.states().for_each(|state| state.cache.clear());
             bytes_of_all = cache_bytes_of(&self.segments);
         }
         for ActivePart { at, part, view, tenant, first_query } in active {
             let SegmentState { names, cache, scratch, findings, reported, memo, settler, traced, .. } =
-                &mut self.segments[*at];
+                self.segments[*at].open();
             let bytes_of_others = bytes_of_all - cache.bytes();
             if names.update(self.reader.vocabulary()) {
                 cache.clear();
@@ -432,31 +394,37 @@ impl Matcher {
             findings.clear();
             memo.clear();
         }
-        matches.work.steps = budget.steps();
+        matches.work.steps += budget.steps();
     }
 
     /// Frees plans and buffers of transformations beyond their share of the capacity. The share is theirs alone, so
     /// that neither they nor the automaton evict each other.
     fn trim_transformers(&mut self) {
         let share = self.tuning.cache_bytes / TRANSFORM_CACHE_FRACTION;
-        let bytes: usize = self.segments.iter().map(|state| state.transformer.bytes()).sum();
+        let bytes: usize = self.states().map(|state| state.transformer.bytes()).sum();
         if bytes > share {
-            let each = share / self.segments.len();
-            self.segments.iter_mut().for_each(|state| state.transformer.trim(each));
+            let each = share / self.states().count();
+            self.states().for_each(|state| state.transformer.trim(each));
         }
     }
 
     /// Clears all caches.
     pub fn clear(&mut self) {
-        for state in &mut self.segments {
+        for state in self.states() {
             state.cache.clear();
             state.transformer.trim(0);
         }
     }
 
+    /// Those that are made.
+    fn states(&mut self) -> impl Iterator<Item = &mut SegmentState> {
+        self.segments.iter_mut().filter_map(|slot| slot.state.as_deref_mut())
+    }
+
     pub fn cache_stats(&self) -> CacheStats {
         let mut stats = CacheStats::default();
-        self.segments.iter().for_each(|state| stats += state.cache_stats());
+        let states = self.segments.iter().filter_map(|slot| slot.state.as_deref());
+        states.for_each(|state| stats += state.cache_stats());
         stats
     }
 }

@@ -9,6 +9,7 @@
 //! | `sample` | a sample of messages, for the selectivity of conditions |
 //! | `generation` | segments and tombstones, which a batch is matched against |
 //! | `snapshot` | generations as files |
+//! | `shards/` | which parts of a generation a message visits |
 //! | `matcher` | batches of messages × generation → matches, selected nodes or outputs |
 //! | `cache_stats` | the memory of the caches of a matcher |
 //! | `guard` | panics → errors: damage, or a defect |
@@ -24,4 +25,5 @@ pub mod local_data;
 pub mod matcher;
 mod parse_ahead;
 pub mod sample;
+pub mod shards;
 pub mod snapshot;

@@ -4,9 +4,11 @@
 //! out of its mutex and puts it back afterwards. So a process may fork at any time (Spark forks its Python
 //! workers): the child inherits no locked mutex, and matches against the last generation.
 
+mod work;
+
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::LargeListArray;
 use arrow_schema::DataType;
@@ -23,19 +25,17 @@ use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
 use super::selection;
+use super::shards::{self, VisitRows};
 use super::stats::{Stats, stats};
 use super::subscriptions::Subscriptions;
 use super::transform::{OutputRows, Schema};
-use crate::document::Message;
 use crate::engine::explain::explain;
-use crate::engine::generation::{Generation, Part};
+use crate::engine::generation::Generation;
 use crate::engine::local_data::parse_and_check;
 use crate::engine::matcher::{Matcher, Matches, SelectedNodes};
-use crate::engine::snapshot;
+use crate::engine::snapshot::{self, ShardName};
 use crate::error::{GenerationError, ReadError};
 use crate::ids::GenerationQuery;
-use crate::limits::Limits;
-use crate::matching::budget::WorkLimit;
 use crate::matching::twigs::verify::Verifier;
 use crate::transform::Outputs;
 use crate::tuning::Tuning;
@@ -164,7 +164,7 @@ impl Index {
     /// Whether a query of the newest generation asks for the envelope of a message.
     #[getter]
     fn asks_envelope(&self) -> bool {
-        self.state().newest().parts().iter().any(Part::asks_envelope)
+        self.state().newest().asks_envelope()
     }
 
     /// The targets of the queries that match, ascending; those of queries that failed; why, if not by the work limit.
@@ -348,17 +348,79 @@ impl Index {
         generation: Option<u64>,
         cache_bytes: usize,
         beside: Option<&Index>,
+        shards: Option<Vec<u32>>,
+        open_bytes: Option<usize>,
     ) -> PyResult<Index> {
         let known = beside.map(|index| index.state().newest()).unwrap_or_default();
-        let opened = py.detach(|| snapshot::open(&directory, generation, known.parts()));
+        let opened = py.detach(|| snapshot::open_some(&directory, generation, &known, shards.as_deref()));
         let generation = opened.map_err(|error| raise_generation_error(py, &error))?;
-        Ok(Index::with_engine(crate::engine::index::Index::of(generation), Tuning::new(cache_bytes)))
+        let tuning = Tuning::new(cache_bytes);
+        let tuning = Tuning { open_bytes: open_bytes.unwrap_or(tuning.open_bytes), ..tuning };
+        Ok(Index::with_engine(crate::engine::index::Index::of(generation), tuning))
+    }
+
+    /// Writes the index as a shard, with its summary: the name, and the number of queries.
+    fn write_shard(&self, py: Python<'_>, directory: PathBuf, summary_bytes: usize) -> PyResult<ShardName> {
+        let generation = self.state().newest();
+        let write = || snapshot::write_shard(&generation, &directory, summary_bytes);
+        py.detach(|| self.matchers.guarded(&generation, write).and_then(|written| written))
+            .map_err(|error| raise_generation_error(py, &error))
+    }
+
+    /// The targets with their tenants and queries.
+    fn rows(&self, py: Python<'_>) -> PyResult<Exported> {
+        let generation = self.state().newest();
+        py.detach(|| self.matchers.guarded(&generation, || shards::rows(&generation)).and_then(|rows| rows))
+            .map_err(|error| raise_generation_error(py, &error))
+    }
+
+    /// Of each shard its name, how many queries it has, and whether it is open; none if there is one shard.
+    #[getter]
+    fn shards(&self) -> Vec<(String, u64, bool)> {
+        let generation = self.state().newest();
+        let shards = generation.shards().map(|shards| {
+            let all = (0..).zip(&shards.all);
+            all.map(|(at, (name, queries))| (name.clone(), *queries, shards.open.contains(at))).collect()
+        });
+        shards.unwrap_or_default()
+    }
+
+    /// The shards that each message visits.
+    fn route(
+        &self,
+        py: Python<'_>,
+        messages: Messages,
+        tenant: &str,
+        limits: LimitsArg,
+    ) -> PyResult<Exported> {
+        let generation = self.state().newest();
+        let limits = messages.limits(limits);
+        let routed = py.detach(|| {
+            let mut done = VisitRows::default();
+            let work = |matcher: &mut Matcher, rows: &mut VisitRows| {
+                let rest = messages.or_empty().skip(rows.len());
+                matcher.route_batch(&generation, tenant, rest, &limits, |outcome| match outcome {
+                    Ok((shards, work)) => rows.push(shards, work),
+                    Err(_) => rows.push_none(),
+                });
+            };
+            let refuse = |rows: &mut VisitRows, _: &ReadError| rows.push_none();
+            self.matchers.run(&generation, &mut done, work, refuse).map(|()| done.finish())
+        });
+        routed.map_err(|error| raise_generation_error(py, &error))
     }
 
     /// Goes over to another generation of a directory, with the segments and caches that both have.
-    fn advance(&self, py: Python<'_>, directory: PathBuf, generation: u64) -> PyResult<()> {
+    fn advance(
+        &self,
+        py: Python<'_>,
+        directory: PathBuf,
+        generation: u64,
+        shards: Option<Vec<u32>>,
+    ) -> PyResult<()> {
         self.change(py, |index| {
-            let opened = snapshot::open(&directory, Some(generation), index.generation().parts())?;
+            let known = index.generation().clone();
+            let opened = snapshot::open_some(&directory, Some(generation), &known, shards.as_deref())?;
             index.switch_to(opened);
             Ok(())
         })
@@ -392,100 +454,6 @@ impl Index {
         let targets =
             py.detach(|| self.matchers.guarded(&generation, || expand_targets(&generation, &lists)));
         Ok(targets.map_err(|error| raise_generation_error(py, &error))?.into())
-    }
-}
-
-impl Index {
-    fn with_engine(index: crate::engine::index::Index, tuning: Tuning) -> Index {
-        let generations = VecDeque::from([index.generation().clone()]);
-        let state = State { index: Some(index), generations, changed: false };
-        Index { state: Mutex::new(state), matchers: Matchers::new(tuning) }
-    }
-
-    /// Lock it briefly, and never with the interpreter released.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Changes the index with the interpreter released. After a panic, changes that were not committed are dropped.
-    fn change<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut crate::engine::index::Index) -> Result<T, GenerationError> + Send,
-    ) -> PyResult<T> {
-        let mut state = self.state();
-        state.index(py)?;
-        let index = state.index.take();
-        drop(state);
-        let mut index = index.ok_or_else(|| busy(py))?;
-        let (index, done) = py.detach(|| {
-            let generation = index.generation().clone();
-            let done = self.matchers.guarded(&generation, || work(&mut index));
-            if done.is_err() {
-                index.drop_changes();
-            }
-            (index, done.and_then(|done| done))
-        });
-        let mut state = self.state();
-        if index.generation().number != state.newest().number {
-            state.generations.push_back(index.generation().clone());
-            while state.generations.len() > KEPT_GENERATIONS {
-                state.generations.pop_front();
-            }
-        }
-        state.index = Some(index);
-        state.changed = false;
-        done.map_err(|error| raise_generation_error(py, &error))
-    }
-
-    /// Walks the matching queries of messages and passes the results of each message to `push`. Returns the
-    /// number of the generation, and the errors of messages that cannot be read and of queries that failed.
-    fn walk<T>(
-        &self,
-        py: Python<'_>,
-        messages: &Messages,
-        tenant: &str,
-        limits: &Limits,
-        walk: impl Fn(&mut Verifier<'_>, u32) -> Result<T, WorkLimit> + Sync,
-        mut push: impl FnMut(usize, &SelectedNodes<'_, T>) + Send,
-    ) -> PyResult<(u64, Exported)> {
-        let generation = self.state().newest();
-        let errors = py.detach(|| {
-            let mut done = (ErrorTable::new("message"), 0);
-            let work = |matcher: &mut Matcher, (errors, number): &mut (ErrorTable, usize)| {
-                let rest = messages.or_empty().skip(*number);
-                matcher.select_batch(&generation, tenant, rest, limits, &walk, |outcome| {
-                    match outcome {
-                        Ok(walked) => {
-                            push(*number, &walked);
-                            for query in walked.failed {
-                                let (reason, exceeded) = WorkLimit::describe(limits.work);
-                                errors.push_failed(
-                                    *number,
-                                    &format!("query {}: {reason}", query.0),
-                                    exceeded,
-                                );
-                            }
-                        }
-                        Err(error) => errors.push_read(*number, &messages.error_at(*number, error)),
-                    }
-                    *number += 1;
-                });
-            };
-            let refuse = |(errors, number): &mut (ErrorTable, usize), error: &ReadError| {
-                errors.push_read(*number, error);
-                *number += 1;
-            };
-            self.matchers.run(&generation, &mut done, work, refuse).map(|()| done.0.finish())
-        });
-        Ok((generation.number, errors.map_err(|error| raise_generation_error(py, &error))?.into()))
-    }
-
-    /// Offers messages to the sample, unless a thread is changing the index.
-    fn offer_to_sample<'m>(&self, tenant: &str, messages: impl Iterator<Item = Message<'m>>) {
-        if let Some(index) = &mut self.state().index {
-            messages.for_each(|message| index.sample.offer(tenant, &message));
-        }
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `local_data` | the class `Data`: records that queries join with messages |
 //! | `matches`, `selection`, `transform` | results of matching and transforming → tables |
 //! | `nodes`, `values`, `decompose` | documents and queries → tables |
+//! | `shards` | shards: writing them, placing queries, the shards that messages visit |
 //! | `error` | errors → exceptions and columns |
 //! | `explain`, `dtd`, `naive` | results as tuples, JSON and lists |
 //! | `transcoder` | bytes in any encoding → UTF-8, for files that Python splits |
@@ -32,6 +33,7 @@ mod messages;
 mod naive;
 mod nodes;
 mod selection;
+mod shards;
 mod stats;
 mod subscriptions;
 mod tables;
@@ -53,6 +55,8 @@ mod _kernel {
     #[pymodule_export]
     use super::local_data::Data;
     use super::messages::Messages;
+    #[pymodule_export]
+    use super::shards::{place_queries, shard_files, write_routing, write_shards};
     #[pymodule_export]
     use super::transcoder::Transcoder;
     #[pymodule_export]

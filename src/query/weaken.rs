@@ -27,6 +27,10 @@ pub struct NecessaryLine {
     pub line: String,
     /// That the path selects something; equal to `line` if there is no test.
     pub path: String,
+    /// The test at its end.
+    pub test: Test,
+    /// How many steps the path has; 0 if it is no path.
+    pub steps: usize,
 }
 
 /// Some alternative holds, that is all its lines; none if the query never matches, an empty one if nothing
@@ -56,7 +60,16 @@ pub fn weaken(query: &Query) -> Weakening {
 
 impl NecessaryLine {
     fn of(line: &Expr) -> NecessaryLine {
-        NecessaryLine { line: canonical_text(line.clone()), path: canonical_text(existence(line)) }
+        let (test, steps) = match line {
+            Expr::Path(path, test) => (test.clone(), path.steps.len()),
+            _ => (Test::Exists, 0),
+        };
+        NecessaryLine {
+            line: canonical_text(line.clone()),
+            path: canonical_text(existence(line)),
+            test,
+            steps,
+        }
     }
 }
 

@@ -279,7 +279,7 @@ def test_a_query_that_is_none_any_more_is_left_out(
     batch = pa.record_batch({"number": pa.array([1, 2], pa.uint64()), **columns})
     index = tamis.Index()
     with caplog.at_level(logging.WARNING):
-        compiled._load(index, batch)
+        compiled.load_rows(index, batch)
     assert index.match(b"<a/>", tenant="t") == [2]
     assert "subscription x of tenant 't' is left out: syntax" in caplog.text
 
@@ -309,9 +309,10 @@ def test_older_subscriptions_are_filed_again_when_the_sample_shows_that_it_pays(
     with Publisher(catalog, Store(tmp_path), tmp_path, sample=lambda: sample) as publisher:
         by_guess = publisher.refresh()
         messages = [b"<r><a/></r>", b"<r><b/></r>"]
-        candidates = Index.open(tmp_path, by_guess).match_batch(messages, tenant="t")["candidates"]
-        assert sorted(candidates.to_pylist()) == [0, 300]
-        common = "a" if candidates.to_pylist() == [300, 0] else "b"
+        batch = Index.open(tmp_path, by_guess).match_batch(messages, tenant="t")
+        candidates = batch["candidates"].to_pylist()
+        assert candidates in ([0, 300], [300, 0])
+        common = "a" if candidates == [300, 0] else "b"
         sample += [Sampled(number, "t", f"<r><{common}/></r>".encode()) for number in range(REFILE_MESSAGES)]
         filed = publisher.refresh()
         assert filed > by_guess

@@ -6,11 +6,15 @@ All of them must give the same answer; tests replay their cases through each.
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
 
 import pyarrow as pa
 
 import tamis
 from tamis import naive as kernel_naive
+from tamis import shard_files
 
 Answer = list[set[int]]
 """For each message, the positions of the queries that match it."""
@@ -103,6 +107,45 @@ def reopened(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapp
         return answer(tamis.Index.open(folder), messages)
 
 
+def written_in_shards(
+    folder: str, queries: Sequence[str], namespaces: Mapping[str, str], count: int, key_bits: int
+) -> None:
+    """A generation of shards filled at random, the last of which is not in the routing index."""
+    random = Random(len(queries))
+    filled = [tamis.Index() for _ in range(count)]
+    for place, query in enumerate(queries):
+        random.choice(filled).insert(place, query, namespaces=namespaces)
+    directory = Path(folder)
+    shards = [index.write_shard(directory, summary_bytes=1 << 20) for index in filled]
+    routing, damaged = shard_files.write_routing(directory, shards[:-1], key_bits)
+    assert damaged == []
+    shard_files.write_shards(directory, 0, shards, [], routing)
+
+
+def one_bit_keys(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """The same with keys of one bit and room for one shard."""
+    with tempfile.TemporaryDirectory() as folder:
+        written_in_shards(folder, queries, namespaces, 5, 1)
+        return answer(tamis.Index.open(folder, open_bytes=0), messages)
+
+
+def five_shards(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
+    """Five shards filled at random, and each as an index of its own: a message visits all with a match."""
+    with tempfile.TemporaryDirectory() as folder:
+        written_in_shards(folder, queries, namespaces, 5, shard_files.KEY_BITS)
+        whole = tamis.Index.open(folder)
+        visited: list[Any] = whole.route(messages)["shards"].to_pylist()
+        found: Answer = [set() for _ in messages]
+        for shard in range(5):
+            alone = tamis.Index()
+            alone.load(tamis.Index.open(folder, shards=[shard]).rows())
+            for place, targets in enumerate(answer(alone, messages)):
+                assert not targets or shard in visited[place]
+                found[place] |= targets
+        assert answer(whole, messages) == found
+        return found
+
+
 ENGINES: dict[str, Engine] = {
     "naive": naive,
     "nfa": nfa,
@@ -112,6 +155,8 @@ ENGINES: dict[str, Engine] = {
     "large-inputs": large_inputs,
     "many-segments": many_segments,
     "reopened": reopened,
+    "five-shards": five_shards,
+    "one-bit-keys": one_bit_keys,
 }
 
 
@@ -172,6 +217,15 @@ def transform_reopened(
         return outputs(tamis.Index.open(folder), len(queries), messages, None)
 
 
+def transform_in_shards(
+    queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]
+) -> Outputs:
+    """Five shards filled at random, keys of one bit, and room for one shard."""
+    with tempfile.TemporaryDirectory() as folder:
+        written_in_shards(folder, queries, namespaces, 5, 1)
+        return outputs(tamis.Index.open(folder, open_bytes=0), len(queries), messages, None)
+
+
 TRANSFORMERS: dict[str, Transformer] = {
     "naive": naive_transform,
     "network": by_network(loaded),
@@ -179,4 +233,5 @@ TRANSFORMERS: dict[str, Transformer] = {
     "network-with-tiny-cache": by_network(partial(loaded, cache_bytes=TINY_CACHE, large_inputs=True)),
     "network-of-many-segments": by_network(segmented),
     "network-reopened": transform_reopened,
+    "network-in-shards": transform_in_shards,
 }

@@ -20,6 +20,7 @@ KAFKA_SINK = get_type_hints(settings.TopicSink)["kafka"]
 KINDS = {
     "## Top level": (settings.Settings, {}),
     "## `[spark]`": (settings.SparkSettings, {}),
+    "## `[shards]`": (settings.ShardSettings, {}),
     "## `[metrics]`": (settings.MetricsSettings, {}),
     "## `[serve]`": (settings.ServeSettings, {}),
     "## `[webhooks]`": (settings.WebhookSettings, {}),
@@ -85,7 +86,7 @@ def test_every_setting_is_listed_with_its_default(heading: str) -> None:
 
 def is_table(one: Field[Any]) -> bool:
     """Whether a key of the top level is a table."""
-    return one.name in ("spark", "metrics", "serve", "webhooks", "broker", "sources", "sinks")
+    return one.name in ("spark", "shards", "metrics", "serve", "webhooks", "broker", "sources", "sinks")
 
 
 def test_every_table_of_settings_is_checked() -> None:

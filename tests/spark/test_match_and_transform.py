@@ -18,6 +18,7 @@ from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
 from tamis.model.envelope import ENVELOPE, VERSION
 from tamis.model.matching import Generation, Limits
+from tamis.model.sharding import Sharding
 from tamis.model.subscription import NewSubscription
 from tamis.pipeline.batch_log import Counts
 from tamis.spark import match_subscriptions
@@ -45,11 +46,12 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
         yield catalog
 
 
-@pytest.fixture
-def generation(catalog: Catalog, tmp_path: Path) -> Generation:
+@pytest.fixture(params=[None, Sharding("test", 1)], ids=["one-shard", "shards"])
+def generation(request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path) -> Generation:
+    """Of one shard, and of one for each query with room for one of them."""
     store = Store(tmp_path / "generations")
-    with Publisher(catalog, store, tmp_path / "generations") as publisher:
-        return Generation(str(tmp_path / "generations"), publisher.refresh())
+    with Publisher(catalog, store, tmp_path / "generations", sharding=request.param) as publisher:
+        return Generation(str(tmp_path / "generations"), publisher.refresh(), open_bytes=0)
 
 
 def envelopes(

@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "run the job: sources to sinks",
     "status": "show the status of the job",
     "dead-letters": "list, show and replay dead letters",
+    "shards": "show the shards of the newest generation",
     "network": "check the network of brokers",
     "serve": "run the HTTP service with its page",
     "publish": "publish messages to a service",

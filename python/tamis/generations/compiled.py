@@ -32,6 +32,14 @@ class Compiled:
 
     manifest: Manifest
     index: Index
+    """Of several shards, the one that takes the changes."""
+
+    @property
+    def targets(self) -> int:
+        """The targets of all shards."""
+        layout = self.manifest.layout
+        own = self.index.stats().targets
+        return own if layout is None else own + sum(one.rows for one in layout.built) - len(layout.removed)
 
 
 def open_compiled(directory: Path, number: int) -> Compiled:
@@ -58,13 +66,12 @@ def compile_changes(
     before, index = None, Index()
     if base is not None and changes.since is not None:
         before, index = base.manifest, base.index
-    messages = with_envelopes([one.message for one in sample], [one.envelope for one in sample])
-    index.set_sample(messages, [one.tenant for one in sample])
+    set_sample(index, sample)
     for target in changes.removed:
         index.remove(target)
     added = []
     for batch in _large_batches(changes.added):
-        _load(index, batch)
+        load_rows(index, batch)
         added.append(batch.select(numbered.COLUMNS))
     if refiles and index.refile(REFILE_SHARE):
         log.info("a segment was filed again by the sample of messages")
@@ -77,7 +84,7 @@ def compile_changes(
         number = renumber(directory, number, max(number, last) + 1)
     subscriptions, removed = numbered.update(directory, before, changes.removed, added)
     names = [*kernel_files(directory, number), *subscriptions, *([removed] if removed else [])]
-    files = _files(directory, names, before)
+    files = files_with_hashes(directory, names, before)
     manifest = Manifest(
         number, changes.catalog, changes.version, subscriptions, removed, files, tables, changes.routes
     )
@@ -86,7 +93,13 @@ def compile_changes(
     return Compiled(manifest, _open_index(directory, number, beside=index))
 
 
-def _files(directory: Path, names: Sequence[str], before: Manifest | None) -> dict[str, File]:
+def set_sample(index: Index, sample: Sequence[Sampled]) -> None:
+    """Give an index the messages that tell how selective conditions are."""
+    messages = with_envelopes([one.message for one in sample], [one.envelope for one in sample])
+    index.set_sample(messages, [one.tenant for one in sample])
+
+
+def files_with_hashes(directory: Path, names: Sequence[str], before: Manifest | None) -> dict[str, File]:
     """Files with their hashes; files of the previous generation are not read again."""
     known = {} if before is None else before.files
     return {name: known.get(name) or File.of(directory / name) for name in names}
@@ -110,7 +123,7 @@ def _large_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         yield numbered.concatenated(gathered)
 
 
-def _load(index: Index, batch: pa.RecordBatch) -> None:
+def load_rows(index: Index, batch: pa.RecordBatch) -> None:
     """Add subscriptions to an index. A query that this version of tamis refuses is reported and left out."""
     prefixes = batch.column("prefixes").dictionary_encode()
     columns = {

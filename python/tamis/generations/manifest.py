@@ -19,9 +19,10 @@ from typing import Any
 
 from tamis.errors import StoreError
 from tamis.model.version import Version
+from tamis.shards.layout import Layout
 from tamis.storage.files import atomic_file
 
-FORMAT = 4
+FORMAT = 5
 """The version of the manifest's format; increment it when the meaning of a field changes."""
 
 FIRST_WITH_CHECKSUM = 3
@@ -71,6 +72,8 @@ class Manifest:
     """The hash of each neighbour's table of routes in it, by link. Other links are sent everything."""
     routes: int = 0
     """How many of its targets are routes, and no subscriptions."""
+    layout: Layout | None = None
+    """Its shards; None if there is one."""
 
     @staticmethod
     def name(number: int) -> str:
@@ -108,7 +111,8 @@ class Manifest:
             version = Version(**value.pop("version"))
             files = {file: File(**known) for file, known in value.pop("files").items()}
             subscriptions = tuple(value.pop("subscriptions"))
-            return Manifest(**value, version=version, subscriptions=subscriptions, files=files)
+            layout = Layout.parse(value.pop("layout", None))
+            return Manifest(**value, version=version, subscriptions=subscriptions, files=files, layout=layout)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StoreError("store-damaged", f"{name} is not a valid manifest: {error}") from error
 

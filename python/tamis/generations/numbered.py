@@ -64,8 +64,12 @@ class Subscriptions:
     @classmethod
     def open(cls, directory: str | os.PathLike[str], number: int) -> "Subscriptions":
         """Open the subscriptions of a generation. Files are mapped, so processes share one copy."""
-        manifest = Manifest.read(Path(directory), number)
-        paths = [Path(directory) / name for name in manifest.subscriptions]
+        return cls.of_files(Path(directory), Manifest.read(Path(directory), number).subscriptions)
+
+    @classmethod
+    def of_files(cls, directory: Path, names: Sequence[str]) -> "Subscriptions":
+        """The subscriptions in some files of a directory."""
+        paths = [directory / name for name in names]
         return cls([open_batch(path) for path in paths], [OpenFile(path) for path in paths])
 
     @property

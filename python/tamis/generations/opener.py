@@ -63,7 +63,13 @@ def open_generation(
             if previous.generation != generation:
                 previous.index.advance(generation.number)
             return previous.index
-        return Index.open(directory, generation.number, cache_bytes=generation.cache_bytes, beside=other)
+        return Index.open(
+            directory,
+            generation.number,
+            cache_bytes=generation.cache_bytes,
+            beside=other,
+            open_bytes=generation.open_bytes,
+        )
 
     return OpenGeneration(generation, _open_files(generation, open_index))
 

@@ -13,8 +13,10 @@ from tamis.errors import GenerationError, StoreError
 from tamis.generations.compiled import Compiled, compile_changes, open_compiled
 from tamis.generations.damage import is_damage, is_lost
 from tamis.generations.manifest import Manifest
+from tamis.generations.sharded import compile_sharded, is_divided_as, open_latest
 from tamis.generations.store import Store
 from tamis.model.sample import Sampled
+from tamis.model.sharding import Sharding
 from tamis.model.version import Version
 from tamis.network.routing_ports import Shown
 from tamis.storage.failures import STORE_ERRORS
@@ -46,9 +48,11 @@ class Publisher:
         directory: str | os.PathLike[str],
         last: int = -1,
         sample: Callable[[], Sequence[Sampled]] = tuple,
+        sharding: Sharding | None = None,
     ) -> None:
         self._catalog = catalog
         self._sample = sample
+        self._sharding = sharding
         self.store = store
         self._directory = Path(directory).absolute()
         self._lock = Lock(self._directory / ".publisher.lock")
@@ -84,7 +88,7 @@ class Publisher:
     def subscriptions(self) -> int | None:
         """The number of subscriptions in the newest generation."""
         base = self._base
-        return None if base is None else base.index.stats().targets - base.manifest.routes
+        return None if base is None else base.targets - base.manifest.routes
 
     @property
     def shown(self) -> Shown | None:
@@ -131,9 +135,7 @@ class Publisher:
                 # If compiling fails, the index has some of the changes: the next refresh opens it again.
                 base, self._base = self._base, None
                 with STORE_ERRORS.at(self._directory):
-                    compiled = compile_changes(
-                        self._directory, base, changes, self._last, sample, refiles=refiles
-                    )
+                    compiled = self._compiled(base, changes, sample, refiles)
                 if refiles:
                     self._filed_by = len(sample)
             if self._publish(before, compiled.manifest.number):
@@ -142,12 +144,20 @@ class Publisher:
                 self._last = max(self._last, compiled.manifest.number)
                 return compiled.manifest.number
 
+    def _compiled(
+        self, base: Compiled | None, changes: Changes, sample: Sequence[Sampled], refiles: bool
+    ) -> Compiled:
+        if self._sharding is None:
+            return compile_changes(self._directory, base, changes, self._last, sample, refiles=refiles)
+        last = self._last
+        return compile_sharded(self._directory, base, changes, last, self._sharding, sample)
+
     def has(self, number: int) -> bool:
         """Whether a generation exists in the store and can be opened."""
         try:
             self.store.manifest(number)
             self.store.fetch(number, self._directory)
-            open_compiled(self._directory, number)
+            self._opened(number)
         except (GenerationError, StoreError) as error:
             if not is_lost(error):
                 raise
@@ -196,14 +206,24 @@ class Publisher:
         else:
             # Its publisher stopped after compiling and before publishing it.
             self.store.publish(self._directory, newest)
-        base = open_compiled(self._directory, newest)
+        base = self._opened(newest)
         self._version = base.manifest.version
         return base
+
+    def _opened(self, number: int) -> Compiled:
+        """A generation of the directory, as changes are compiled onto it."""
+        manifest = Manifest.read(self._directory, number)
+        if manifest.layout is None:
+            return open_compiled(self._directory, number)
+        return Compiled(manifest, open_latest(self._directory, manifest))
 
     @contextmanager
     def _changes(self) -> Iterator[Changes]:
         """The changes from the base to the current catalog."""
-        since = None if self._base is None else self._version
+        base = self._base
+        # Divided otherwise, it serves until the whole catalog is compiled.
+        is_continued = base is not None and is_divided_as(base.manifest, self._sharding)
+        since = self._version if is_continued else None
         with self._catalog.changes(since) as changes:
             if since is not None and changes.since is None:
                 log.warning(

@@ -192,6 +192,8 @@ class Generation:
     """Whether `directory` is a store, whose files a host may copy to its cache."""
     cache: str | None = None
     """The cache, unless a host sets its own; None: files are mapped in place."""
+    open_bytes: int | None = None
+    """Of several shards: the bytes of segments that a matching thread keeps open; None: the default."""
 
 
 @dataclass(frozen=True, slots=True)

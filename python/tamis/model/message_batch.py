@@ -47,7 +47,9 @@ def with_envelopes(messages: Messages, envelopes: Iterable[Envelope | None]) -> 
     headers = pa.array([list(one.headers.items()) for one in given], pa.map_(pa.string(), pa.string()))
     columns = [column, *(pa.array(text, pa.string()) for text in texts), headers]
     names = ["message", "source", "topic", "received", "headers"]
-    return pa.StructArray.from_arrays(columns, names, mask=pa.array([one is None for one in known], pa.bool_()))
+    return pa.StructArray.from_arrays(
+        columns, names, mask=pa.array([one is None for one in known], pa.bool_())
+    )
 
 
 def envelope_fields(envelope: Envelope | None) -> EnvelopeFields | None:

@@ -181,7 +181,8 @@ class Job:
             default=-1,
         )
         sample = tuple if self._sample is None else self._sample.messages
-        self._publisher = Publisher(catalog, self._store, self._working_directory(), last, sample)
+        sharding, folder = settings.shards.sharding, self._working_directory()
+        self._publisher = Publisher(catalog, self._store, folder, last, sample, sharding)
         self._stack.callback(self._publisher.close)
         self._generation = -1
         newest = self._first_generation = self._newest()
@@ -283,7 +284,14 @@ class Job:
             sweep(self._settings, unfinished)
 
     def _reference(self, number: int) -> Generation:
-        return Generation(self._settings.generations, number, stored=True, cache=self._settings.cache)
+        settings = self._settings
+        return Generation(
+            settings.generations,
+            number,
+            stored=True,
+            cache=settings.cache,
+            open_bytes=settings.shards.open,
+        )
 
     def _supervise(self, stream: _Stream) -> None:
         """Start a source's query when it is due; detect failure and recovery."""

@@ -22,24 +22,35 @@ const ALIGNMENT: usize = 64;
 const HEADER: usize = 16 + COLUMNS * 16;
 
 /// Bytes that are aligned for any column: in memory, or mapped from a file.
-enum Storage {
+pub struct Storage(Bytes);
+
+enum Bytes {
     Memory(Vec<u64>),
     Mapped(Mmap, File),
 }
 
 impl Storage {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Storage::Memory(words) => bytemuck::cast_slice(words),
-            Storage::Mapped(map, _) => map,
+    pub fn memory(words: Vec<u64>) -> Storage {
+        Storage(Bytes::Memory(words))
+    }
+
+    /// Maps a file whose content never changes.
+    pub fn map(path: &Path) -> Result<Storage, GenerationError> {
+        map(path)
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Memory(words) => bytemuck::cast_slice(words),
+            Bytes::Mapped(map, _) => map,
         }
     }
 
     /// Whether the file is as long as when it was mapped. Reading behind the end of a file kills the process.
-    fn is_whole(&self) -> bool {
-        match self {
-            Storage::Memory(_) => true,
-            Storage::Mapped(map, file) => file.metadata().is_ok_and(|now| now.len() == map.len() as u64),
+    pub fn is_whole(&self) -> bool {
+        match &self.0 {
+            Bytes::Memory(_) => true,
+            Bytes::Mapped(map, file) => file.metadata().is_ok_and(|now| now.len() == map.len() as u64),
         }
     }
 }
@@ -79,7 +90,7 @@ impl Segment {
         let name = content_name(whole);
         let texts = Texts::new(texts, text_ends);
         let counts = columns.counts.as_slice().try_into().expect("as many counts as there are");
-        Segment { storage: Storage::Memory(words), sections: places, counts, texts, name }
+        Segment { storage: Storage::memory(words), sections: places, counts, texts, name }
     }
 
     /// Maps a segment, verifies its content by its name, and maps its texts.
@@ -120,7 +131,7 @@ impl Segment {
 
     /// Whether the segment is a mapped file.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.storage, Storage::Mapped(..))
+        matches!(self.storage.0, Bytes::Mapped(..))
     }
 
     /// The name of one of its files.
@@ -180,7 +191,7 @@ fn map(path: &Path) -> Result<Storage, GenerationError> {
     // ever read or unlinked; unlinking leaves a mapping valid. If another process cuts a file short,
     // `check_size` sees it before the next batch.
     let map = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
-    Ok(Storage::Mapped(map, file))
+    Ok(Storage(Bytes::Mapped(map, file)))
 }
 
 fn damaged(path: &Path) -> GenerationError {
@@ -226,7 +237,7 @@ impl Texts {
         words[1..start].copy_from_slice(ends);
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words[start..]);
         bytes[..texts.len()].copy_from_slice(texts);
-        Texts { storage: Storage::Memory(words) }
+        Texts { storage: Storage::memory(words) }
     }
 
     fn word(&self, at: usize) -> Option<usize> {

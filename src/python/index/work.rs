@@ -1,0 +1,116 @@
+//! What the methods of `Index` share: changes, and walks over the nodes of matching queries.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+
+use super::{Index, KEPT_GENERATIONS, State, busy};
+use crate::document::Message;
+use crate::engine::matcher::{Matcher, SelectedNodes};
+use crate::error::{GenerationError, ReadError};
+use crate::limits::Limits;
+use crate::matching::budget::WorkLimit;
+use crate::matching::twigs::verify::Verifier;
+use crate::python::arrow::Exported;
+use crate::python::error::{ErrorTable, raise_generation_error};
+use crate::python::matchers::Matchers;
+use crate::python::messages::Messages;
+use crate::tuning::Tuning;
+
+impl Index {
+    pub(super) fn with_engine(index: crate::engine::index::Index, tuning: Tuning) -> Index {
+        let generations = VecDeque::from([index.generation().clone()]);
+        let state = State { index: Some(index), generations, changed: false };
+        Index { state: Mutex::new(state), matchers: Matchers::new(tuning) }
+    }
+
+    /// Lock it briefly, and never with the interpreter released.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the index with the interpreter released. After a panic, changes that were not committed are dropped.
+    pub(super) fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut crate::engine::index::Index) -> Result<T, GenerationError> + Send,
+    ) -> PyResult<T> {
+        let mut state = self.state();
+        state.index(py)?;
+        let index = state.index.take();
+        drop(state);
+        let mut index = index.ok_or_else(|| busy(py))?;
+        let (index, done) = py.detach(|| {
+            let generation = index.generation().clone();
+            let done = self.matchers.guarded(&generation, || work(&mut index));
+            if done.is_err() {
+                index.drop_changes();
+            }
+            (index, done.and_then(|done| done))
+        });
+        let mut state = self.state();
+        if index.generation().number != state.newest().number {
+            state.generations.push_back(index.generation().clone());
+            while state.generations.len() > KEPT_GENERATIONS {
+                state.generations.pop_front();
+            }
+        } else if let Some(newest) = state.generations.back_mut() {
+            // Other shards of it may be open now.
+            *newest = index.generation().clone();
+        }
+        state.index = Some(index);
+        state.changed = false;
+        done.map_err(|error| raise_generation_error(py, &error))
+    }
+
+    /// Walks the matching queries of messages and passes the results of each message to `push`. Returns the
+    /// number of the generation, and the errors of messages that cannot be read and of queries that failed.
+    pub(super) fn walk<T>(
+        &self,
+        py: Python<'_>,
+        messages: &Messages,
+        tenant: &str,
+        limits: &Limits,
+        walk: impl Fn(&mut Verifier<'_>, u32) -> Result<T, WorkLimit> + Sync,
+        mut push: impl FnMut(usize, &SelectedNodes<'_, T>) + Send,
+    ) -> PyResult<(u64, Exported)> {
+        let generation = self.state().newest();
+        let errors = py.detach(|| {
+            let mut done = (ErrorTable::new("message"), 0);
+            let work = |matcher: &mut Matcher, (errors, number): &mut (ErrorTable, usize)| {
+                let rest = messages.or_empty().skip(*number);
+                matcher.select_batch(&generation, tenant, rest, limits, &walk, |outcome| {
+                    match outcome {
+                        Ok(walked) => {
+                            push(*number, &walked);
+                            for query in walked.failed {
+                                let (reason, exceeded) = WorkLimit::describe(limits.work);
+                                errors.push_failed(
+                                    *number,
+                                    &format!("query {}: {reason}", query.0),
+                                    exceeded,
+                                );
+                            }
+                        }
+                        Err(error) => errors.push_read(*number, &messages.error_at(*number, error)),
+                    }
+                    *number += 1;
+                });
+            };
+            let refuse = |(errors, number): &mut (ErrorTable, usize), error: &ReadError| {
+                errors.push_read(*number, error);
+                *number += 1;
+            };
+            self.matchers.run(&generation, &mut done, work, refuse).map(|()| done.0.finish())
+        });
+        Ok((generation.number, errors.map_err(|error| raise_generation_error(py, &error))?.into()))
+    }
+
+    /// Offers messages to the sample, unless a thread is changing the index.
+    pub(super) fn offer_to_sample<'m>(&self, tenant: &str, messages: impl Iterator<Item = Message<'m>>) {
+        if let Some(index) = &mut self.state().index {
+            messages.for_each(|message| index.sample.offer(tenant, &message));
+        }
+    }
+}
