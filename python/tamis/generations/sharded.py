@@ -156,7 +156,7 @@ def _changed(
         layout = replace(layout, removed=tuple(sorted(removed)))
         latest = replace(latest, subscriptions=subscriptions)
     most = max(1, layout.sharding.rows // SPREAD_SHARE)
-    if index.stats().targets > most or _is_worn(layout):
+    if index.stats().targets > most or _is_worn(layout) or layout.damaged:
         layout, moved = _spread(directory, before, layout, index, latest, sample)
         latest = replace(latest, subscriptions=_without(directory, latest.subscriptions, moved))
     if latest != layout.latest or added or changes.removed:
@@ -189,6 +189,8 @@ def _spread(
     counts = np.bincount(owners, minlength=len(firsts))
     if _is_worn(layout):
         counts = counts + np.bincount(_shards_of(directory, layout), minlength=len(firsts))
+    # A shard whose summary is damaged comes first.
+    counts = counts + np.array([(one.name in layout.damaged) << 32 for one in layout.built])
     at = int(np.argmax(counts))
     shard, gone = layout.built[at], set(layout.removed)
     moved = waiting.filter(pa.array(owners == at))
@@ -214,9 +216,10 @@ def _spread(
 
 def _placed(rows: pa.RecordBatch, sharding: Sharding) -> pa.Table:
     """Rows of an index with their places."""
-    none = pa.repeat(pa.scalar("{}"), rows.num_rows)
-    named = rows.rename_columns(["number", "tenant", "query"]).append_column("prefixes", none)
-    return pa.Table.from_batches([with_places(named, sharding.placement)])
+    columns: dict[str, Any] = dict(zip(("number", "tenant", "query"), rows.columns, strict=True))
+    columns["prefixes"] = pa.repeat(pa.scalar("{}"), rows.num_rows)
+    # Without the kernel's schema: fields of the catalog's rows may be null.
+    return pa.Table.from_batches([with_places(pa.record_batch(columns), sharding.placement)])
 
 
 def _numbers_of(directory: Path, shard: Shard) -> Iterable[Any]:
