@@ -124,7 +124,12 @@ pub fn write_shard(
     if summary_bytes > 0 {
         let summary = summary_of(parts(), summary_bytes)?.write();
         let name = content_name(&summary);
-        put(&directory.join(format!("{name}.summary")), &summary)?;
+        let path = directory.join(format!("{name}.summary"));
+        if fs::read(&path).is_ok_and(|known| known != summary) {
+            // It was damaged: shards with equal summaries share the file.
+            fs::remove_file(&path).map_err(|error| unwritable(&path, &error))?;
+        }
+        put(&path, &summary)?;
         let _ = writeln!(text, "summary {name}");
     }
     for part in parts() {

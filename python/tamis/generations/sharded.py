@@ -141,10 +141,8 @@ def _changed(
     layout = before.layout
     assert layout is not None
     set_sample(index, sample)
-    removed = set(layout.removed)
-    for number in changes.removed:
-        if not index.remove(number):
-            removed.add(number)
+    others = [number for number in changes.removed if not index.remove(number)]
+    removed = {*layout.removed, *_known(directory, layout, others)}
     added = []
     for batch in changes.added:
         load_rows(index, batch)
@@ -220,6 +218,17 @@ def _placed(rows: pa.RecordBatch, sharding: Sharding) -> pa.Table:
     columns["prefixes"] = pa.repeat(pa.scalar("{}"), rows.num_rows)
     # Without the kernel's schema: fields of the catalog's rows may be null.
     return pa.Table.from_batches([with_places(pa.record_batch(columns), sharding.placement)])
+
+
+def _known(directory: Path, layout: Layout, numbers: Sequence[int]) -> list[int]:
+    """Those of the numbers that a shard has, except the last shard."""
+    wanted, known = np.array(numbers, np.uint64), set()
+    for shard in layout.built if numbers else ():
+        for name in shard.subscriptions:
+            own: Any = numbered.open_batch(directory / name).column("number").to_numpy()
+            at = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
+            known |= {int(number) for number in wanted[own[at] == wanted]}
+    return sorted(known)
 
 
 def _numbers_of(directory: Path, shard: Shard) -> Iterable[Any]:
