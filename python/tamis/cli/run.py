@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from tamis.cli.live import announce_start, display
 from tamis.errors import JobError
 from tamis.extras import require
+from tamis.jvm.fork_server import fork_server
 from tamis.jvm.launch import embedded_jvm
 from tamis.settings import ENVIRONMENT, load_settings
 from tamis.status import StatusBoard
@@ -42,14 +42,23 @@ def run(options: argparse.Namespace) -> int:
         board = StatusBoard(settings.state, [source.name for source in settings.inputs])
         # Before the slow imports: `tamis status` must not show the last run.
         board.state("starting")
+        server = stack.enter_context(fork_server(settings))
         # Before the imports too: the JVM starts meanwhile.
         jvm = stack.enter_context(embedded_jvm(settings))
+        from tamis.cli.live import announce_start, display
+
         stack.enter_context(display(board, announce_start(settings, board)))
+        from tamis.spark.session import early_session
+
+        session = stack.enter_context(early_session(settings, jvm))
         from tamis.spark.job import Job
         from tamis.spark.worker.without_pandas import without_pandas
         from tamis.status.metrics import serve_metrics
 
         without_pandas()
+        if server is not None:
+            # After the imports, which the JVM waits for: it imports the same while the JVM starts Spark.
+            server.start()
 
         if settings.metrics.port is not None:
             stack.enter_context(serve_metrics(board, settings.metrics.host, settings.metrics.port))
@@ -57,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
         # Off: the job logs such errors itself, in one line.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        Job(settings, board, jvm).run(until=stop)
+        Job(settings, board, session, None if jvm is None else jvm.archive).run(until=stop)
     return 0
 
 

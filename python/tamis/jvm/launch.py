@@ -8,7 +8,6 @@ If anything fails, PySpark starts a JVM itself, and reports what is wrong.
 import os
 import shlex
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from tamis.jvm.class_archive import ClassArchive
 from tamis.jvm.options import JAVA_OPTIONS, has_own_java_options, is_local, spark_config
+from tamis.jvm.signals import ignore_interrupts
 from tamis.settings import Settings
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
@@ -105,17 +105,12 @@ def _launch(settings: Settings) -> Jvm | None:
             command,
             stdin=subprocess.PIPE,
             env=_environment(folder / "connection"),
-            # The JVM must ignore Ctrl-C: the job handles it, and ends the JVM after its batch.
-            preexec_fn=_ignore_interrupts,
+            preexec_fn=ignore_interrupts,
         )
     except OSError:
         shutil.rmtree(folder, ignore_errors=True)
         return None
     return Jvm(process, folder, archive)
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _environment(info: Path) -> Mapping[str, str]:

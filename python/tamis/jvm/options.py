@@ -30,8 +30,6 @@ LOCAL = {
     # An embedded Spark is not reachable from other hosts.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Workers are forked from a process that has imported tamis.
-    "spark.python.daemon.module": "tamis.spark.worker.daemon",
 }
 
 SERIAL = "-XX:+UseSerialGC"

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from tamis.model.matching import Limits
 from tamis.sources.bytestream import ByteStream, StreamError
 from tamis.sources.json_lines import JsonLines
-from tamis.sources.parquet import ParquetRows
 from tamis.sources.raw_message import RAW_BYTES, RawMessage
 from tamis.sources.record_splitter import RecordSplitter, State
 
@@ -115,6 +114,9 @@ def open_reader(
     elif name.endswith(".xml"):
         yield WholeFile(path, limits, position)
     elif path.name.endswith(".parquet"):
+        # Here, because the settings of a job import this module, and its JVM waits for them.
+        from tamis.sources.parquet import ParquetRows
+
         yield ParquetRows(path, position)
     else:
         yield _UnknownFormat(path)

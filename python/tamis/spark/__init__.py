@@ -23,13 +23,34 @@ The job of `tamis run`, in the order of the message flow:
 connectors/ has sources and sinks as DataFrames, worker/ the code that runs in Python workers.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tamis.extras import require
 
 require("spark")
 
-from tamis.spark.matching import match, with_matches  # noqa: E402
-from tamis.spark.subscriptions import match_subscriptions  # noqa: E402
-from tamis.spark.transforming import transform  # noqa: E402
-from tamis.spark.values import values  # noqa: E402
+if TYPE_CHECKING:
+    from tamis.spark.matching import match, with_matches
+    from tamis.spark.subscriptions import match_subscriptions
+    from tamis.spark.transforming import transform
+    from tamis.spark.values import values
 
 __all__ = ["match", "match_subscriptions", "transform", "values", "with_matches"]
+
+_MODULES = {
+    "match": "matching",
+    "match_subscriptions": "subscriptions",
+    "transform": "transforming",
+    "values": "values",
+    "with_matches": "matching",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a function on first use: the session of a job is created while the rest is imported."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    function = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = function
+    return function

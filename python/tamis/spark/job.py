@@ -20,7 +20,7 @@ from tamis.errors import CatalogError, JobError, StoreError, TamisError
 from tamis.generations.damage import is_lost
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
-from tamis.jvm.launch import Jvm
+from tamis.jvm.class_archive import ClassArchive
 from tamis.model.matching import Generation
 from tamis.network.routing_ports import Shown
 from tamis.pipeline.batch_log import BatchLog, all_batch_logs
@@ -37,7 +37,6 @@ from tamis.spark.connectors.kafka import read_kafka
 from tamis.spark.connectors.sinks import dead_letter_writer, sinks, sweep
 from tamis.spark.error_causes import UNKNOWN, root_cause
 from tamis.spark.pipeline import Pipeline
-from tamis.spark.session import create_session
 from tamis.spark.warm_up import warm_up
 from tamis.status import BatchReport, StatusBoard
 
@@ -91,14 +90,14 @@ class Job:
         self,
         settings: Settings,
         board: StatusBoard,
-        jvm: Jvm | None = None,
-        spark: SparkSession | None = None,
+        session: Callable[[], SparkSession],
+        archive: ClassArchive | None = None,
     ) -> None:
-        """`jvm`: one for an embedded Spark, if it has been launched. `spark`: one that several jobs share."""
+        """`session`: waits for the Spark session, which jobs may share. `archive`: of an embedded Spark."""
         self._settings = settings
         self._board = board
-        self._jvm = jvm
-        self._shared = spark
+        self._session = session
+        self._archive = archive
         self._is_ready = False
         self._warm_up: threading.Thread | None = None
         self._first_generation = -1
@@ -188,9 +187,7 @@ class Job:
         newest = self._first_generation = self._newest()
         for batches in known:
             self._replace_lost_generations(batches, newest)
-        self._spark: SparkSession = self._shared or create_session(settings, self._jvm)
-        if self._shared is None:
-            self._stack.callback(self._spark.stop)
+        self._spark = self._session()
         self._stack.callback(self._links.start(catalog, self._shown).close)
         self._warm_up = warm_up(self._spark, self._streams[0].pipeline, newest)
 
@@ -202,7 +199,7 @@ class Job:
 
     def _make_class_archive(self) -> None:
         """Have it made when nothing else waits: after the start."""
-        archive = None if self._jvm is None else self._jvm.archive
+        archive = self._archive
         if archive is None or not self._is_ready or self._warm_up is None or self._warm_up.is_alive():
             return
         if archive.is_missing:

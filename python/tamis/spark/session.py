@@ -1,16 +1,31 @@
-"""The Spark session of a job."""
+"""The Spark session of a job, created in a thread while the rest of the job starts."""
 
 import os
 import signal
 import sys
 import threading
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 
 from pyspark.sql import SparkSession
 
 from tamis.jvm.launch import Jvm
 from tamis.jvm.options import is_local, spark_config
 from tamis.settings import Settings
+
+
+@contextmanager
+def early_session(settings: Settings, jvm: Jvm | None = None) -> Iterator[Callable[[], SparkSession]]:
+    """Begin to create the session; the function waits for it. It is stopped afterwards."""
+    with ThreadPoolExecutor(1, "spark-session") as executor:
+        created = executor.submit(create_session, settings, jvm)
+        try:
+            yield created.result
+        finally:
+            # If it could not be created, the job has reported why.
+            with suppress(Exception):
+                created.result().stop()
 
 
 def create_session(settings: Settings, jvm: Jvm | None = None) -> SparkSession:

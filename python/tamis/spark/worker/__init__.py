@@ -9,7 +9,7 @@
     elements.py      selected nodes, as a list for each target
     outputs.py       outputs of transformations, as a reference for each target
     errors.py        refusals as a column of structs
-    daemon.py        the process that workers of an embedded Spark are forked from
+    fork_server.py   the process that the Python processes of an embedded Spark are forked from
     without_pandas.py  keeps pyarrow from importing pandas
 
 Nothing here loops over messages or matches: the kernel does that, and the rest works on whole columns.
