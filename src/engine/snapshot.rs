@@ -373,13 +373,9 @@ pub fn shard_files(directory: &Path, name: &str) -> Result<Vec<String>, Generati
 }
 
 fn number_or_newest(directory: &Path, number: Option<u64>) -> Result<u64, GenerationError> {
-    match number {
-        Some(number) => Ok(number),
-        None => newest(directory)?.ok_or_else(|| {
-            let reason = format!("there is no snapshot in {}", directory.display());
-            GenerationError::new("no-snapshot", reason)
-        }),
-    }
+    let none = || format!("there is no snapshot in {}", directory.display());
+    let newest = || newest(directory)?.ok_or_else(|| GenerationError::new("no-snapshot", none()));
+    number.map_or_else(newest, Ok)
 }
 
 fn open_part(directory: &Path, name: &str, removed: &str, known: &[Part]) -> Result<Part, GenerationError> {
