@@ -15,9 +15,10 @@ from benches.saxon import Saxon, confirm
 from tamis.bench import CACHE_BYTES, ROUNDS
 from tamis.bench.measure import Timed, array, build, parse_with_expat, reopen, timed
 from tamis.cli.progress import bar
-from tamis.engine import Schema, read_all
+from tamis.engine import read_all
 from tamis.model.dtd import Dtd
 from tamis.model.progress import Report
+from tamis.schema import Schema
 from tamis.sources.dtd_file import read_dtd_file
 from tamis.workload import (
     DocumentOptions,

@@ -70,6 +70,44 @@ phase_error! {
     QueryError
 }
 
+/// Local data that cannot be built, changed or opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataError {
+    pub code: &'static str,
+    pub reason: String,
+}
+
+impl DataError {
+    pub fn new(code: &'static str, reason: String) -> DataError {
+        DataError { code, reason }
+    }
+
+    /// A record, numbered from 0, that the reader refuses.
+    pub fn of_record(number: usize, error: &ReadError) -> DataError {
+        let reason = format!("record {}: {}: {}", number + 1, error.position, error.reason);
+        DataError { code: error.code, reason }
+    }
+
+    /// The same with the number of the record, from 0, that it is about.
+    pub fn at_record(self, number: usize) -> DataError {
+        DataError { reason: format!("record {} {}", number + 1, self.reason), ..self }
+    }
+}
+
+impl fmt::Display for DataError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.reason)
+    }
+}
+
+impl std::error::Error for DataError {}
+
+impl From<DataError> for GenerationError {
+    fn from(DataError { code, reason }: DataError) -> GenerationError {
+        GenerationError::new(code, reason)
+    }
+}
+
 /// A segment, generation or snapshot that cannot be built, written or opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GenerationError {

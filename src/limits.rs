@@ -26,6 +26,8 @@ pub struct Limits {
     pub expansion: usize,
     /// Nodes that the blocks of a transformation may bind in one message, and also that they may return.
     pub bindings: usize,
+    /// Records of local data that one message may meet by the joins of all queries.
+    pub tuples: usize,
     /// Bytes of the output of one transformation for one message.
     pub output: usize,
     /// Bytes of the outputs of all transformations for one message.
@@ -48,6 +50,7 @@ impl Default for Limits {
             skip_unread_entities: false,
             expansion: 1 << 20,
             bindings: 1 << 20,
+            tuples: 1 << 17,
             output: 10 << 20,
             outputs: 256 << 20,
             work: 1 << 28,

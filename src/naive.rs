@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use values::{Evaluated, Focus};
 
-use crate::data::{DataSets, Node, TreeId};
+use crate::data::{Node, Records, TreeId};
 use crate::document::{Document, NodeRef, Vocabulary};
 use crate::ids::{ElementId, NameId, NodeId};
 use crate::query::ast::{
@@ -25,7 +25,7 @@ use crate::transform::output::{ConstructError, Constructor, NodeCopier, NodeList
 
 /// Whether a query is true of a document.
 pub fn matches(query: &Query, document: &Document, vocabulary: &Vocabulary) -> bool {
-    matches_with_data(query, document, vocabulary, &DataSets::default())
+    matches_with_data(query, document, vocabulary, &Records::default())
 }
 
 /// Whether a query is true of a document and local data, which has all that the query names.
@@ -33,7 +33,7 @@ pub fn matches_with_data(
     query: &Query,
     document: &Document,
     vocabulary: &Vocabulary,
-    data: &DataSets,
+    data: &Records,
 ) -> bool {
     Evaluation::new(document, vocabulary, data).holds(&query.expr, MESSAGE)
 }
@@ -44,7 +44,7 @@ const MESSAGE: Node = Node { tree: TreeId::MESSAGE, node: NodeRef::Document };
 /// The nodes a canonical query selects, in document order: those of its paths outside `not()`
 /// that pass the path's test, in branches that are true.
 pub fn select(query: &Query, document: &Document, vocabulary: &Vocabulary) -> Vec<NodeRef> {
-    let data = DataSets::default();
+    let data = Records::default();
     let mut evaluation = Evaluation::new(document, vocabulary, &data);
     let mut nodes = Vec::new();
     evaluation.select(&query.expr, &mut nodes);
@@ -58,7 +58,7 @@ pub fn transform(
     vocabulary: &Vocabulary,
     limit: usize,
 ) -> Result<Option<Vec<u8>>, Box<ConstructError>> {
-    transform_with_data(query, document, vocabulary, &DataSets::default(), limit)
+    transform_with_data(query, document, vocabulary, &Records::default(), limit)
 }
 
 /// What it makes of a document and local data.
@@ -66,7 +66,7 @@ pub fn transform_with_data(
     query: &Query,
     document: &Document,
     vocabulary: &Vocabulary,
-    data: &DataSets,
+    data: &Records,
     limit: usize,
 ) -> Result<Option<Vec<u8>>, Box<ConstructError>> {
     let Some(transformation) = &query.transformation else { return Ok(None) };
@@ -111,7 +111,7 @@ impl NodeLists for SelectedNodes {
 struct Evaluation<'a> {
     document: &'a Document,
     vocabulary: &'a Vocabulary,
-    data: &'a DataSets,
+    data: &'a Records,
     /// By the address of the condition, which stays where it is while the query is borrowed.
     known: FxHashMap<(*const Expr, Node), bool>,
     /// The values of the variables, innermost last.
@@ -119,7 +119,7 @@ struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    fn new(document: &'a Document, vocabulary: &'a Vocabulary, data: &'a DataSets) -> Evaluation<'a> {
+    fn new(document: &'a Document, vocabulary: &'a Vocabulary, data: &'a Records) -> Evaluation<'a> {
         Evaluation { document, vocabulary, data, known: FxHashMap::default(), bound: Vec::new() }
     }
 
@@ -229,11 +229,11 @@ impl<'a> Evaluation<'a> {
 
     /// The message or a record.
     fn document(&self, tree: TreeId) -> &'a Document {
-        self.data.record(tree).unwrap_or(self.document)
+        self.data.get(tree).unwrap_or(self.document)
     }
 
     fn vocabulary(&self, tree: TreeId) -> &'a Vocabulary {
-        tree.record().map_or(self.vocabulary, |(set, _)| self.data.at(set).vocabulary())
+        tree.record().map_or(self.vocabulary, |(set, _)| self.data.vocabulary(set))
     }
 
     /// The nodes that one step selects from one parent; positions count here.

@@ -17,8 +17,8 @@ use tamis::engine::matcher::Matcher;
 use tamis::engine::snapshot;
 use tamis::limits::Limits;
 use tamis::query::Namespaces;
-use tamis::segment::format::file::content_name;
 use tamis::tuning::Tuning;
+use tamis::util::storage::content_name;
 
 const MESSAGES: [&str; 4] = [
     "<a><b x='1'>t</b><b x='2'><c>5</c><c>6</c></b><d><b><c>7</c></b></d></a>",

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tamis::data::Records;
 use tamis::document::{Document, Reader};
 use tamis::engine::generation::Generation;
 use tamis::engine::index::{Index, Subscription};
@@ -17,7 +18,7 @@ use tamis::matching::budget::Budget;
 use tamis::matching::findings::{Findings, Ranks};
 use tamis::matching::twigs::by_name::ElementsByName;
 use tamis::matching::twigs::occurrences::Occurrences;
-use tamis::matching::twigs::verify::Memo;
+use tamis::matching::twigs::verify::{Memo, Trees};
 use tamis::query::{Namespaces, parse};
 use tamis::transform::Schema;
 use tamis::transform::plan::{Network, Plan, SegmentContext};
@@ -150,9 +151,10 @@ impl Shared {
             ..
         } = self;
         let (by_accept_set, occurrences) = (Some(&*by_accept_set), Some(&*occurrences));
-        let (words, vocabulary) = (network.twigs.words(), reader.vocabulary());
+        let (words, records) = (network.twigs.words(), Records::default());
+        let trees = Trees::new(document, reader.vocabulary(), names, &records);
         let budget = Budget::unlimited();
-        let twigs = TwigEvaluator { words, document, vocabulary, names, by_name, memo, budget };
+        let twigs = TwigEvaluator { words, document, trees, by_name, memo, budget };
         let limit = Limits::default().bindings;
         let mut evaluator = Evaluator {
             network,

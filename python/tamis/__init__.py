@@ -2,7 +2,6 @@
 
 from tamis.engine import (
     Index,
-    Schema,
     __version__,
     check,
     decompose,
@@ -43,6 +42,7 @@ from tamis.model.matching import (
     Weakening,
 )
 from tamis.model.message_batch import with_envelopes
+from tamis.schema import Schema
 
 __all__ = [
     "Batch",

@@ -32,6 +32,8 @@ from tamis.model.matching import (
 )
 from tamis.model.message_batch import Messages, arrow_messages, envelope_fields, with_envelopes
 from tamis.schema import Schema as Schema
+from tamis.shard_methods import ShardMethods
+from tamis.stored_data import StoredData
 
 if TYPE_CHECKING:
     # Arrow takes 0.2 s to import: functions import it when they need it.
@@ -51,8 +53,16 @@ _DEFAULT_LIMITS = Limits()
 
 def check(text: str, namespaces: Namespaces | None = None) -> Query:
     """Parse a query; `QueryError` if it is refused."""
-    id_, canonical, warnings = _kernel.check(text, _dict(namespaces))
-    return Query(id_, canonical, tuple(QueryWarning(*warning) for warning in warnings))
+    id_, canonical, warnings, data = _kernel.check(text, _dict(namespaces))
+    return Query(id_, canonical, tuple(QueryWarning(*warning) for warning in warnings), frozenset(data))
+
+
+def check_data(text: str, records: Mapping[str, int], namespaces: Namespaces | None = None) -> None:
+    """`QueryError` if local data cannot serve a query: `records` of each data set that it may name.
+
+    `unknown-data`, `no-document`, or `scan-limit` if it has no equality that could find records.
+    """
+    _kernel.check_data(text, _dict(namespaces), list(records.items()))
 
 
 def read_batch(messages: Messages, limits: Limits = _DEFAULT_LIMITS) -> Batch:
@@ -123,7 +133,7 @@ class _Saved(NamedTuple):
     generation: int
 
 
-class Index:
+class Index(ShardMethods):
     """A set of standing queries. Each has a target: a 64-bit number chosen by the caller.
 
     Threads match concurrently, each with its own caches. Changes are serialised and visible to the next
@@ -161,19 +171,15 @@ class Index:
     ) -> Self:
         """Open a snapshot. Its files are verified and mapped, so that processes share one copy.
 
-        Of several shards only those in `shards` are opened, if given: a message that visits another one is
-        refused (`shard-closed`), and the index cannot be changed. `open_bytes`: how many bytes of segments a
-        matching thread keeps scratch space and caches for; shards that were not used for longest are closed.
-
-        Opens the newest generation unless `generation` is given. Segments that the index `beside` has mapped
-        are shared with it, and not verified again. Changes stay in this process until the next snapshot.
+        Of several shards, opens those in `shards` if given; a message that visits another is refused
+        (`shard-closed`). A thread keeps scratch space for `open_bytes` of segments, used last.
         """
         path = Path(directory).absolute()
         index = cls.__new__(cls)
         other = None if beside is None else beside._kernel
         wanted = None if shards is None else list(shards)
-        kernel = _kernel.Index.open(path, generation, cache_bytes, other, wanted, open_bytes)
-        index._attach(kernel, cache_bytes, path)
+        opened = _kernel.Index.open(path, generation, cache_bytes, other, wanted, open_bytes)
+        index._attach(opened, cache_bytes, path)
         return index
 
     @property
@@ -237,64 +243,52 @@ class Index:
         column `prefixes` has the place of each query's own in it. Returns the refused rows: `row`, `code`,
         `reason`, `offset`, `line`, `column`, `value`, `limit`.
         """
-        import pyarrow as pa
-
-        if "target" in table.schema.names:
-            place = table.schema.get_field_index("target")
-            table = table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
         maps = [namespaces] if namespaces is None or isinstance(namespaces, Mapping) else namespaces
+        rows = _with_target_numbers(table)
         with self._write_lock:
-            return _record_batch(self._kernel.load(table, [_dict(prefixes) for prefixes in maps]))
+            return _record_batch(self._kernel.load(rows, [_dict(prefixes) for prefixes in maps]))
+
+    def load_registered(self, table: Rows, *, namespaces: Sequence[Namespaces]) -> "pa.RecordBatch":
+        """As `load`, for queries that were checked when they were registered: it needs no local data."""
+        rows = _with_target_numbers(table)
+        with self._write_lock:
+            return _record_batch(self._kernel.load_registered(rows, [_dict(some) for some in namespaces]))
 
     def set_sample(self, messages: Messages, tenants: Sequence[str]) -> None:
         """Replace the sample of messages, by which later segments choose access tests; a tenant for each."""
         self._kernel.set_sample(arrow_messages(messages), list(tenants))
 
-    def attach(self, name: str, data: Data, *, limits: Limits = _DEFAULT_LIMITS) -> None:
-        """Attach local data under its name in queries, or replace it; `ReadError` if a record is refused.
+    def attach(
+        self, name: str, data: Data | StoredData, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> None:
+        """Attach local data under its name in queries of a tenant, or replace it.
+
+        `ReadError` if a record is refused.
 
         Snapshots do not hold it: attach it again to an index that is opened.
         """
-        read = _kernel.Data(arrow_messages(data.records), limits)
+        if isinstance(data, StoredData):
+            read = data.kernel
+        else:
+            read = _kernel.Data(arrow_messages(data.records), limits)
         with self._write_lock:
-            self._kernel.attach(name, read)
+            self._kernel.attach(tenant, name, read)
+
+    def replace_data(self, data: Mapping[tuple[str, str], StoredData]) -> None:
+        """Attach these data sets, by tenant and name, and no others. Queries stay as they are."""
+        given = [(tenant, name, stored.kernel) for (tenant, name), stored in data.items()]
+        with self._write_lock:
+            self._kernel.replace_data(given)
 
     def merge(self) -> None:
         """Merge all segments into one, and choose access tests by the current sample of messages."""
         with self._write_lock:
             self._kernel.merge()
 
-    @property
-    def shards(self) -> list[tuple[str, int, bool]]:
-        """The name of each shard, how many queries it has, and whether it is open; empty if there is one."""
-        return self._current().shards
-
-    def route(
-        self, messages: Messages, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
-    ) -> "pa.RecordBatch":
-        """The `shards` that each message visits, and its `probes`: how many values were looked up."""
-        return _record_batch(self._current().route(arrow_messages(messages), tenant, limits))
-
-    def rows(self) -> "pa.RecordBatch":
-        """The `target`, `tenant` and canonical `query` of each target."""
-        return _record_batch(self._current().rows())
-
-    def write_shard(self, directory: Path, *, summary_bytes: int) -> tuple[str, int]:
-        """Write the index as a shard with its summary; its name, and how many queries it has."""
-        return self._current().write_shard(directory, summary_bytes)
-
     def refile(self, least_share: float) -> bool:
-        """Compile the segment again whose candidates fall most by the current sample of messages.
-
-        Only if that saves at least this share of the candidates of all segments; whether it did.
-        """
+        """File the segment that gains most by the sample again, if it saves this share of candidates."""
         with self._write_lock:
             return self._kernel.refile(least_share)
-
-    @property
-    def asks_envelope(self) -> bool:
-        """Whether a query may ask for the envelope of a message; otherwise it need not be given."""
-        return self._current().asks_envelope
 
     def match(
         self,
@@ -324,8 +318,9 @@ class Index:
 
         The work by stage: `candidates` were tested; of these, `settled` were decided from what the automaton
         found at the elements, and `verified` by evaluating them on the message, which took `steps` (see
-        `Limits.work`). `looked_up`: how often elements were looked up by value for that. `uncached`: 1 if
-        the automaton's cache had no room for the message.
+        `Limits.work`). `looked_up`: how often elements were looked up by value for that. `probes`: how
+        many values were looked up in local data, and `records`: how many records the message met.
+        `uncached`: 1 if the automaton's cache had no room for the message.
 
         `skipped_entities` counts references that were left out (`Limits.skip_unread_entities`). The columns
         of the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
@@ -483,6 +478,16 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _with_target_numbers(table: Rows) -> Rows:
+    """The table with targets as the kernel reads them."""
+    import pyarrow as pa
+
+    if "target" not in table.schema.names:
+        return table
+    place = table.schema.get_field_index("target")
+    return table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
 
 
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:

@@ -1,4 +1,4 @@
-"""The element graph of a DTD, as the kernel takes it for transformations."""
+"""The element graph of a DTD, as the kernel takes it."""
 
 from functools import lru_cache
 from typing import TypeAlias

@@ -9,55 +9,40 @@
 //! index      (company/@symbol, 'SAP') → 1    (company/name, 'Big') → 0    …
 //! ```
 //!
+//! A data set is a log-structured merge tree: segments, the oldest first. A change makes a small segment, and segments
+//! are merged in tiers.
+//!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | `DataSet`: the records of one name; `DataSets`: those that queries may name |
+//! | `mod.rs` | `DataSets`: the data sets that queries may name |
+//! | `set.rs` | `DataSet`: the records of one name, from segments |
+//! | `segment.rs` | `DataSegment`: records and their index, frozen; the file format |
+//! | `builder.rs` | `DataBuilder`: records → a segment |
+//! | `change.rs` | a data set with records replaced, added and removed; merging |
+//! | `documents.rs` | `Records`: the records that messages met, read on demand |
+//! | `leaf.rs` | paths to values of records |
 //! | `node.rs` | `Node`: a node of the message or of a record |
-//! | `key_index.rs` | `KeyIndex`: (leaf path, value) → records |
+//! | `tenants.rs` | `TenantData`: the data sets of each tenant |
 
-mod key_index;
+mod builder;
+mod change;
+mod documents;
+mod leaf;
 mod node;
+mod segment;
+mod set;
+mod tenants;
 
 use std::sync::Arc;
 
-pub use key_index::{Key, KeyIndex, KeyStep, KeyTest, LeafPath};
+pub use builder::{DataBuilder, Selection};
+pub use change::{Change, Changed, merge_tiers, shown};
+pub use documents::Records;
+pub use leaf::{KeyStep, KeyTest, LeafPath, ValuePath};
 pub use node::{Node, TreeId};
-
-use crate::document::{Capacity, Document, Reader, Vocabulary};
-use crate::error::ReadError;
-use crate::limits::Limits;
-
-/// The records of one name, which never change.
-pub struct DataSet {
-    pub records: Vec<Document>,
-    pub index: KeyIndex,
-    vocabulary: Vocabulary,
-}
-
-impl DataSet {
-    /// Reads records; an error tells the number of the record that is refused.
-    pub fn read<'r>(
-        records: impl Iterator<Item = &'r [u8]>,
-        limits: &Limits,
-    ) -> Result<DataSet, (usize, ReadError)> {
-        // The ids of a name and of a path must be the same in all records.
-        let capacity = Capacity { names: usize::MAX, tag_paths: usize::MAX, bytes: usize::MAX };
-        let mut reader = Reader::with_vocabulary(Vocabulary::with_capacity(capacity));
-        let mut documents = Vec::new();
-        for (number, record) in records.enumerate() {
-            let mut document = Document::default();
-            reader.read(record, limits, &mut document).map_err(|error| (number, error))?;
-            document.shrink();
-            documents.push(document);
-        }
-        let index = KeyIndex::of(&documents);
-        Ok(DataSet { records: documents, index, vocabulary: reader.into_vocabulary() })
-    }
-
-    pub fn vocabulary(&self) -> &Vocabulary {
-        &self.vocabulary
-    }
-}
+pub use segment::{DataSegment, Key, damaged, read_any_format};
+pub use set::{DataSet, FoundRecords};
+pub use tenants::TenantData;
 
 /// The data sets that queries may name, by name.
 #[derive(Clone, Default)]
@@ -89,6 +74,14 @@ impl DataSets {
         &self.sets[place].1
     }
 
+    pub fn shared(&self, place: usize) -> &Arc<DataSet> {
+        &self.sets[place].1
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &DataSet> {
+        self.sets.iter().map(|(_, set)| &**set)
+    }
+
     pub fn len(&self) -> usize {
         self.sets.len()
     }
@@ -101,9 +94,10 @@ impl DataSets {
         self.sets.iter().map(|(name, _)| &**name)
     }
 
-    /// The record of a tree; `None` for the message.
-    pub fn record(&self, tree: TreeId) -> Option<&Document> {
-        let (set, record) = tree.record()?;
-        Some(&self.at(set).records[record])
+    /// Whether these are the same data sets under the same names.
+    pub fn is_same(&self, other: &DataSets) -> bool {
+        let mut pairs = self.sets.iter().zip(&other.sets);
+        self.sets.len() == other.sets.len()
+            && pairs.all(|((name, set), (known, other))| name == known && Arc::ptr_eq(set, other))
     }
 }

@@ -8,23 +8,24 @@ use crate::document::NodeRef;
 pub struct TreeId {
     /// 0 is the message; data sets are numbered from 1.
     set: u32,
-    record: u32,
+    place: u32,
 }
 
 impl TreeId {
-    pub const MESSAGE: TreeId = TreeId { set: 0, record: 0 };
+    pub const MESSAGE: TreeId = TreeId { set: 0, place: 0 };
 
-    pub fn of_record(set: usize, record: u32) -> TreeId {
-        TreeId { set: set as u32 + 1, record }
+    pub fn of_record(set: usize, place: u32) -> TreeId {
+        TreeId { set: set as u32 + 1, place }
     }
 
     pub fn is_message(self) -> bool {
         self.set == 0
     }
 
-    /// The place of the data set, and the number of the record there; `None` for the message.
-    pub fn record(self) -> Option<(usize, usize)> {
-        Some((self.set.checked_sub(1)? as usize, self.record as usize))
+    /// The place of the data set, and that of the record there; `None` for the message.
+    #[inline]
+    pub fn record(self) -> Option<(usize, u32)> {
+        Some((self.set.checked_sub(1)? as usize, self.place))
     }
 }
 

@@ -55,6 +55,7 @@ const EMPTY: Slot = Slot { tag: 0, id: u32::MAX };
 
 /// Open addressing with linear probing. At most a quarter of the slots are full, so nearly every key is
 /// in its first slot.
+#[derive(Clone)]
 pub(super) struct IdTable {
     slots: Vec<Slot>,
     len: usize,

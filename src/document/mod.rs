@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `mod.rs` | `Document`: elements, attributes, texts and other nodes in flat arrays |
 //! | `node.rs` | `NodeRef`: one node of a document, its value and its place in document order |
+//! | `annex.rs` | records of local data that a message meets, as elements beside the message |
 //! | `envelope.rs` | `Envelope`: the envelope of a message, as elements beside the message |
 //! | `charset.rs` | `Charset`: labels of encodings, bytes → UTF-8 |
 //! | `reader/` | `Reader`: bytes → `Document`, strictly well-formed or refused |
@@ -11,6 +12,7 @@
 //! | `id_table.rs` | the hash table that the vocabulary and the reader's names use |
 //! | `dtd/` | `Dtd`: internal and external subsets of document type declarations |
 
+mod annex;
 pub mod charset;
 pub mod dtd;
 mod envelope;
@@ -21,6 +23,7 @@ mod reader;
 mod tests;
 mod vocabulary;
 
+pub use annex::{Annex, AnnexNames};
 pub use envelope::{ENVELOPE_ROOT, Envelope, Message};
 pub use node::NodeRef;
 pub use reader::Reader;
@@ -134,6 +137,8 @@ pub struct Document {
     pub values: Vec<u8>,
     /// The root of the envelope, if there is one. Its nodes come after those of the message.
     pub envelope: Option<ElementId>,
+    /// The root of the first records, and the number of texts before them, if there are any. They come last.
+    pub annex: Option<(ElementId, u32)>,
     /// References to entities that were not read, which are left out (`Limits::skip_unread_entities`).
     pub skipped_entities: u32,
 }
@@ -142,7 +147,13 @@ impl Document {
     /// One past the last element of the message.
     #[inline(always)]
     pub fn message_end(&self) -> usize {
-        self.envelope.map_or(self.elements.len(), ElementId::index)
+        self.envelope.map_or_else(|| self.annex_start().0, ElementId::index)
+    }
+
+    /// One past the last element and the last text of the message and its envelope: local data may follow.
+    pub fn annex_start(&self) -> (usize, usize) {
+        let start = |(root, texts): (ElementId, u32)| (root.index(), texts as usize);
+        self.annex.map_or((self.elements.len(), self.texts.len()), start)
     }
 
     /// The name of the envelope's root, if there is an envelope.
@@ -192,6 +203,16 @@ impl Document {
         self.values.shrink_to_fit();
     }
 
+    /// Memory in bytes.
+    pub fn memory(&self) -> usize {
+        let bytes = self.source.capacity() + self.text.capacity() + self.values.capacity();
+        let nodes = self.elements.capacity() * size_of::<Element>()
+            + self.attributes.capacity() * size_of::<Attribute>()
+            + self.texts.capacity() * size_of::<Text>()
+            + self.others.capacity() * size_of::<Other>();
+        size_of::<Document>() + bytes + nodes
+    }
+
     /// Empties the document. Keeps its buffers for the next message, except what exceeds 4 MiB each.
     pub fn clear(&mut self) {
         clear_buffer(&mut self.source);
@@ -202,6 +223,7 @@ impl Document {
         clear_buffer(&mut self.text);
         clear_buffer(&mut self.values);
         self.envelope = None;
+        self.annex = None;
         self.skipped_entities = 0;
     }
 }

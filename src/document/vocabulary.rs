@@ -43,6 +43,7 @@ pub struct VocabularyStats {
 /// It outlives messages, so that caches can use names and tag paths as keys. It is bounded: if it is past
 /// its capacity when a message begins, it is emptied and its `epoch` grows. A cache that is keyed by its
 /// ids is valid for one epoch only.
+#[derive(Clone)]
 pub struct Vocabulary {
     epoch: u64,
     capacity: Capacity,

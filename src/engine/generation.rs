@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::data::DataSets;
+use crate::data::{DataSet, DataSets, TenantData};
 use crate::engine::shards::{Routing, ShardSet};
 use crate::error::{Exceeded, GenerationError};
 use crate::ids::{GenerationQuery, SegmentQuery, TenantId};
@@ -156,7 +156,7 @@ pub struct Generation {
     parts: Vec<Part>,
     /// The number of each part's first query.
     first_queries: Vec<GenerationQuery>,
-    data: Arc<DataSets>,
+    data: Arc<TenantData>,
     /// None if there is one shard.
     shards: Option<Arc<Shards>>,
 }
@@ -237,12 +237,18 @@ impl Generation {
     }
 
     /// The same with other local data.
-    pub fn with_data(self, data: Arc<DataSets>) -> Generation {
+    pub fn with_data(self, data: Arc<TenantData>) -> Generation {
         Generation { data, ..self }
     }
 
-    pub fn data(&self) -> &Arc<DataSets> {
+    /// The local data of all tenants.
+    pub fn tenant_data(&self) -> &Arc<TenantData> {
         &self.data
+    }
+
+    /// The local data that queries of a tenant may name.
+    pub fn data(&self, tenant: &str) -> &Arc<DataSets> {
+        self.data.of(tenant)
     }
 
     pub fn parts(&self) -> &[Part] {
@@ -290,6 +296,7 @@ impl Generation {
 
     /// Refuses files that were cut short since they were opened.
     pub fn check_sizes(&self) -> Result<(), GenerationError> {
+        self.data.all().try_for_each(DataSet::check_size)?;
         if let Some(routing) = self.shards.as_ref().and_then(|shards| shards.routing.as_ref()) {
             routing.check_size()?;
         }
@@ -298,6 +305,7 @@ impl Generation {
 
     /// Verifies all segments again, as when they were opened, and all texts.
     pub fn verify(&self) -> Result<(), GenerationError> {
+        self.data.all().try_for_each(DataSet::verify)?;
         self.parts.iter().try_for_each(|part| part.segment.verify())
     }
 }

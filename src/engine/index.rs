@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::data::{DataSet, DataSets};
+use crate::data::{DataSet, TenantData};
+use crate::engine::expected_candidates::ExpectedCandidates;
 use crate::engine::expected_candidates::ExpectedCandidates;
 use crate::engine::generation::{Generation, Part};
 use crate::engine::local_data;
@@ -73,14 +74,15 @@ impl Index {
     }
 
     /// An empty index with local data.
-    pub fn with_data(data: Arc<DataSets>) -> Index {
+    pub fn with_data(data: Arc<TenantData>) -> Index {
         Index::of(Generation::default().with_data(data))
     }
 
-    /// Attaches local data that queries may name, or replaces it. Messages that are matched from now on see it.
-    pub fn attach(&mut self, name: &str, set: Arc<DataSet>) -> Result<(), GenerationError> {
+    /// Attaches local data that queries of a tenant may name, or replaces it. Messages that are matched from now on
+    /// see it.
+    pub fn attach(&mut self, tenant: &str, name: &str, set: Arc<DataSet>) -> Result<(), GenerationError> {
         self.commit()?;
-        let data = Arc::new(self.generation.data().with(name, set));
+        let data = Arc::new(self.generation.tenant_data().with(tenant, name, set));
         let mut generation = Generation::clone(&self.generation).with_data(data);
         generation.number += 1;
         self.generation = Arc::new(generation);
@@ -89,8 +91,16 @@ impl Index {
 
     /// Switches to another generation, with the same local data, and drops uncommitted changes.
     pub fn switch_to(&mut self, generation: Generation) {
-        self.generation = Arc::new(generation.with_data(self.generation.data().clone()));
+        self.generation = Arc::new(generation.with_data(self.generation.tenant_data().clone()));
         self.drop_changes();
+    }
+
+    /// Replaces the local data of all tenants. The generation keeps its number: its queries are the same.
+    pub fn replace_data(&mut self, data: TenantData) -> Result<(), GenerationError> {
+        self.commit()?;
+        let data = Arc::new(data.sharing(self.generation.tenant_data()));
+        self.generation = Arc::new(Generation::clone(&self.generation).with_data(data));
+        Ok(())
     }
 
     /// Drops uncommitted changes.
@@ -109,7 +119,7 @@ impl Index {
         namespaces: &Namespaces,
     ) -> Result<QueryId, QueryError> {
         let query = parse_storable(text, namespaces)?;
-        local_data::check(&query.data, &query.query, self.generation.data())?;
+        local_data::check(&query.data, &query.query, self.generation.data(tenant))?;
         let id = query.id;
         self.remove(target);
         self.pending.insert(target, Pending { tenant: tenant.to_string(), query });
@@ -142,16 +152,34 @@ impl Index {
         &mut self,
         rows: impl Iterator<Item = Subscription<'a>> + Clone + Send,
     ) -> Result<Vec<Refused>, GenerationError> {
+        let data = self.generation.tenant_data().clone();
+        self.load_checked(rows, |row, query| {
+            local_data::check(&query.data, &query.query, data.of(row.tenant))
+        })
+    }
+
+    /// As `load`, for queries that were checked when they were registered: their local data need not be attached.
+    pub fn load_registered<'a>(
+        &mut self,
+        rows: impl Iterator<Item = Subscription<'a>> + Clone + Send,
+    ) -> Result<Vec<Refused>, GenerationError> {
+        self.load_checked(rows, |_, _| Ok(()))
+    }
+
+    fn load_checked<'a>(
+        &mut self,
+        rows: impl Iterator<Item = Subscription<'a>> + Clone + Send,
+        check: impl Fn(&Subscription<'a>, &StorableQuery) -> Result<(), QueryError> + Sync,
+    ) -> Result<Vec<Refused>, GenerationError> {
         self.commit()?;
         let tenants = distinct(rows.clone().map(|row| row.tenant));
         let repeated = repeated(rows.clone().map(|row| row.target));
         let mut builder = Builder::new(tenants, rows.size_hint().0);
         let mut refused = Vec::new();
         let mut seen = FxHashSet::default();
-        let data = self.generation.data().clone();
-        let parse = |(_, row): &(usize, Subscription)| {
+        let parse = |(_, row): &(usize, Subscription<'a>)| {
             let query = parse_storable(row.query, row.namespaces)?;
-            local_data::check(&query.data, &query.query, &data)?;
+            check(row, &query)?;
             Ok::<_, QueryError>(query)
         };
         parse_ahead(rows.enumerate(), parse, |&(row, Subscription { target, tenant, .. }), parsed| {
@@ -241,7 +269,7 @@ impl Index {
     fn next(&self, parts: Vec<Part>) -> Result<Generation, GenerationError> {
         self.generation.check_open()?;
         let next = Generation::new(self.generation.number + 1, parts)?;
-        Ok(next.with_data(self.generation.data().clone()))
+        Ok(next.with_data(self.generation.tenant_data().clone()))
     }
 
     fn freeze(&self, builder: Builder) -> Result<Part, GenerationError> {

@@ -8,16 +8,18 @@ mod visit;
 use std::sync::Arc;
 
 use segment_state::{SegmentState, Slot};
-pub use visit::SHARD_CLOSED;
 use visit::by_shard;
 
+use crate::data::{DataSets, Records};
 use crate::document::{Document, Message, Reader, Vocabulary};
+use crate::engine::active_part::ActivePart;
 use crate::engine::cache_stats::CacheStats;
-use crate::engine::generation::{Generation, Part};
-use crate::engine::local_data;
+use crate::engine::generation::Generation;
+use crate::engine::joins::{SegmentJoins, add_records};
+use crate::engine::local_data::name_causes;
 use crate::engine::shards::{Router, ShardSet};
 use crate::error::ReadError;
-use crate::ids::{GenerationQuery, TenantId};
+use crate::ids::GenerationQuery;
 use crate::limits::Limits;
 use crate::matching::automaton::dfa::{Dfa, Trace};
 use crate::matching::automaton::nfa::Nfa;
@@ -25,13 +27,13 @@ use crate::matching::budget::{Budget, WorkLimit};
 use crate::matching::candidates::blocks::{Blocks, RowBlock};
 use crate::matching::candidates::{CandidateScratch, Collector};
 use crate::matching::findings::Ranks;
+use crate::matching::joiner::Joiner;
 use crate::matching::twigs::by_name::ElementsByName;
 use crate::matching::twigs::decide::TwigDecider;
 use crate::matching::twigs::occurrences::TracedDocument;
-use crate::matching::twigs::verify::Verifier;
+use crate::matching::twigs::verify::{Trees, Verifier};
 use crate::matching::work::Work;
 use crate::query::QueryId;
-use crate::segment::format::columns::View;
 use crate::transform::{Conformance, MatchedMessage, OperatorReport, Outputs, Schema, Transformer};
 use crate::tuning::{TRANSFORM_CACHE_FRACTION, Tuning};
 
@@ -55,6 +57,11 @@ pub struct Matcher {
     blocks: Blocks,
     candidates: CandidateScratch,
     conformance: Conformance,
+    /// The records of local data that messages met, and the joins that find them.
+    records: Records,
+    joiner: Joiner,
+    /// The local data that they are prepared for.
+    attached: Option<Arc<DataSets>>,
 }
 
 /// The queries that match a message, and the work of finding them.
@@ -104,6 +111,9 @@ impl Matcher {
             blocks: Blocks::default(),
             candidates: CandidateScratch::default(),
             conformance: Conformance::default(),
+            records: Records::default(),
+            joiner: Joiner::default(),
+            attached: None,
         }
     }
 
@@ -117,11 +127,12 @@ impl Matcher {
         mut sink: impl FnMut(Result<&Matches, ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let mut matches = Matches::default();
         for message in messages {
             matches.clear();
-            match self.read_and_route(&message.into(), limits, generation, tenant) {
+            match self.read_and_route(&message.into(), limits, &active, generation, tenant) {
                 Ok(()) => {
                     matches.skipped_entities = self.document.skipped_entities;
                     for shard in by_shard(&active) {
@@ -147,11 +158,12 @@ impl Matcher {
         mut sink: impl FnMut(Result<SelectedNodes<'_, T>, ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let mut matches = Matches::default();
         for message in messages {
             matches.clear();
-            if let Err(error) = self.read_and_route(&message.into(), limits, generation, tenant) {
+            if let Err(error) = self.read_and_route(&message.into(), limits, &active, generation, tenant) {
                 sink(Err(error));
                 continue;
             }
@@ -176,8 +188,8 @@ impl Matcher {
                         let (words, vocabulary) = (compiled.words(), self.reader.vocabulary());
                         let (document, by_name) = (&self.document, &mut self.by_name);
                         let mut budget = Budget::new(limits.work);
-                        let mut verifier =
-                            Verifier::new(words, document, vocabulary, names, by_name, memo, &mut budget);
+                        let trees = Trees::new(document, vocabulary, names, &self.records);
+                        let mut verifier = Verifier::new(words, trees, by_name, memo, &mut budget);
                         match select(&mut verifier, offset) {
                             Ok(selected) => found.push((query, selected)),
                             Err(WorkLimit) => matches.failed.push(query),
@@ -203,12 +215,13 @@ impl Matcher {
         mut sink: impl FnMut(Result<(&Matches, &Outputs), ReadError>),
     ) {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
         let (mut matches, mut outputs) = (Matches::default(), Outputs::default());
         for message in messages {
             matches.clear();
             outputs.clear();
-            if let Err(error) = self.read_and_route(&message.into(), limits, generation, tenant) {
+            if let Err(error) = self.read_and_route(&message.into(), limits, &active, generation, tenant) {
                 sink(Err(error));
                 continue;
             }
@@ -234,7 +247,7 @@ impl Matcher {
             }
             self.trim_transformers();
             outputs.add_failed(&matches.failed, limits.work);
-            name_causes(&mut outputs, generation);
+            name_causes(&mut outputs, generation, tenant);
             matches.queries.extend_from_slice(&matches.failed);
             sink(Ok((&matches, &outputs)));
         }
@@ -251,8 +264,9 @@ impl Matcher {
         schema: Option<&Arc<Schema>>,
     ) -> Result<Vec<OperatorReport>, ReadError> {
         self.prepare(generation);
+        self.attach_data(generation, tenant);
         let active = self.active(generation, tenant);
-        self.read_and_route(message, limits, generation, tenant)?;
+        self.read_and_route(message, limits, &active, generation, tenant)?;
         let vocabulary = self.reader.vocabulary();
         let schema = schema.filter(|schema| self.conformance.conforms(schema, &self.document, vocabulary));
         for shard in by_shard(&active) {
@@ -277,9 +291,7 @@ impl Matcher {
         let matched = MatchedMessage {
             segment,
             tenant: active.tenant,
-            document: &self.document,
-            vocabulary: self.reader.vocabulary(),
-            names,
+            trees: Trees::new(&self.document, self.reader.vocabulary(), names, &self.records),
             trace: traced.then_some(Trace::new(cache, scratch)),
             by_name: &mut self.by_name,
             memo,
@@ -304,20 +316,40 @@ impl Matcher {
             .collect()
     }
 
-    /// Reads a message, and its envelope if a query may ask for it.
+    /// Prepares joins with the local data of a tenant; does nothing where it is that of the last batch.
+    fn attach_data(&mut self, generation: &Generation, tenant: &str) {
+        let sets = generation.data(tenant);
+        if self.attached.as_ref().is_some_and(|attached| Arc::ptr_eq(attached, sets)) {
+            return;
+        }
+        self.states().for_each(|state| state.names.attach(state.segment.view(), sets));
+        self.records.attach(sets);
+        self.joiner.clear();
+        for Slot { segment, joins, .. } in &mut self.segments {
+            *joins = SegmentJoins::find(segment, &mut self.joiner, sets);
+        }
+        self.attached = Some(sets.clone());
+    }
+
+    /// Reads a message, its envelope if a query may ask for it, and the records that it meets.
     fn read(
         &mut self,
         message: &Message<'_>,
         limits: &Limits,
+        active: &[ActivePart<'_>],
         generation: &Generation,
     ) -> Result<(), ReadError> {
+        self.records.renew();
         self.reader.read(message.bytes, limits, &mut self.document)?;
         if let Some(envelope) = &message.envelope
             && generation.asks_envelope()
         {
             self.reader.add_envelope(envelope, &mut self.document);
         }
-        Ok(())
+        let (segments, document) = (&self.segments, &mut self.document);
+        let joins = active.iter().map(|active| (&active.view, active.tenant, &segments[active.at].joins));
+        let (records, limit) = (&self.records, limits.tuples);
+        add_records(joins, &mut self.joiner, &mut self.reader, document, records, limit)
     }
 
     fn match_document(&mut self, active: &[ActivePart<'_>], limits: &Limits, matches: &mut Matches) {
@@ -333,8 +365,9 @@ impl Matcher {
             bytes_of_all = cache_bytes_of(&self.segments);
         }
         for ActivePart { at, part, view, tenant, first_query } in active {
+            let Slot { state, joins, .. } = &mut self.segments[*at];
             let SegmentState { names, cache, scratch, findings, reported, memo, settler, traced, .. } =
-                self.segments[*at].open();
+                state.as_mut().expect("opened for the message");
             let bytes_of_others = bytes_of_all - cache.bytes();
             if names.update(self.reader.vocabulary()) {
                 cache.clear();
@@ -366,9 +399,7 @@ impl Matcher {
                 settler,
                 verifier: Verifier::new(
                     view.twig,
-                    &self.document,
-                    self.reader.vocabulary(),
-                    names,
+                    Trees::new(&self.document, self.reader.vocabulary(), names, &self.records),
                     &mut self.by_name,
                     memo,
                     &mut budget,
@@ -387,7 +418,9 @@ impl Matcher {
                 failed: &mut matches.failed,
                 work: &mut matches.work,
             };
+            let first_match = collector.matches.len();
             collector.collect(*tenant, blocks, wanted);
+            collector.verify_unserved(*tenant, &joins.unserved, first_match);
             matches.work.looked_up += memo.lookups();
             matches.work.uncached |= !*traced as u64;
             settler.reset();
@@ -395,6 +428,7 @@ impl Matcher {
             memo.clear();
         }
         matches.work.steps += budget.steps();
+        (matches.work.probes, matches.work.records) = (self.joiner.work.probes, self.joiner.work.records);
     }
 
     /// Frees plans and buffers of transformations beyond their share of the capacity. The share is theirs alone, so
@@ -426,38 +460,5 @@ impl Matcher {
         let states = self.segments.iter().filter_map(|slot| slot.state.as_deref());
         states.for_each(|state| stats += state.cache_stats());
         stats
-    }
-}
-
-/// What seems to take too many steps may have failed for its local data.
-fn name_causes(outputs: &mut Outputs, generation: &Generation) {
-    for (query, outcome) in &mut outputs.outcomes {
-        if let Err(error) = outcome
-            && error.code == WorkLimit::CODE
-            && let Some(cause) = local_data::cause_of_failure(*query, generation)
-        {
-            (error.code, error.reason, error.exceeded) = (cause.code, cause.reason, cause.exceeded);
-        }
-    }
-}
-
-/// A part of the generation that a batch is matched against.
-struct ActivePart<'g> {
-    at: usize,
-    part: &'g Part,
-    view: View<'g>,
-    tenant: TenantId,
-    /// The number of the segment's first query in the generation.
-    first_query: GenerationQuery,
-}
-
-impl ActivePart<'_> {
-    /// Removes the queries of this part from the front of `queries`, which ascend.
-    fn take_queries<'q>(&self, queries: &mut &'q [GenerationQuery]) -> &'q [GenerationQuery] {
-        let is_own =
-            |query: &GenerationQuery| query.in_segment(self.first_query).index() < self.view.queries();
-        let (own, others) = queries.split_at(queries.partition_point(is_own));
-        *queries = others;
-        own
     }
 }

@@ -44,7 +44,8 @@ use crate::engine::generation::{Generation, Part, Shards};
 use crate::engine::shards::{Routing, ShardSet, Summary};
 use crate::error::GenerationError;
 use crate::query::{Namespaces, parse};
-use crate::segment::format::file::{Segment, content_name};
+use crate::segment::format::file::Segment;
+use crate::util::storage::content_name;
 
 /// The version of the format; change it when the meaning of a manifest changes.
 const FORMAT: &str = "tamis 1";
@@ -402,7 +403,7 @@ fn open_part(directory: &Path, name: &str, removed: &str, known: &[Part]) -> Res
 }
 
 /// Whether a name can be the hash of a file's content.
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
@@ -442,7 +443,7 @@ fn put_removed(part: &Part, directory: &Path) -> Result<String, GenerationError>
 }
 
 /// Writes a file named after its content, unless it is there.
-fn put(path: &Path, content: &[u8]) -> Result<(), GenerationError> {
+pub(super) fn put(path: &Path, content: &[u8]) -> Result<(), GenerationError> {
     match path.exists() {
         true => Ok(()),
         false => link(path, content).map(drop),

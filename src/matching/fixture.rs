@@ -1,5 +1,6 @@
 //! For unit tests: a segment of a few queries, and one message read by its automaton.
 
+use crate::data::Records;
 use crate::document::{Document, Reader};
 use crate::ids::{GenerationQuery, TenantId};
 use crate::limits::Limits;
@@ -12,7 +13,7 @@ use crate::matching::twigs::by_name::ElementsByName;
 use crate::matching::twigs::decide::TwigDecider;
 use crate::matching::twigs::occurrences::TracedDocument;
 use crate::matching::twigs::settle::Settler;
-use crate::matching::twigs::verify::{Memo, Verifier};
+use crate::matching::twigs::verify::{Memo, Trees, Verifier};
 use crate::matching::work::Work;
 use crate::query::{Namespaces, parse_storable};
 use crate::segment::build::Builder;
@@ -74,6 +75,7 @@ pub fn matched(segment: &Segment, message: &str, tuning: Tuning) -> (Vec<u64>, W
     let (mut settler, mut budget) = (Settler::new(view, tuning.scan_occurrences), Budget::unlimited());
     let vocabulary = reader.vocabulary();
     let (mut matches, mut failed, mut work) = (Vec::new(), Vec::new(), Work::default());
+    let records = Records::default();
     let mut collector = Collector {
         view,
         findings,
@@ -87,9 +89,7 @@ pub fn matched(segment: &Segment, message: &str, tuning: Tuning) -> (Vec<u64>, W
             settler: &mut settler,
             verifier: Verifier::new(
                 view.twig,
-                document,
-                vocabulary,
-                names,
+                Trees::new(document, vocabulary, names, &records),
                 &mut by_name,
                 &mut memo,
                 &mut budget,

@@ -23,6 +23,9 @@ pub struct Work {
     pub steps: u64,
     /// Steps of paths that verification took by looking elements up by value instead of trying them one by one.
     pub looked_up: u64,
+    /// Values that were looked up in local data, and the records that the message met.
+    pub probes: u64,
+    pub records: u64,
     /// 1 if the cache had no room for the message, which the NFA then matched without one.
     pub uncached: u64,
 }
@@ -34,6 +37,8 @@ impl AddAssign for Work {
         self.verified += other.verified;
         self.steps += other.steps;
         self.looked_up += other.looked_up;
+        self.probes += other.probes;
+        self.records += other.records;
         self.uncached += other.uncached;
     }
 }

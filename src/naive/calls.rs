@@ -159,10 +159,9 @@ impl Evaluation<'_> {
     /// The document nodes of local data.
     fn documents(&self, arguments: &[Value]) -> Evaluated {
         let [Value::Literal(Literal::Text(name))] = arguments else { return Evaluated::Nodes(Vec::new()) };
-        let Some(set) = self.data.find(name.as_bytes()) else { return Evaluated::Nodes(Vec::new()) };
-        let records = 0..self.data.at(set).records.len() as u32;
+        let Some(set) = self.data.sets().find(name.as_bytes()) else { return Evaluated::Nodes(Vec::new()) };
         let node = |record| Node { tree: TreeId::of_record(set, record), node: NodeRef::Document };
-        Evaluated::Nodes(records.map(node).collect())
+        Evaluated::Nodes(self.data.sets().at(set).places().map(node).collect())
     }
 
     /// The regular expression of a call.

@@ -81,6 +81,7 @@ impl<'py> FromPyObject<'_, 'py> for LimitsArg {
             skip_unread_entities: flag("skip_unread_entities")?,
             expansion: number("expansion")?,
             bindings: number("bindings")?,
+            tuples: number("tuples")?,
             output: number("output")?,
             outputs: number("outputs")?,
             work: number("work")?,

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::tables::{Column, record_batch};
-use crate::error::{Exceeded, GenerationError, Position, QueryError, ReadError};
+use crate::error::{DataError, Exceeded, GenerationError, Position, QueryError, ReadError};
 use crate::matching::budget::WorkLimit;
 
 pub fn raise_query(py: Python<'_>, error: &QueryError) -> PyErr {
@@ -17,6 +17,13 @@ pub fn raise_query(py: Python<'_>, error: &QueryError) -> PyErr {
 
 pub fn raise_read(py: Python<'_>, error: &ReadError) -> PyErr {
     raise_positioned(py, "ReadError", error.code, &error.reason, error.position, error.exceeded)
+}
+
+pub fn raise_data(py: Python<'_>, error: &DataError) -> PyErr {
+    (error.code, error.reason.as_str())
+        .into_pyobject(py)
+        .and_then(|arguments| raise(py, "DataError", arguments))
+        .unwrap_or_else(|error| error)
 }
 
 pub fn raise_generation_error(py: Python<'_>, error: &GenerationError) -> PyErr {

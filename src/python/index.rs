@@ -6,9 +6,8 @@
 
 mod work;
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use arrow_array::LargeListArray;
 use arrow_schema::DataType;
@@ -20,17 +19,17 @@ use pyo3::types::PyTuple;
 use super::arguments::{EnvelopeArg, LimitsArg, NamespacesArg, QueryText};
 use super::arrow::{Exported, import_array};
 use super::error::{ErrorTable, raise_generation_error, raise_query, raise_read};
-use super::local_data::{Cause, Data, cause_of};
+use super::index_state::{KEPT_GENERATIONS, State};
+use super::local_data::{Cause, Data, GivenData, cause_of, tenant_data};
 use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
 use super::selection;
 use super::shards::{self, VisitRows};
 use super::stats::{Stats, stats};
-use super::subscriptions::Subscriptions;
+use super::subscriptions::{Subscriptions, refusals_of};
 use super::transform::{OutputRows, Schema};
 use crate::engine::explain::explain;
-use crate::engine::generation::Generation;
 use crate::engine::local_data::parse_and_check;
 use crate::engine::matcher::{Matcher, Matches, SelectedNodes};
 use crate::engine::snapshot::{self, ShardName};
@@ -40,22 +39,10 @@ use crate::matching::twigs::verify::Verifier;
 use crate::transform::Outputs;
 use crate::tuning::Tuning;
 
-/// Generations that are kept for `targets`: query numbers are valid in one generation.
-const KEPT_GENERATIONS: usize = 8;
-
 #[pyclass(frozen, module = "tamis._kernel")]
 pub struct Index {
     state: Mutex<State>,
     matchers: Matchers,
-}
-
-struct State {
-    /// None while a thread is changing it.
-    index: Option<crate::engine::index::Index>,
-    /// The newest last; never empty.
-    generations: VecDeque<Arc<Generation>>,
-    /// Whether the index has changes that are not in the newest generation.
-    changed: bool,
 }
 
 #[pymethods]
@@ -104,15 +91,31 @@ impl Index {
     ) -> PyResult<Exported> {
         let rows = subscriptions.rows(&namespaces)?;
         let refused = self.change(py, |index| index.load(rows))?;
-        let mut refusals = ErrorTable::new("row");
-        refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
-        Ok(refusals.finish().into())
+        Ok(refusals_of(&refused).into())
     }
 
-    /// Attaches local data, or replaces it.
-    fn attach(&self, py: Python<'_>, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
-        let set = data.get().0.clone();
-        self.change(py, |index| index.attach(name, set))
+    /// As `load`, for queries that were checked when they were registered.
+    fn load_registered(
+        &self,
+        py: Python<'_>,
+        subscriptions: Subscriptions,
+        namespaces: Vec<NamespacesArg>,
+    ) -> PyResult<Exported> {
+        let rows = subscriptions.rows(&namespaces)?;
+        let refused = self.change(py, |index| index.load_registered(rows))?;
+        Ok(refusals_of(&refused).into())
+    }
+
+    /// Attaches local data of a tenant, or replaces it.
+    fn attach(&self, py: Python<'_>, tenant: &str, name: &str, data: &Bound<'_, Data>) -> PyResult<()> {
+        let set = data.get().set.clone();
+        self.change(py, |index| index.attach(tenant, name, set))
+    }
+
+    /// Replaces the local data of all tenants.
+    fn replace_data(&self, py: Python<'_>, data: GivenData<'_>) -> PyResult<()> {
+        let data = tenant_data(&data);
+        self.change(py, |index| index.replace_data(data))
     }
 
     /// Whether there are changes to `commit`.
@@ -186,7 +189,7 @@ impl Index {
                     matcher.match_batch(&generation, tenant, messages, &limits.0, |outcome| {
                         let of = |queries: &[GenerationQuery]| generation.targets_of(queries);
                         *targets = Some(outcome.map(|Matches { queries, failed, .. }| {
-                            (of(queries), of(failed), cause_of(failed, &generation))
+                            (of(queries), of(failed), cause_of(failed, &generation, tenant))
                         }));
                     });
                 };
@@ -321,7 +324,7 @@ impl Index {
         schema: Option<Bound<'py, Schema>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let generation = self.state().newest();
-        let query = parse_and_check(&query.0, &namespaces.0, generation.data())
+        let query = parse_and_check(&query.0, &namespaces.0, generation.data(tenant))
             .map_err(|error| raise_query(py, &error))?;
         let schema = schema.map(|schema| schema.get().0.clone());
         let message = EnvelopeArg::message(&message, envelope.as_ref());
@@ -455,19 +458,4 @@ impl Index {
             py.detach(|| self.matchers.guarded(&generation, || expand_targets(&generation, &lists)));
         Ok(targets.map_err(|error| raise_generation_error(py, &error))?.into())
     }
-}
-
-impl State {
-    fn newest(&self) -> Arc<Generation> {
-        self.generations.back().expect("there is at least one generation").clone()
-    }
-
-    fn index(&mut self, py: Python<'_>) -> PyResult<&mut crate::engine::index::Index> {
-        self.index.as_mut().ok_or_else(|| busy(py))
-    }
-}
-
-fn busy(py: Python<'_>) -> PyErr {
-    let reason = "another thread is changing the index, or was when this process was forked";
-    raise_generation_error(py, &GenerationError::new("busy", reason.to_string()))
 }

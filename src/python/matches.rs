@@ -94,6 +94,8 @@ impl MatchRows {
             ("verified", work(|work| work.verified), false),
             ("steps", work(|work| work.steps), false),
             ("looked_up", work(|work| work.looked_up), false),
+            ("probes", work(|work| work.probes), false),
+            ("records", work(|work| work.records), false),
             ("uncached", work(|work| work.uncached), false),
             ("skipped_entities", Arc::new(UInt32Array::from(self.skipped_entities)), false),
         ];

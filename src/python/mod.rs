@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `arrow` | imports and exports Arrow arrays by the C data interface |
 //! | `arguments`, `messages`, `subscriptions` | Python's arguments → values of the kernel, validated |
-//! | `index`, `matchers` | the class `Index`: the last generations, and a pool of matchers |
+//! | `index`, `index_state`, `matchers` | the class `Index`: the last generations, and a pool of matchers |
 //! | `local_data` | the class `Data`: records that queries join with messages |
 //! | `matches`, `selection`, `transform` | results of matching and transforming → tables |
 //! | `nodes`, `values`, `decompose` | documents and queries → tables |
@@ -26,6 +26,7 @@ mod dtd;
 mod error;
 mod explain;
 mod index;
+mod index_state;
 mod local_data;
 mod matchers;
 mod matches;
@@ -45,6 +46,8 @@ use pyo3::pymodule;
 
 #[pymodule]
 mod _kernel {
+    use std::path::PathBuf;
+
     use pyo3::prelude::*;
 
     use super::arguments::{LimitsArg, NamespacesArg, QueryText};
@@ -53,7 +56,7 @@ mod _kernel {
     #[pymodule_export]
     use super::index::Index;
     #[pymodule_export]
-    use super::local_data::Data;
+    use super::local_data::{Data, DataChange, DataWriter};
     use super::messages::Messages;
     #[pymodule_export]
     use super::shards::{place_queries, shard_files, write_routing, write_shards};
@@ -61,27 +64,41 @@ mod _kernel {
     use super::transcoder::Transcoder;
     #[pymodule_export]
     use super::transform::Schema;
-    use super::{decompose, dtd, naive, nodes, transcoder, values};
+    use super::{decompose, dtd, local_data, naive, nodes, transcoder, values};
     use crate::document::charset::Charset;
+    use crate::engine::local_data::check_sizes;
     use crate::query;
     use crate::query::weaken::NecessaryLine;
 
     /// Code, reason, line and column of a warning.
     type Warning = (&'static str, String, usize, usize);
 
-    /// The id, the canonical text and the warnings of a query.
+    /// The id, the canonical text and the warnings of a query, and the local data that it names.
     #[pyfunction]
     fn check(
         py: Python<'_>,
         text: QueryText,
         namespaces: NamespacesArg,
-    ) -> PyResult<(String, String, Vec<Warning>)> {
+    ) -> PyResult<(String, String, Vec<Warning>, Vec<String>)> {
         let parsed = query::parse_with_warnings(&text.0, &namespaces.0);
-        let (query, warnings) = parsed.map_err(|error| raise_query(py, &error))?;
+        let (query, warnings, data) = parsed.map_err(|error| raise_query(py, &error))?;
         let warnings = warnings
             .into_iter()
             .map(|warning| (warning.code, warning.reason, warning.position.line, warning.position.column));
-        Ok((query.id().to_string(), query.canonical(), warnings.collect()))
+        let names = data.into_iter().map(|one| one.name).collect();
+        Ok((query.id().to_string(), query.canonical(), warnings.collect(), names))
+    }
+
+    /// Refuses a query whose local data cannot serve it: `sizes` are the records of each data set that it may name.
+    #[pyfunction]
+    fn check_data(
+        py: Python<'_>,
+        text: QueryText,
+        namespaces: NamespacesArg,
+        sizes: Vec<(String, u64)>,
+    ) -> PyResult<()> {
+        check_sizes(&text.0, &namespaces.0, &sizes.into_iter().collect())
+            .map_err(|error| raise_query(py, &error))
     }
 
     /// Nodes, attributes, tag paths and errors of a batch of messages, as four tables.
@@ -158,6 +175,17 @@ mod _kernel {
     ) -> PyResult<Vec<Vec<naive::Transformed>>> {
         let limits = messages.limits(limits);
         naive::transform_batch(py, &queries, &messages, &namespaces.0, &limits, &data, output_limit)
+    }
+
+    /// Writes a version of local data, whose segments have any format, anew.
+    #[pyfunction]
+    fn rebuild_data(
+        py: Python<'_>,
+        directory: PathBuf,
+        manifest: &str,
+        limits: LimitsArg,
+    ) -> PyResult<local_data::Files> {
+        local_data::rebuild(py, directory, manifest, limits.0)
     }
 
     /// The label of a text's encoding by its first bytes, and the length of its byte order mark.

@@ -1,10 +1,13 @@
 //! The naive evaluator (`crate::naive`): the oracle that tests compare with.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 
 use super::error::{raise_query, raise_read};
 use super::local_data::{Data, data_sets};
 use super::messages::Messages;
+use crate::data::Records;
 use crate::document::{Document, Message, Reader};
 use crate::error::ReadError;
 use crate::limits::Limits;
@@ -19,14 +22,16 @@ pub fn match_batch(
     data: &[(String, Py<Data>)],
 ) -> PyResult<Vec<Vec<usize>>> {
     let (queries, data) = (parse_all(py, queries, namespaces)?, data_sets(data));
+    let data = Arc::new(data);
     let answers = py.detach(|| {
+        let records = Records::of(&data);
         let (mut reader, mut document) = (Reader::new(), Document::default());
         messages
             .iter()
             .map(|message| {
                 read(&mut reader, &message?, limits, &mut document)?;
                 let holds =
-                    |query| crate::naive::matches_with_data(query, &document, reader.vocabulary(), &data);
+                    |query| crate::naive::matches_with_data(query, &document, reader.vocabulary(), &records);
                 Ok((0..queries.len()).filter(|&place| holds(&queries[place])).collect())
             })
             .collect::<Result<Vec<Vec<usize>>, _>>()
@@ -47,7 +52,9 @@ pub fn transform_batch(
     output_limit: usize,
 ) -> PyResult<Vec<Vec<Transformed>>> {
     let (queries, data) = (parse_all(py, queries, namespaces)?, data_sets(data));
+    let data = Arc::new(data);
     let outputs = py.detach(|| {
+        let records = Records::of(&data);
         let (mut reader, mut document) = (Reader::new(), Document::default());
         messages
             .iter()
@@ -57,7 +64,7 @@ pub fn transform_batch(
                     query,
                     &document,
                     reader.vocabulary(),
-                    &data,
+                    &records,
                     output_limit,
                 ) {
                     Ok(output) => (output, None),

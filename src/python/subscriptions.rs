@@ -3,14 +3,15 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::arguments::NamespacesArg;
 use super::arrow::Columns;
-use crate::engine::index::Subscription;
+use super::error::ErrorTable;
+use crate::engine::index::{Refused, Subscription};
 
 /// Borrows rows from Arrow's buffers.
 pub struct Subscriptions {
@@ -88,4 +89,11 @@ fn text(strings: &ArrayRef, row: usize) -> &str {
         DataType::LargeUtf8 => strings.as_string::<i64>().value(row),
         _ => strings.as_string_view().value(row),
     }
+}
+
+/// The rows that a load refused.
+pub fn refusals_of(refused: &[Refused]) -> RecordBatch {
+    let mut refusals = ErrorTable::new("row");
+    refused.iter().for_each(|refused| refusals.push_query(refused.row, &refused.error));
+    refusals.finish()
 }

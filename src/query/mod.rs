@@ -10,6 +10,7 @@
 //! | `canonical.rs` | AST → canonical AST, so that equal queries become one |
 //! | `text.rs`, `template_text.rs`, `value_text.rs` | canonical AST → canonical text; the query's id is the hash of it |
 //! | `data_use.rs`, `join.rs` | the local data that a query names, and the equalities that find its records |
+//! | `joined.rs`, `join_name.rs` | joins with local data as the index sees them, and as names |
 //! | `hash_join.rs` | equalities by which the nodes of a message are looked up |
 //! | `decompose.rs` | query → linear paths with tests, and alternatives of necessary ones |
 //! | `inexact.rs` | why alternatives do not say all |
@@ -42,6 +43,8 @@ pub mod functions;
 pub mod hash_join;
 pub mod inexact;
 pub mod join;
+pub mod join_name;
+pub mod joined;
 pub mod moment;
 pub(crate) mod namespaces;
 mod necessary;
@@ -90,11 +93,12 @@ pub fn data_uses(text: &str, namespaces: &Namespaces) -> Result<Vec<DataUse>, Qu
     parser::parse(text, namespaces).map(|parsed| parsed.data).map_err(|refused| *refused)
 }
 
-/// Parses a query, with warnings about what is probably not intended, such as a query that can never match.
+/// Parses a query, with warnings about what is probably not intended, such as a query that can never match, and the
+/// local data that it names.
 pub fn parse_with_warnings(
     text: &str,
     namespaces: &Namespaces,
-) -> Result<(Query, Vec<QueryError>), QueryError> {
+) -> Result<(Query, Vec<QueryError>, Vec<DataUse>), QueryError> {
     let parsed = parser::parse(text, namespaces).map_err(|refused| *refused)?;
     let (mut query, mut warnings) = (parsed.query, parsed.warnings);
     rewrite(&mut query);
@@ -107,7 +111,7 @@ pub fn parse_with_warnings(
             exceeded: None,
         });
     }
-    Ok((query, warnings))
+    Ok((query, warnings, parsed.data))
 }
 
 /// A query whose canonical text parses to the same query again, so it can be stored as text.

@@ -7,16 +7,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::document::{Document, Vocabulary};
+use crate::data::TreeId;
 use crate::error::Exceeded;
 use crate::ids::{ConditionId, GenerationQuery, SegmentQuery, TenantId};
 use crate::limits::Limits;
 use crate::matching::automaton::dfa::Trace;
-use crate::matching::automaton::names::Names;
 use crate::matching::budget::{Budget, WorkLimit};
 use crate::matching::twigs::by_name::ElementsByName;
 use crate::matching::twigs::occurrences::Occurrences;
-use crate::matching::twigs::verify::Memo;
+use crate::matching::twigs::verify::{Memo, Trees};
 use crate::query::transformation::Transformation;
 use crate::query::{Namespaces, parse};
 use crate::segment::format::file::Segment;
@@ -95,9 +94,7 @@ struct PlanCache {
 pub struct MatchedMessage<'a> {
     pub segment: &'a Segment,
     pub tenant: TenantId,
-    pub document: &'a Document,
-    pub vocabulary: &'a Vocabulary,
-    pub names: &'a Names,
+    pub trees: Trees<'a>,
     /// `None` if the message was matched without the DFA.
     pub trace: Option<Trace<'a>>,
     pub by_name: &'a mut ElementsByName,
@@ -122,7 +119,8 @@ impl Transformer {
             return;
         }
         cache.start_message(&mut message);
-        let copier = NodeCopier::new(message.document, message.vocabulary);
+        let (document, vocabulary, _) = message.trees.at(TreeId::MESSAGE);
+        let copier = NodeCopier::new(document, vocabulary);
         let (mut evaluator, writer) = cache.evaluator(&mut message, limits);
         let OutputWriter { plans, matching, outputs: known, constructor } = writer;
         known.reset(matching.len());
@@ -148,7 +146,8 @@ impl Transformer {
         cache.plan(&message, view.all_queries().filter(of_tenant));
         cache.plan(&message, std::iter::once(query));
         cache.start_message(&mut message);
-        let (segment, copier) = (message.segment, NodeCopier::new(message.document, message.vocabulary));
+        let (document, vocabulary, _) = message.trees.at(TreeId::MESSAGE);
+        let (segment, copier) = (message.segment, NodeCopier::new(document, vocabulary));
         let (mut evaluator, OutputWriter { plans, matching, .. }) = cache.evaluator(&mut message, limits);
         let Some(&(_, plan)) = matching.first() else { return Vec::new() };
         let plan = &plans[plan as usize];
@@ -226,7 +225,7 @@ impl PlanCache {
         let PlanCache { network, plans, plan_bytes, plan_of_query, matching, .. } = self;
         let context = SegmentContext {
             view: message.segment.view(),
-            names: message.names,
+            names: message.trees.at(TreeId::MESSAGE).2,
             root: message.tenant.root(),
         };
         matching.clear();
@@ -249,11 +248,12 @@ impl PlanCache {
     /// Prepares the buffers for a message, whose matching transformations are planned.
     fn start_message(&mut self, message: &mut MatchedMessage<'_>) {
         message.memo.clear();
-        self.results.reset(message.document.elements.len());
+        let document = message.trees.document(TreeId::MESSAGE);
+        self.results.reset(document.elements.len());
         self.results.fit(&self.network);
         self.has_occurrences = false;
         let Some(trace) = message.trace else { return };
-        self.by_accept_set.group(&self.network, trace, message.document);
+        self.by_accept_set.group(&self.network, trace, document);
         let plans = self.matching.iter().map(|&(_, plan)| &self.plans[plan as usize]);
         let mut index_conditions = plans.flat_map(|plan| &plan.index_conditions).copied().peekable();
         if index_conditions.peek().is_some() {
@@ -295,7 +295,7 @@ impl PlanCache {
         message: &'r mut MatchedMessage<'_>,
         limits: &Limits,
     ) -> (Evaluator<'r>, OutputWriter<'r>) {
-        let MatchedMessage { document, vocabulary, names, .. } = *message;
+        let (document, _, names) = message.trees.at(TreeId::MESSAGE);
         let evaluator = Evaluator {
             network: &self.network,
             results: &mut self.results,
@@ -305,8 +305,7 @@ impl PlanCache {
             twigs: TwigEvaluator {
                 words: self.network.twigs.words(),
                 document,
-                vocabulary,
-                names,
+                trees: message.trees,
                 by_name: message.by_name,
                 memo: message.memo,
                 budget: Budget::new(limits.work),

@@ -1,4 +1,4 @@
-"""A model of what a job must deliver, while it is killed, messages arrive and subscriptions change.
+"""A model of what a job must deliver, while it is killed, messages arrive, and subscriptions and data change.
 
 Afterwards both must agree: the published messages × the subscriptions that match them by lxml, at the
 generation of their batch = the deliveries in the outbox, each once and with the right payload.
@@ -8,7 +8,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,9 @@ from typing import Any
 from lxml import etree
 
 from tamis.catalog import Catalog
+from tamis.generations.data_updater import DataUpdater
+from tamis.generations.store import Store
+from tamis.model.data_set import NewDataSet
 from tamis.model.subscription import NewSubscription
 from tamis.pipeline.batch_log import BatchRecord
 from tests.helpers.jobs import Folder, Job
@@ -26,6 +29,9 @@ NAMES = "abcdef"
 
 TEMPLATE = '<found n="{}"/>'
 
+LOOK_UP = "for $v in //*[@n] return <e>{ collection('names')/row[n = $v/@n]/name }</e>"
+"""A transformation that joins each element with local data."""
+
 
 @dataclass(frozen=True)
 class Subscribed:
@@ -34,10 +40,16 @@ class Subscribed:
     revision: int
     path: str
     transforms: bool
+    names: tuple[tuple[str, str], ...] | None = None
+    """Of `LOOK_UP`: the local data, the names of some numbers."""
 
     def payload(self, xml: bytes) -> bytes | None:
         """The expected payload for a message, by lxml; None if it does not match."""
         selected: Any = etree.fromstring(xml).xpath(self.path)
+        if self.names is not None:
+            names = dict(self.names)
+            found = (names.get(element.get("n")) for element in selected)
+            return "".join(f"<e><name>{name}</name></e>" if name else "<e/>" for name in found).encode()
         if not selected:
             return None
         made = "".join(TEMPLATE.format(element.get("n")) for element in selected)
@@ -59,6 +71,12 @@ class Books:
         self.noted: dict[int, datetime] = {}
         """A time at which each version existed for certain."""
         self.subscribe("all", "//*")
+        catalog.data.create(NewDataSet("names", key="/row/n"))
+        self.updater = DataUpdater(catalog.data, Store(folder.state / "generations"), folder.path / "build")
+        self.updater.replace("names", [_row("1", "one")])
+        added = catalog.add(NewSubscription("somebody", LOOK_UP, id="names"))
+        self.active["names"] = Subscribed(added.revision, "//*[@n]", True, (("1", "one"),))
+        self.note()
 
     def subscribe(self, name: str, path: str, *, transforms: bool = False) -> None:
         query = f"for $v in {path} return {TEMPLATE.format('{ $v/@n }')}" if transforms else path
@@ -67,8 +85,9 @@ class Books:
         self.note()
 
     def change(self) -> None:
-        """Add or remove a random subscription."""
-        names = sorted(self.active.keys() - {"all"})
+        """Add or remove a random subscription, and change the local data."""
+        self.change_data()
+        names = sorted(self.active.keys() - {"all", "names"})
         if names and self.random.random() < 0.4:
             name = self.random.choice(names)
             self.catalog.remove(name)
@@ -78,6 +97,22 @@ class Books:
             test = f"//{self.random.choice(NAMES)}[@n > {self.random.randrange(10)}]"
             name = f"s{self.random.randrange(10**9)}"
             self.subscribe(name, test, transforms=self.random.random() < 0.5)
+
+    def change_data(self) -> None:
+        """Replace or remove a random record, or all of them."""
+        before = self.active["names"]
+        names, number = dict(before.names or ()), str(self.random.randrange(10))
+        if number in names and self.random.random() < 0.5:
+            del names[number]
+            self.updater.change("names", deletes=[number])
+        else:
+            names[number] = f"name{self.random.randrange(10**9)}"
+            if self.random.random() < 0.3:
+                self.updater.replace("names", [_row(*one) for one in names.items()])
+            else:
+                self.updater.change("names", upserts=[_row(number, names[number])])
+        self.active["names"] = replace(before, names=tuple(sorted(names.items())))
+        self.note()
 
     def note(self) -> None:
         version = self.catalog.version.count
@@ -144,6 +179,10 @@ class Books:
         shown = self.at[self.folder.versions[record.generation]]
         # Versions with the same subscriptions share a generation.
         assert any(shown == self.at[version] for version in self.at if version >= known)
+
+
+def _row(number: str, name: str) -> bytes:
+    return f"<row><n>{number}</n><name>{name}</name></row>".encode()
 
 
 def phases(folder: Folder, source: str = "inbox") -> list[Callable[[], bool]]:

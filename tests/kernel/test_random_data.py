@@ -4,6 +4,7 @@ A run prints its seed. By hand: `TAMIS_SEED=7 TAMIS_PAIRS=1000000 pytest tests/k
 """
 
 import os
+import re
 import tempfile
 import time
 from collections import Counter
@@ -15,6 +16,7 @@ import pytest
 
 import tamis
 from tamis import naive as kernel_naive
+from tamis.stored_data import build_data, change_data, open_data
 from tests.helpers import random_data
 from tests.helpers.engines import TINY_CACHE, Answer, Outputs, answer, outputs, table
 from tests.helpers.saxon import Result, Saxon
@@ -31,12 +33,17 @@ Engine = Callable[[Sequence[str], Sequence[bytes], Data], Answers]
 
 
 def random_sets(random: Random) -> Data:
-    """Local data, by its name in the order of the names."""
-    return {
+    """Local data, by its name in the order of the names. Each record has an `id` of its own."""
+    sets = {
         "c": [random_data.record(random) for _ in range(random.randint(2, 16))],
         "o": [random_data.document(random)],
         "w": [random_data.record(random) for _ in range(random.randint(2, 8))],
     }
+    return {name: [with_id(record, place) for place, record in enumerate(of)] for name, of in sets.items()}
+
+
+def with_id(record: bytes, place: int) -> bytes:
+    return re.sub(rb"<([a-z])", rb"<\1 id='i%d'" % place, record, count=1)
 
 
 def attach(index: tamis.Index, data: Data) -> tamis.Index:
@@ -101,6 +108,35 @@ def updated(queries: Sequence[str], messages: Sequence[bytes], data: Data) -> An
     return answers(attach(index, data), queries, messages)
 
 
+def stored(queries: Sequence[str], messages: Sequence[bytes], data: Data) -> Answers:
+    with tempfile.TemporaryDirectory() as folder:
+        index = tamis.Index()
+        for name, records in data.items():
+            files = build_data(folder, [records[:3], records[3:]])
+            index.attach(name, open_data(folder, files.manifest))
+        return answers(load(index, queries), queries, messages)
+
+
+def changed(queries: Sequence[str], messages: Sequence[bytes], data: Data) -> Answers:
+    """Many segments: records that are replaced once or twice, removed, and added."""
+    random = Random(len(messages[0]))
+    with tempfile.TemporaryDirectory() as folder:
+        index = tamis.Index()
+        for name, records in data.items():
+            first = random.randint(0, len(records))
+            others = [with_id(b"<r k='1'><n>a</n></r>", place) for place in range(first)]
+            dropped = [with_id(b"<t k='a'/>", 100 + place) for place in range(3)]
+            files = build_data(folder, [dropped[:1], others, dropped[1:]], key="/*/@id")
+            for part in (0, 1):
+                upserts = [one for place, one in enumerate(records[:first]) if place % 2 == part]
+                random.shuffle(upserts)
+                files = change_data(folder, files.manifest, upserts=[upserts], deletes=["i100"])
+            files = change_data(folder, files.manifest, upserts=[records[first:]], deletes=["i101", "i102"])
+            assert list(open_data(folder, files.manifest)) == records
+            index.attach(name, open_data(folder, files.manifest))
+        return answers(load(index, queries), queries, messages)
+
+
 ENGINES: dict[str, Engine] = {
     "naive": naive,
     "indexed": indexed,
@@ -109,6 +145,8 @@ ENGINES: dict[str, Engine] = {
     "many-segments": many_segments,
     "reopened": reopened,
     "updated": updated,
+    "stored": stored,
+    "changed": changed,
 }
 
 

@@ -17,6 +17,8 @@ LAYERS = [
         "extras",
         "model",
         "schema",
+        "stored_data",
+        "shard_methods",
         "engine",
         "naive",
         "shard_files",

@@ -32,7 +32,8 @@ def naming(folder: str, suffix: str, pattern: str) -> set[str]:
 
 def test_few_files_import_the_kernel() -> None:
     importers = naming("python", ".py", r"import.*\b_kernel\b|from tamis\._kernel")
-    assert importers == {f"python/tamis/{name}.py" for name in ("engine", "naive", "schema", "shard_files")}
+    named = ("engine", "naive", "schema", "shard_files", "stored_data")
+    assert importers == {f"python/tamis/{name}.py" for name in named}
 
 
 def test_only_the_catalog_has_sql_and_data_that_is_read_by_a_query() -> None:
@@ -67,7 +68,7 @@ def test_the_kernel_starts_a_thread_only_to_parse_ahead_while_a_load_lasts() -> 
 
 def test_only_segments_and_snapshots_touch_files() -> None:
     named = naming("src", ".rs", r"std::fs\b|\bFile::|memmap2")
-    allowed = {"src/segment/format/file.rs", "src/engine/snapshot.rs"}
+    allowed = {"src/util/storage.rs", "src/engine/data_files.rs", "src/engine/snapshot.rs"}
     assert {path for path in named if "tests" not in path} == allowed
 
 

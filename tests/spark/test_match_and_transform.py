@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.catalog import Catalog
-from tamis.engine import Schema, read_dtd
+from tamis.engine import read_dtd
 from tamis.errors import FrameError
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
@@ -21,6 +21,7 @@ from tamis.model.matching import Generation, Limits
 from tamis.model.sharding import Sharding
 from tamis.model.subscription import NewSubscription
 from tamis.pipeline.batch_log import Counts
+from tamis.schema import Schema
 from tamis.spark import match_subscriptions
 from tamis.spark.counting import count
 from tamis.spark.deliveries import dead_letters, deliveries, refuse_duplicates

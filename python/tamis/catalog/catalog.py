@@ -11,6 +11,8 @@ from sqlalchemy import Connection, select, tuple_
 from tamis.catalog import mutations, rows
 from tamis.catalog.accepted import Accepted
 from tamis.catalog.changes import Changes, changes_since
+from tamis.catalog.data_sets import DataSets
+from tamis.catalog.data_uses import check_uses
 from tamis.catalog.database import BUSY_SECONDS, Database, WriteTransaction, identity_and_version
 from tamis.catalog.dead_deliveries import DeadDeliveries
 from tamis.catalog.importing import import_lines
@@ -50,6 +52,7 @@ class Catalog:
         """
         self._database = Database(url, busy_seconds)
         self.routes = Routes(self._database)
+        self.data = DataSets(self._database)
         # Tables of the service: no generation depends on them.
         self.tokens = Tokens(self._database)
         self.accepted = Accepted(self._database)
@@ -166,9 +169,11 @@ class Catalog:
     ) -> tuple[str, tuple[QueryWarning, ...]]:
         """Add or change a subscription; returns the outcome and the warnings of the query."""
         shared = [] if row["prefix_map"] is None else [(row["tenant"], row["prefix_map"])]
-        query = rows.check(row, mutations.find_prefix_maps(transaction.connection, shared))
+        maps = mutations.find_prefix_maps(transaction.connection, shared)
+        query = rows.check(row, maps)
+        check_uses(transaction.connection, row, query.data, maps)
         plan = UpsertPlan(transaction, present)
-        outcome = plan.put(row, state)
+        outcome = plan.put(row, state, query.data)
         plan.apply()
         return outcome, query.warnings
 

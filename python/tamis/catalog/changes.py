@@ -7,9 +7,11 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, case, literal, select
 
+from tamis.catalog.data_uses import used_data
 from tamis.catalog.database import identity_and_version
 from tamis.catalog.routes import route_tables_of
 from tamis.catalog.schema import prefix_maps, removals, routes, subscriptions, versions
+from tamis.model.data_set import UsedData
 from tamis.model.route import ROUTE_REVISION
 from tamis.model.subscription import State
 from tamis.model.version import Version
@@ -57,6 +59,8 @@ class Changes:
     """The version of each neighbour's table of routes, by link."""
     routes: int
     """How many routes this version has in all."""
+    data: Sequence[UsedData] = ()
+    """The local data that subscriptions name, by tenant and name."""
 
 
 def changes_since(connection: Connection, since: Version | None) -> Changes:
@@ -69,7 +73,8 @@ def changes_since(connection: Connection, since: Version | None) -> Changes:
         logged = select(removals.c.number).distinct().where(removals.c.version > since.count)
         removed = list(connection.execute(logged.order_by(removals.c.number)).scalars())
     tables, count = route_tables_of(connection)
-    return Changes(identity, version, since, removed, _added(connection, since), tables, count)
+    added, data = _added(connection, since), used_data(connection)
+    return Changes(identity, version, since, removed, added, tables, count, data)
 
 
 def _mark(connection: Connection, count: int) -> str | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from tamis.catalog import mutations, rows
+from tamis.catalog.data_uses import check_uses
 from tamis.catalog.database import Database, WriteTransaction
 from tamis.catalog.mutations import UpsertPlan
 from tamis.errors import CatalogError, QueryError
@@ -83,12 +84,13 @@ def _import_batch(
         for place, row, state in parsed:
             try:
                 query = rows.check(row, maps)
+                check_uses(transaction.connection, row, query.data, maps)
             except QueryError as error:
                 refusals.append(Refusal(place, error.code, error.reason, error.column))
             except CatalogError as error:
                 refusals.append(Refusal(place, error.code, error.reason))
             else:
-                counts[plan.put(row, state)] += 1
+                counts[plan.put(row, state, query.data)] += 1
                 warnings += [LineWarning(place, one.code, one.reason, one.column) for one in query.warnings]
         plan.apply()
         return counts, sorted(invalid + refusals, key=lambda refusal: refusal.place), warnings

@@ -4,12 +4,13 @@ An upsert of one subscription and an import of many go through the same `UpsertP
 number; the old number goes to the log of removals, so that `changes_since` finds it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
 
 from tamis.catalog import rows
+from tamis.catalog.data_uses import put_uses, remove_uses
 from tamis.catalog.database import WriteTransaction
 from tamis.catalog.rows import KEYS, Key, Row, chunks
 from tamis.catalog.schema import prefix_maps, removals, retired, subscriptions
@@ -54,11 +55,13 @@ class UpsertPlan:
         self._writing = transaction
         self._present = present
         self._desired: dict[Key, Row] = {}
+        self._data: dict[Key, Collection[str]] = {}
 
-    def put(self, row: Row, state: State | None) -> str:
-        """Plan one upsert: `added`, `changed` or `unchanged`."""
+    def put(self, row: Row, state: State | None, data: Collection[str] = ()) -> str:
+        """Plan one upsert: `added`, `changed` or `unchanged`. `data`: the local data that the query names."""
         key = row["tenant"], row["id"]
         before = self._desired.get(key) or self._present.get(key)
+        self._data[key] = data
         if before is None:
             self._desired[key] = row | {"state": (state or State.ACTIVE).value}
             return "added"
@@ -85,6 +88,12 @@ class UpsertPlan:
             self._insert(new)
         if revised:
             self._revise(revised)
+        new_keys, revised_keys = map(_key, new), (_key(desired) for _, desired in revised)
+        put_uses(
+            self._writing.connection,
+            {key: self._data[key] for key in new_keys},
+            {key: self._data[key] for key in revised_keys},
+        )
         for state, numbers in state_changes.items():
             set_state(self._writing, numbers, State(state))
 
@@ -126,6 +135,10 @@ class UpsertPlan:
         log_removals(transaction, active)
 
 
+def _key(row: Row) -> Key:
+    return row["tenant"], row["id"]
+
+
 def _is_revised(before: Row, desired: Row) -> bool:
     return any(before[column] != desired[column] for column in rows.REVISION_COLUMNS)
 
@@ -154,6 +167,7 @@ def remove(transaction: WriteTransaction, row: Row) -> None:
     """Remove a subscription; keep its last revision, so that delivery ids never repeat."""
     connection = transaction.connection
     connection.execute(delete(subscriptions).where(subscriptions.c.number == row["number"]))
+    remove_uses(connection, [_key(row)])
     last = {"tenant": row["tenant"], "id": row["id"], "revision": row["revision"]}
     connection.execute(insert(retired), [last])
     log_removals(transaction, [row["number"]] if row["state"] == State.ACTIVE else [])

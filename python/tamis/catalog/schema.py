@@ -14,7 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-NEWEST = "0006"
+NEWEST = "0007"
 """The newest migration; a test compares its tables with these."""
 
 LONGEST_NAME = 255
@@ -126,6 +126,49 @@ established = Table(
     metadata,
     Column("broker", Name, primary_key=True),
     Column("version", BigInteger, nullable=False),
+)
+
+# Local data. A set belongs to a tenant, or is shared with all; its tenant is then "".
+data_sets = Table(
+    "data_sets",
+    metadata,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("shared", Integer, nullable=False),  # 0 or 1
+    Column("tenant", Name, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("key", Text, nullable=True),  # the path of the value that identifies a record
+    Column("indexed", Text, nullable=True),  # a JSON array of paths; null: all
+    Column("source", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("current", BigInteger, nullable=True),  # a version
+    Column("last", BigInteger, nullable=False),  # version that was given out
+    UniqueConstraint("name", "shared", "tenant", name="data_sets_by_name"),
+)
+
+# Sweeps of the store keep the files of these.
+data_versions = Table(
+    "data_versions",
+    metadata,
+    Column("data_set", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("manifest", Text, nullable=False),
+    Column("files", Text, nullable=False),  # a JSON object: name → [size, hash]
+    Column("records", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("uploading", BigInteger, nullable=True),  # last sign of life; null once it is complete
+    ForeignKeyConstraint(["data_set"], ["data_sets.number"], name="data_versions_of_set"),
+)
+
+# The names of data in the queries of subscriptions.
+data_uses = Table(
+    "data_uses",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("tenant", Name, primary_key=True),
+    Column("subscription", Name, primary_key=True),
+    Index("data_uses_by_subscription", "tenant", "subscription"),
 )
 
 # A secret has 256 random bits, so an unsalted hash is safe.

@@ -1,4 +1,4 @@
-"""`tamis bench filter` and `tamis bench stock`."""
+"""`tamis bench filter`, `tamis bench stock` and `tamis bench data`."""
 
 import argparse
 import json
@@ -36,6 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_arguments(command)
     command.set_defaults(run=run_stock)
 
+    command = commands.add_parser(
+        "data", help="look-ups in local data against messages that carry the columns"
+    )
+    command.add_argument("--subscriptions", type=int, default=100_000, metavar="N", help="default: 100000")
+    command.add_argument("--rows", type=int, default=1_000_000, metavar="N", help="default: 1000000")
+    command.add_argument("--messages", type=int, default=2000, metavar="N", help="default: 2000")
+    command.add_argument("--transformations", type=int, default=10_000, metavar="N", help="default: 10000")
+    command.add_argument(
+        "--rounds",
+        type=int,
+        default=ROUNDS,
+        metavar="N",
+        help=f"runs to take the median of (default: {ROUNDS})",
+    )
+    command.set_defaults(run=run_data)
+
 
 def add_shared_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments that all measurements share."""
@@ -63,6 +79,18 @@ def run_stock(options: argparse.Namespace) -> int:
         subscriptions = list(stock_subscriptions(wanted, seed=options.seed, progress=report))
     messages = list(stock_messages(wanted, seed=options.seed))
     return _run(messages, subscriptions, options, {"notifications": options.notifications})
+
+
+def run_data(options: argparse.Namespace) -> int:
+    """`tamis bench data`."""
+    require("bench")
+    from tamis.bench.data import DataSize, measure_data
+
+    size = DataSize(options.subscriptions, options.rows, options.messages, options.transformations)
+    result = measure_data(size, rounds=options.rounds)
+    print("\n".join(f"{name:<20}{value:>10.3f}" for name, value in result.as_dict().items()))
+    print(json.dumps(result.as_dict()))
+    return 0
 
 
 def _run(

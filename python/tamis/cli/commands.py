@@ -16,6 +16,7 @@ COMMANDS = {
     "transform": "run queries on documents and print their outputs",
     "explain": "explain why a query matches a document or not",
     "subscriptions": "manage the subscriptions of the catalog",
+    "data": "manage the local data that subscriptions join messages with",
     "run": "run the job: sources to sinks",
     "status": "show the status of the job",
     "dead-letters": "list, show and replay dead letters",

@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 import tamis
-from tamis.cli.data import add_data, attach_data
 from tamis.cli.documents import DocumentError, read_document
 from tamis.cli.inputs import add_header, envelope_of
 from tamis.cli.limits import add_limits, limits_of
+from tamis.cli.local_data import add_data, attach_data
 from tamis.cli.namespaces import add_namespaces, binding_hint, namespaces_of
 from tamis.errors import marked
 from tamis.sources.dtd_file import read_schema

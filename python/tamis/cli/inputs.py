@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import tamis
-from tamis.cli.data import add_data, attach_data
 from tamis.cli.limits import add_limits
+from tamis.cli.local_data import add_data, attach_data
 from tamis.cli.namespaces import add_namespaces, namespaces_of
 from tamis.errors import QueryError, marked
 from tamis.model.headers import parse_headers

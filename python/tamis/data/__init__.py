@@ -6,6 +6,7 @@
 | `rows` | rows of any table → XML |
 | `csv_file`, `parquet_file` | tables in files |
 | `sql_query` | what a query of a database returns now |
+| `source` | one of these, as settings and commands name it |
 """
 
 from tamis.data.reading import read_data

@@ -16,7 +16,14 @@ XML = (".xml", ".xml.gz")
 def read_data(
     path: str | PathLike[str], *, record: str | None = None, limits: Limits = _DEFAULT_LIMITS
 ) -> Data:
-    """Records from a path; `DataError` if it cannot be read.
+    """Records from a path, see `data_records`, all in memory."""
+    return Data(list(data_records(path, record=record, limits=limits)))
+
+
+def data_records(
+    path: str | PathLike[str], *, record: str | None = None, limits: Limits = _DEFAULT_LIMITS
+) -> Iterator[bytes]:
+    """Records from a path, one by one; `DataError` if it cannot be read.
 
     An XML file is one record; with `record`, an element name, each such element is one. A folder has a record
     per XML file, in the order of their names. The rows of `*.csv` and `*.parquet` are elements `row`.
@@ -24,16 +31,19 @@ def read_data(
     path = Path(path)
     try:
         if path.is_dir():
-            return Data(list(_folder(path, limits)))
-        if path.suffix.lower() == ".csv":
+            yield from _folder(path, limits)
+        elif path.suffix.lower() == ".csv":
             from tamis.data.csv_file import csv_records
 
-            return Data(list(csv_records(path)))
-        if path.suffix.lower() == ".parquet":
+            yield from csv_records(path)
+        elif path.suffix.lower() == ".parquet":
             from tamis.data.parquet_file import parquet_records
 
-            return Data(list(parquet_records(path)))
-        return Data([_whole(path, limits)] if record is None else list(_cut(path, record, limits)))
+            yield from parquet_records(path)
+        elif record is None:
+            yield _whole(path, limits)
+        else:
+            yield from _cut(path, record, limits)
     except OSError as error:
         raise DataError("unreadable-data", f"{path} cannot be read: {error.strerror or error}") from error
 

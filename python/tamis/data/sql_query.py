@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tamis.data.rows import check_columns, rows_as_xml
 from tamis.errors import DataError
@@ -11,6 +11,11 @@ from tamis.model.data import Data
 
 
 def read_query(url: str, query: str, *, environment: Mapping[str, str] | None = None) -> Data:
+    """The records of `query_records`, all in memory."""
+    return Data(list(query_records(url, query, environment=environment)))
+
+
+def query_records(url: str, query: str, *, environment: Mapping[str, str] | None = None) -> Iterator[bytes]:
     """A record per row, in the order of the query's result; `DataError` if it fails.
 
     `url` is SQLAlchemy's. `${NAME}` in it stands for a variable of the environment, such as a password.
@@ -23,11 +28,11 @@ def read_query(url: str, query: str, *, environment: Mapping[str, str] | None = 
     try:
         engine = create_engine(address)
         try:
-            with engine.connect() as connection:
+            with engine.connect().execution_options(stream_results=True) as connection:
                 result = connection.execute(text(query))
                 check_columns(result.keys(), "the result of the query")
                 rows = (dict(row) for row in result.mappings())
-                return Data(list(rows_as_xml(rows, "the result of the query")))
+                yield from rows_as_xml(rows, "the result of the query")
         finally:
             engine.dispose()
     except SQLAlchemyError as error:

@@ -56,7 +56,7 @@ def compile_changes(
     sample: Sequence[Sampled] = (),
     refiles: bool = False,
 ) -> Compiled:
-    """The generation after `base`, with a number above `last`; the base itself if no query changed.
+    """The generation after `base`, with a number above `last`; the base itself if nothing in it changed.
 
     The messages of a sample tell how selective the conditions of new segments are. With `refiles` an older
     segment is filed by them too, if that pays.
@@ -77,7 +77,9 @@ def compile_changes(
         log.info("a segment was filed again by the sample of messages")
     number = index.snapshot(directory)
     tables = {link: table.hash for link, table in changes.tables.items() if table.hash != EVERYTHING}
-    if before is not None and last <= number == before.number and before.tables == tables:
+    data = tuple(changes.data)
+    same_queries = before is not None and last <= number == before.number
+    if before is not None and same_queries and (before.tables, before.data) == (tables, data):
         return Compiled(before, index)
     # The kernel counts its own snapshots: the same number may stand for other subscriptions.
     if number <= last or (directory / Manifest.name(number)).exists():
@@ -86,7 +88,7 @@ def compile_changes(
     names = [*kernel_files(directory, number), *subscriptions, *([removed] if removed else [])]
     files = files_with_hashes(directory, names, before)
     manifest = Manifest(
-        number, changes.catalog, changes.version, subscriptions, removed, files, tables, changes.routes
+        number, changes.catalog, changes.version, subscriptions, removed, files, tables, changes.routes, data
     )
     manifest.write(directory)
     # New segments are in memory; opened again, they are mapped, and shared with other processes.
@@ -124,7 +126,10 @@ def _large_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def load_rows(index: Index, batch: pa.RecordBatch) -> None:
-    """Add subscriptions to an index. A query that this version of tamis refuses is reported and left out."""
+    """Add subscriptions to an index. A query that this version of tamis refuses is reported and left out.
+
+    Local data is not checked here: it was when they were registered, and it may change.
+    """
     prefixes = batch.column("prefixes").dictionary_encode()
     columns = {
         "target": batch.column("number"),
@@ -133,7 +138,7 @@ def load_rows(index: Index, batch: pa.RecordBatch) -> None:
         "prefixes": prefixes.indices.cast(pa.uint32()),
     }
     namespaces = [json.loads(str(text)) for text in prefixes.dictionary.to_pylist()]
-    for refused in index.load(pa.record_batch(columns), namespaces=namespaces).to_pylist():
+    for refused in index.load_registered(pa.record_batch(columns), namespaces=namespaces).to_pylist():
         row = batch.slice(refused["row"], 1).to_pylist()[0]
         refusal = (row["id"], row["tenant"], refused["code"], refused["reason"])
         log.warning("subscription %s of tenant %r is left out: %s: %s", *refusal)

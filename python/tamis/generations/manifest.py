@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import StoreError
+from tamis.model.data_set import UsedData
+from tamis.model.hashed_file import File as File
 from tamis.model.version import Version
 from tamis.shards.layout import Layout
 from tamis.storage.files import atomic_file
@@ -28,29 +30,6 @@ FORMAT = 5
 FIRST_WITH_CHECKSUM = 3
 
 _NAME = re.compile(r"generation-(\d+)\.json")
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """The size and hash of a file, to verify it."""
-
-    size: int
-    hash: str
-
-    @staticmethod
-    def of(path: Path) -> "File":
-        """Measure a file and hash its content with BLAKE2b, 128 bits."""
-        with path.open("rb") as file:
-            return File.read(file)
-
-    @staticmethod
-    def read(file: Any) -> "File":
-        """Measure and hash what an open file gives."""
-        digest, size = _digest(), 0
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-            size += len(piece)
-        return File(size, digest.hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +51,18 @@ class Manifest:
     """The hash of each neighbour's table of routes in it, by link. Other links are sent everything."""
     routes: int = 0
     """How many of its targets are routes, and no subscriptions."""
+    data: tuple[UsedData, ...] = ()
+    """The local data that its subscriptions name, by tenant and name."""
     layout: Layout | None = None
     """Its shards; None if there is one."""
+
+    @property
+    def all_files(self) -> Mapping[str, File]:
+        """Its files and those of its local data, which others write."""
+        found = dict(self.files)
+        for one in self.data:
+            found |= one.files
+        return found
 
     @staticmethod
     def name(number: int) -> str:
@@ -112,7 +101,15 @@ class Manifest:
             files = {file: File(**known) for file, known in value.pop("files").items()}
             subscriptions = tuple(value.pop("subscriptions"))
             layout = Layout.parse(value.pop("layout", None))
-            return Manifest(**value, version=version, subscriptions=subscriptions, files=files, layout=layout)
+            data = tuple(map(_used_data, value.pop("data", ())))
+            return Manifest(
+                **value,
+                version=version,
+                subscriptions=subscriptions,
+                files=files,
+                data=data,
+                layout=layout,
+            )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StoreError("store-damaged", f"{name} is not a valid manifest: {error}") from error
 
@@ -144,6 +141,11 @@ def checksum(value: Mapping[str, Any]) -> str:
 
 def _digest() -> "hashlib.blake2b":
     return hashlib.blake2b(digest_size=16)
+
+
+def _used_data(value: Mapping[str, Any]) -> UsedData:
+    files = {name: File(**file) for name, file in value["files"].items()}
+    return UsedData(value["tenant"], value["name"], value["version"], value["manifest"], files)
 
 
 def kernel_files(directory: Path, number: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 The next generation of the same place is opened by advancing the index: the segments that both share stay
 mapped and the caches of matchers stay warm. Only new segments are verified and start with cold caches.
+The local data that a generation names is opened likewise: what both have stays mapped.
 
 Damaged files in the cache of a host are removed and fetched again, once. Damage in the store itself is an
 error: its publisher repairs it.
@@ -9,7 +10,7 @@ error: its publisher repairs it.
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +19,11 @@ from typing import TypeVar
 from tamis.engine import Index
 from tamis.errors import GenerationError, StoreError
 from tamis.generations.damage import is_damage
+from tamis.generations.manifest import Manifest
 from tamis.generations.numbered import Subscriptions
 from tamis.generations.store import Store
-from tamis.model.matching import Generation
+from tamis.model.matching import AttachedData, Generation
+from tamis.stored_data import StoredData, open_data
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +39,8 @@ class OpenGeneration:
 
     generation: Generation
     index: Index
+    data: Mapping[str, StoredData]
+    """The local data that is attached to the index, by its file."""
 
     @cached_property
     def subscriptions(self) -> Subscriptions:
@@ -58,20 +63,45 @@ def open_generation(
         previous = None
     other = None if beside is None or beside.index.damaged else beside.index
 
-    def open_index(directory: Path) -> Index:
-        if previous is not None and replace(previous.generation, number=generation.number) == generation:
-            if previous.generation != generation:
-                previous.index.advance(generation.number)
-            return previous.index
-        return Index.open(
-            directory,
-            generation.number,
-            cache_bytes=generation.cache_bytes,
-            beside=other,
-            open_bytes=generation.open_bytes,
-        )
+    def open_index(directory: Path) -> tuple[Index, Mapping[str, StoredData]]:
+        if previous is not None and _is_place_of(previous.generation, generation):
+            index = previous.index
+            if previous.generation.number != generation.number:
+                index.advance(generation.number)
+        else:
+            index = Index.open(
+                directory,
+                generation.number,
+                cache_bytes=generation.cache_bytes,
+                beside=other,
+                open_bytes=generation.open_bytes,
+            )
+        known = previous or beside
+        return index, _attach_data(index, generation, directory, {} if known is None else known.data)
 
-    return OpenGeneration(generation, _open_files(generation, open_index))
+    return OpenGeneration(generation, *_open_files(generation, open_index))
+
+
+def _is_place_of(one: Generation, other: Generation) -> bool:
+    """Whether two generations are of the same place."""
+    return replace(one, number=other.number, data=other.data) == other
+
+
+def _attach_data(
+    index: Index, generation: Generation, directory: Path, known: Mapping[str, StoredData]
+) -> Mapping[str, StoredData]:
+    """Attach the local data that a generation names, and no other. Files that are `known` stay mapped."""
+    wanted = generation.data
+    if generation.stored:
+        manifest = Manifest.read(directory, generation.number)
+        place = str(directory)
+        wanted = tuple(AttachedData(one.tenant, one.name, place, one.manifest) for one in manifest.data)
+    opened: dict[str, StoredData] = {}
+    for one in wanted:
+        if one.manifest not in opened:
+            opened[one.manifest] = known.get(one.manifest) or open_data(one.directory, one.manifest)
+    index.replace_data({(one.tenant, one.name): opened[one.manifest] for one in wanted})
+    return opened
 
 
 def local_directory(generation: Generation) -> Path:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -169,10 +169,15 @@ class Publisher:
         """Remove damaged generations from the directory and from the store. Reads all their files."""
         self._note_newest()
         self._base = None
+        kept = self._catalog.data.kept_files()
         for store in self._stores():
-            removed = store.purge()
+            removed = store.purge(kept)
             if removed:
                 log.warning("%s: removed files that are damaged or unused: %s", store.url, ", ".join(removed))
+
+    def sweep(self, keep: Iterable[int]) -> None:
+        """Remove generations of the store except some and the newest, and files that nobody names."""
+        self.store.sweep(keep, kept_files=self._catalog.data.kept_files)
 
     def _compile_whole_catalog(self) -> None:
         """Forget the newest generation: the next refresh compiles the whole catalog."""

@@ -49,7 +49,8 @@ def open_latest(directory: Path, manifest: Manifest) -> Index:
     assert manifest.layout is not None
     last = len(manifest.layout.built)
     index = Index()
-    index.load(Index.open(directory, manifest.number, shards=[last]).rows())
+    rows = Index.open(directory, manifest.number, shards=[last]).rows()
+    index.load_registered(rows, namespaces=[{}])
     return index
 
 
@@ -68,8 +69,9 @@ def compile_sharded(
     else:
         index, layout = base.index, _changed(directory, before, base.index, changes, sample)
     tables = {link: table.hash for link, table in changes.tables.items() if table.hash != EVERYTHING}
-    if before is not None and layout == before.layout and before.tables == tables and before.number >= last:
-        assert base is not None
+    data = tuple(changes.data)
+    same = before is not None and (before.layout, before.tables, before.data) == (layout, tables, data)
+    if base is not None and same and base.manifest.number >= last:
         return base
     number = 1 + max(last, -1 if base is None else base.manifest.number, *_numbers(directory))
     names = [shard.written for shard in layout.shards]
@@ -77,7 +79,16 @@ def compile_sharded(
     subscriptions = tuple(name for shard in reversed(layout.shards) for name in shard.subscriptions)
     files = files_with_hashes(directory, [*_files(directory, number, layout), *subscriptions], before)
     manifest = Manifest(
-        number, changes.catalog, changes.version, subscriptions, None, files, tables, changes.routes, layout
+        number,
+        changes.catalog,
+        changes.version,
+        subscriptions,
+        None,
+        files,
+        tables,
+        changes.routes,
+        data,
+        layout,
     )
     manifest.write(directory)
     return Compiled(manifest, index)

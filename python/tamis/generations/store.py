@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -84,17 +84,43 @@ class Store:
         """This store's cache in a folder that other stores share: each store numbers its own generations."""
         return Path(folder) / blake2b(self.url.encode(), digest_size=8).hexdigest()
 
-    def sweep(self, keep: Iterable[int], *, young: float = YOUNG) -> list[str]:
+    def add_data(self, directory: str | os.PathLike[str], files: Mapping[str, File]) -> None:
+        """Copy the missing files of a version of local data from a directory.
+
+        The catalog must name them already, or a sweep may remove them.
+        """
+        with self._place.locked(name=LOCK):
+            self._copy_missing(Store(directory), files)
+
+    def fetch_data(self, files: Mapping[str, File], directory: str | os.PathLike[str]) -> None:
+        """Copy the missing files of a version of local data to a directory of this host."""
+        Store(directory)._copy_missing(self, files)
+
+    def _copy_missing(self, source: "Store", files: Mapping[str, File]) -> None:
+        present = self._place.files()
+        for name, file in files.items():
+            if name not in present or present[name][0] != file.size:
+                self._copy(source, name, file)
+
+    def sweep(
+        self,
+        keep: Iterable[int],
+        *,
+        young: float = YOUNG,
+        kept_files: Callable[[], Collection[str]] = tuple,
+    ) -> list[str]:
         """Remove generations except those to keep and the newest; returns the names of the removed files.
 
         A process that has mapped a removed file can still read it. Files that no manifest names are removed
-        too, once they are older than `young` seconds.
+        too, once they are older than `young` seconds, except `kept_files`: those of local data.
         """
         with self._place.locked(name=LOCK):
+            named = set(kept_files())
             found = self._place.files()
             numbers = set(self._numbers(found))
             kept = numbers & {*keep, max(numbers, default=0)}
-            needed = {name for number in kept for name in (Manifest.name(number), *self._files_of(number))}
+            needed = named | {Manifest.name(number) for number in kept}
+            needed.update(name for number in kept for name in self._files_of(number))
             dropped = {name for number in numbers - kept for name in self._files_of(number)}
             gone = [Manifest.name(number) for number in sorted(numbers - kept)]
             limit = (time.time() - young) * 1e9
@@ -107,8 +133,10 @@ class Store:
                 self._place.remove(name)
             return gone
 
-    def purge(self) -> list[str]:
+    def purge(self, kept_files: Collection[str] = ()) -> list[str]:
         """Remove damaged generations, and files that no intact one names; returns the removed names.
+
+        Except `kept_files`: those of local data that no generation names.
 
         Reads all files. Files are named by their content, so a damaged file would be reused for the content
         that its name stands for.
@@ -120,6 +148,7 @@ class Store:
                 files = self._files_of(number)
                 if files and all(self._is_intact(name, file) for name, file in files.items()):
                     whole |= {Manifest.name(number), *files}
+            whole.update(kept_files)
             gone = [name for name in found if name not in whole and not name.endswith(".lock")]
             for name in gone:
                 self._place.remove(name)
@@ -128,7 +157,7 @@ class Store:
     def _files_of(self, number: int) -> Mapping[str, File]:
         """The files of a generation; none if its manifest is damaged."""
         try:
-            return self.manifest(number).files
+            return self.manifest(number).all_files
         except StoreError as error:
             if error.code != "store-damaged":
                 raise
@@ -142,7 +171,7 @@ class Store:
         """Copy a generation of another store."""
         manifest = source._parsed(text, number)
         present = self._place.files()
-        for name, file in manifest.files.items():
+        for name, file in manifest.all_files.items():
             known = present.get(name)
             # The kernel's list is not named by its content: a present one may be of an unfinished attempt.
             if known is None or known[0] != file.size or name == Manifest.kernel_name(number):

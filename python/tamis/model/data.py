@@ -15,3 +15,22 @@ class Data:
     """
 
     records: "Messages"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFiles:
+    """A version of a data set as it is stored: immutable files, each named by the hash of its content."""
+
+    manifest: str
+    """The file that names the others; the name of the version."""
+    files: tuple[tuple[str, int], ...]
+    """All files with their sizes in bytes, the manifest last."""
+    records: int
+    segments: int
+    removed: int
+    """Records that are stored and were replaced or removed since, and what marks them."""
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(size for _, size in self.files)

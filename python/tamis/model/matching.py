@@ -34,6 +34,8 @@ class Limits:
     """Bytes that the entity references of one message expand to."""
     bindings: int = 1 << 20
     """Nodes that the blocks of one transformation bind in one message; the same limit for returned nodes."""
+    tuples: int = 1 << 17
+    """Records of local data that one message meets by the joins of all queries."""
     output: int = 10 << 20
     """Bytes of the output of one transformation for one message."""
     outputs: int = 256 << 20
@@ -84,6 +86,8 @@ class Query:
     canonical: str
     warnings: tuple[QueryWarning, ...] = field(default=(), compare=False)
     """Of the text: another spelling of the same query may have none."""
+    data: frozenset[str] = field(default=frozenset(), compare=False)
+    """The names of the local data in it. Whether there is such data is not known here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,17 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachedData:
+    """Local data in files, as other processes attach it."""
+
+    tenant: str
+    name: str
+    directory: str
+    manifest: str
+    """The file of the directory that names the others."""
+
+
+@dataclass(frozen=True, slots=True)
 class Generation:
     """A reference to a generation: directory and number. Other processes open it by this."""
 
@@ -192,6 +207,8 @@ class Generation:
     """Whether `directory` is a store, whose files a host may copy to its cache."""
     cache: str | None = None
     """The cache, unless a host sets its own; None: files are mapped in place."""
+    data: tuple[AttachedData, ...] = ()
+    """The local data of a snapshot. That of a store's generation is in its manifest."""
     open_bytes: int | None = None
     """Of several shards: the bytes of segments that a matching thread keeps open; None: the default."""
 

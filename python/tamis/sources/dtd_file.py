@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from tamis.engine import Schema, read_dtd
+from tamis.engine import read_dtd
 from tamis.model.dtd import Dtd
+from tamis.schema import Schema
 
 
 def read_dtd_file(path: Path) -> Dtd:

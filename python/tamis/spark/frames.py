@@ -19,9 +19,9 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from tamis.engine import Schema
 from tamis.errors import FrameError
 from tamis.model.matching import Generation, Limits
+from tamis.schema import Schema
 from tamis.spark.worker.task import WORK, MatchTask
 
 Run: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]

@@ -271,7 +271,7 @@ class Job:
             if stream.batches is not None:
                 needed.update(record.generation for record in stream.batches.unfinished())
         with suppress(TamisError):
-            self._store.sweep(needed)
+            self._publisher.sweep(needed)
 
     def _sweep_sinks(self) -> None:
         """Remove files of batches that will never be published."""

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType, TimestampType
 
-from tamis.engine import Schema
 from tamis.model.matching import Generation, Limits
 from tamis.model.sample import Sampling
+from tamis.schema import Schema
 from tamis.spark.envelope import ENVELOPE_TYPE
 from tamis.spark.frames import MATCH_RESULT, OUTPUTS, RESULT
 from tamis.spark.subscriptions import RECIPIENT, with_recipients

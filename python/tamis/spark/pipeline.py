@@ -18,11 +18,11 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from tamis.engine import Schema
 from tamis.model.batch import Batch
 from tamis.model.matching import Generation
 from tamis.pipeline.batch_log import BatchLog, BatchRecord, Counts
 from tamis.pipeline.sample import MessageSample
+from tamis.schema import Schema
 from tamis.settings import Input
 from tamis.spark.counting import Counted, count, counts_of, observed
 from tamis.spark.deliveries import dead_letters, deliveries, refuse_duplicates

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, StructField
 
-from tamis.engine import Index, Schema
+from tamis.engine import Index
 from tamis.model.matching import Generation, Limits
+from tamis.schema import Schema
 from tamis.spark.frames import (
     MATCH_COLUMNS,
     OUTPUTS,

@@ -82,9 +82,9 @@ impl Reader {
         &self.vocabulary
     }
 
-    /// The vocabulary, once everything is read.
-    pub fn into_vocabulary(self) -> Vocabulary {
-        self.vocabulary
+    /// The vocabulary, for what is added to the message that was read last.
+    pub fn vocabulary_mut(&mut self) -> &mut Vocabulary {
+        &mut self.vocabulary
     }
 
     /// Reads one message into `document`, replacing what it held and reusing its buffers. After an error

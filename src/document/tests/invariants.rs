@@ -14,6 +14,7 @@ pub fn check(document: &Document, vocabulary: &Vocabulary) {
         values,
         skipped_entities: _,
         envelope: _,
+        annex: _,
     } = document;
     assert!(std::str::from_utf8(source).is_ok() && std::str::from_utf8(text).is_ok());
     let within = |span: Span, buffer: &[u8]| span.start <= span.end && span.end as usize <= buffer.len();

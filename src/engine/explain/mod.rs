@@ -15,6 +15,7 @@ mod other_namespaces;
 
 use std::sync::Arc;
 
+use crate::data::{DataSets, Records};
 use crate::document::{Document, Message, NodeRef, Reader, Span};
 use crate::engine::explain::access_paths::Filings;
 use crate::engine::explain::evaluated::{EvaluatedPart, computed_parts, evaluate};
@@ -29,7 +30,7 @@ use crate::limits::Limits;
 use crate::matching::automaton::names::Names;
 use crate::matching::budget::{Budget, WorkLimit};
 use crate::matching::twigs::by_name::ElementsByName;
-use crate::matching::twigs::verify::{Memo, Verifier};
+use crate::matching::twigs::verify::{Memo, Trees, Verifier};
 use crate::query::Namespaces;
 use crate::query::ast::{
     Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Query, Start, Step, Test,
@@ -121,7 +122,7 @@ pub fn explain(
         let (position, exceeded) = (Position::of(message.bytes, 0), Some(exceeded));
         ReadError { code: WorkLimit::CODE, reason, position, exceeded }
     };
-    let mut probe = Probe::new(&document, limits.work);
+    let mut probe = Probe::new(&document, generation.data(tenant), limits.work);
     let whole = probe.compile(&query.expr);
     let mut computed = Vec::new();
     computed_parts(&query.expr, &mut computed);
@@ -130,7 +131,7 @@ pub fn explain(
     let ends: Vec<End> = parts.lines.iter().map(|line| probe.end(line)).collect();
     // Those that predicates leave (`*[local-name() = 'a' or local-name() = 'b']`) are in no twig.
     parts.nodes.iter().for_each(|step| probe.label(step.test));
-    let names = probe.names(&reader, generation);
+    let names = probe.names(&reader, generation.data(tenant));
     let matches = probe.verifier(&reader, &names).matches(whole).map_err(over_limit)?;
     let nodes = probe.verifier(&reader, &names).nodes(whole).map_err(over_limit)?;
     let nodes = nodes.into_iter().filter_map(|node| place(&document, node)).collect();
@@ -172,9 +173,9 @@ pub fn explain(
     let mut instead = None;
     if !elsewhere.is_empty() {
         let renamed = with_names_of_message(query, &elsewhere);
-        let mut probe = Probe::new(&document, limits.work);
+        let mut probe = Probe::new(&document, generation.data(tenant), limits.work);
         let whole = probe.compile(&renamed.expr);
-        let names = probe.names(&reader, generation);
+        let names = probe.names(&reader, generation.data(tenant));
         if probe.verifier(&reader, &names).matches(whole).unwrap_or(false) {
             let text = renamed.canonical();
             reason = other_namespaces::reason(&elsewhere, &text);
@@ -213,7 +214,7 @@ fn operators(
     if !found.is_empty() {
         return Ok(found);
     }
-    let mut alone = Index::with_data(generation.data().clone());
+    let mut alone = Index::with_data(generation.tenant_data().clone());
     // A canonical text always parses, and one query fits a segment.
     let _ = alone.insert(0, tenant, &query.canonical(), &Namespaces::default());
     match alone.commit() {
@@ -327,13 +328,15 @@ struct Probe<'a> {
     by_name: ElementsByName,
     memo: Memo,
     budget: Budget,
+    records: Records,
 }
 
 impl<'a> Probe<'a> {
-    fn new(document: &'a Document, work: usize) -> Probe<'a> {
+    fn new(document: &'a Document, data: &Arc<DataSets>, work: usize) -> Probe<'a> {
         let (labels, twigs) = (Labels::default(), Twigs::default());
         let (by_name, memo) = (ElementsByName::default(), Memo::new(usize::MAX));
-        Probe { document, labels, twigs, by_name, memo, budget: Budget::new(work) }
+        let (budget, records) = (Budget::new(work), Records::of(data));
+        Probe { document, labels, twigs, by_name, memo, budget, records }
     }
 
     fn compile(&mut self, expr: &Expr) -> u32 {
@@ -356,18 +359,19 @@ impl<'a> Probe<'a> {
         End { subject, tested: self.compile(&Expr::Path(path, test(line))) }
     }
 
-    fn names(&mut self, reader: &Reader, generation: &Generation) -> Names {
+    fn names(&mut self, reader: &Reader, data: &Arc<DataSets>) -> Names {
         let mut columns = Columns::default();
         std::mem::take(&mut self.labels).write(&mut columns);
         let mut names = Names::new(columns.view());
         names.update(reader.vocabulary());
-        names.attach(columns.view(), generation.data());
+        names.attach(columns.view(), data);
         names
     }
 
     fn verifier<'p>(&'p mut self, reader: &'p Reader, names: &'p Names) -> Verifier<'p> {
         let (words, vocabulary, by_name) = (self.twigs.words(), reader.vocabulary(), &mut self.by_name);
-        Verifier::new(words, self.document, vocabulary, names, by_name, &mut self.memo, &mut self.budget)
+        let trees = Trees::new(self.document, vocabulary, names, &self.records);
+        Verifier::new(words, trees, by_name, &mut self.memo, &mut self.budget)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::data::DataSets;
 use crate::engine::cache_stats::{CacheBytes, CacheStats};
-use crate::engine::generation::Generation;
+use crate::engine::joins::SegmentJoins;
 use crate::matching::automaton::dfa::{Cache, Scratch};
 use crate::matching::automaton::names::Names;
 use crate::matching::candidates::ReportedQueries;
@@ -21,6 +22,8 @@ pub(super) struct Slot {
     pub(super) state: Option<Box<SegmentState>>,
     /// When a message last visited it.
     pub(super) used: u64,
+    /// Its joins with the local data of the tenant.
+    pub(super) joins: SegmentJoins,
 }
 
 impl Slot {
@@ -46,13 +49,9 @@ pub(super) struct SegmentState {
 }
 
 impl SegmentState {
-    pub(super) fn boxed(
-        segment: &Arc<Segment>,
-        generation: &Generation,
-        tuning: &Tuning,
-    ) -> Box<SegmentState> {
+    pub(super) fn boxed(segment: &Arc<Segment>, sets: &Arc<DataSets>, tuning: &Tuning) -> Box<SegmentState> {
         let mut state = Box::new(SegmentState::new(segment.clone(), tuning));
-        state.names.attach(segment.view(), generation.data());
+        state.names.attach(segment.view(), sets);
         state
     }
 

@@ -4,16 +4,18 @@
 
 use std::sync::Arc;
 
+use super::Matcher;
 use super::segment_state::{SegmentState, Slot};
-use super::{ActivePart, Matcher};
 use crate::document::Message;
+use crate::engine::active_part::ActivePart;
 use crate::engine::generation::{Generation, Part};
+use crate::engine::joins::SegmentJoins;
 use crate::engine::shards::{RouteWork, Router, ShardSet};
 use crate::error::{Position, ReadError};
 use crate::limits::Limits;
 
 /// The code of a message that visits a shard that is not open: open it and match the message again.
-pub const SHARD_CLOSED: &str = "shard-closed";
+const SHARD_CLOSED: &str = "shard-closed";
 
 /// The parts of each shard.
 pub(super) fn by_shard<'a, 'g>(active: &'a [ActivePart<'g>]) -> impl Iterator<Item = &'a [ActivePart<'g>]> {
@@ -37,17 +39,22 @@ impl Matcher {
             let same = |slot: &Slot| Arc::ptr_eq(&slot.segment, &part.segment);
             self.segments.push(match known.iter().position(same) {
                 Some(at) => known.swap_remove(at),
-                None => Slot { segment: part.segment.clone(), state: None, used: 0 },
+                None => Slot {
+                    segment: part.segment.clone(),
+                    state: None,
+                    used: 0,
+                    joins: SegmentJoins::default(),
+                },
             });
         }
-        for slot in &mut self.segments {
-            if let Some(state) = &mut slot.state {
-                state.names.attach(slot.segment.view(), generation.data());
-            } else if generation.shards().is_none() {
-                slot.state = Some(SegmentState::boxed(&slot.segment, generation, &self.tuning));
+        if generation.shards().is_none() {
+            let none = Arc::default();
+            for slot in self.segments.iter_mut().filter(|slot| slot.state.is_none()) {
+                slot.state = Some(SegmentState::boxed(&slot.segment, &none, &self.tuning));
             }
         }
         self.generation = Some(generation.number);
+        self.attached = None;
     }
 
     /// Prepares the parts of one shard, and closes shards that were not used for longest beyond the bytes that may be
@@ -60,12 +67,13 @@ impl Matcher {
             return false;
         }
         self.clock += 1;
+        let sets = self.attached.as_ref().expect("attached for the batch");
         let mut is_new = false;
         for part in parts {
             let slot = &mut self.segments[part.at];
             slot.used = self.clock;
             if slot.state.is_none() {
-                slot.state = Some(SegmentState::boxed(&slot.segment, generation, &self.tuning));
+                slot.state = Some(SegmentState::boxed(&slot.segment, sets, &self.tuning));
                 is_new = true;
             }
         }
@@ -98,8 +106,11 @@ impl Matcher {
         limits: &Limits,
         mut sink: impl FnMut(Result<(&ShardSet, RouteWork), ReadError>),
     ) {
+        self.prepare(generation);
+        self.attach_data(generation, tenant);
+        let active = self.active(generation, tenant);
         for message in messages {
-            let read = self.read(&message.into(), limits, generation);
+            let read = self.read(&message.into(), limits, &active, generation);
             match read.map(|()| self.route(generation, tenant)) {
                 Ok(work) => sink(Ok((&self.visited, work))),
                 Err(error) => sink(Err(error)),
@@ -112,10 +123,11 @@ impl Matcher {
         &mut self,
         message: &Message<'_>,
         limits: &Limits,
+        active: &[ActivePart<'_>],
         generation: &Generation,
         tenant: &str,
     ) -> Result<(), ReadError> {
-        self.read(message, limits, generation)?;
+        self.read(message, limits, active, generation)?;
         let Some(shards) = generation.shards() else { return Ok(()) };
         self.route(generation, tenant);
         let Some(closed) = self.visited.iter().find(|&shard| !shards.open.contains(shard)) else {

@@ -31,7 +31,8 @@ use crate::query::{Namespaces, parse_storable};
 use crate::segment::build::Builder;
 use crate::segment::build::frequency::Measured;
 use crate::segment::format::columns::View;
-use crate::segment::format::file::{Segment, Storage, content_name};
+use crate::segment::format::file::Segment;
+use crate::util::storage::{Storage, content_name};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tamisrou");
 const FORMAT: u64 = 1;
@@ -192,7 +193,7 @@ impl Routing {
             .collect();
         let (starts, entries) = keys.build(shard_bits, key_bits);
         let table = write(shards, shard_bits, key_bits, &tenants, &by_number, &starts, &entries);
-        Routing::read(Arc::new(segment), Storage::memory(table), None)
+        Routing::read(Arc::new(segment), Storage::Memory(table), None)
     }
 
     /// Opens the two files of a routing index, and verifies them.
@@ -211,7 +212,10 @@ impl Routing {
         }
         let file = |name: &str, suffix: &str| directory.join(format!("{name}.{suffix}"));
         let paths = Segment::open(&file(segment, "segment"), &file(segment, "texts"))?;
-        let storage = Storage::map(&file(table, "routing"))?;
+        let path = file(table, "routing");
+        let unreadable =
+            |error| GenerationError::new("segment-damaged", format!("{}: {error}", path.display()));
+        let storage = Storage::map(&path).map_err(unreadable)?;
         Routing::read(Arc::new(paths), storage, Some(table)).map(Arc::new)
     }
 

@@ -7,7 +7,6 @@ use crate::data::DataSets;
 use crate::document::Vocabulary;
 use crate::ids::{LabelId, NameId};
 use crate::query::ast::NameTest;
-use crate::query::envelope::is_root_name;
 use crate::segment::format::columns::View;
 use crate::segment::format::labels::{LABEL_LOCAL, LABEL_NAME, LABEL_NAMESPACE, LabelTable, push_key};
 use crate::segment::format::trie::NameLabels;
@@ -77,8 +76,8 @@ impl Names {
             if name.is_some() {
                 self.names[name.index()] = id;
             }
-            // The root of an envelope passes no wildcard.
-            let (namespace, by_local) = match is_root_name(local) {
+            // The roots of the envelope and of local data pass no wildcard.
+            let (namespace, by_local) = match local.starts_with(b"$") {
                 true => (LabelId::NONE, LabelId::NONE),
                 false => (self.label(LABEL_NAMESPACE, uri, b""), self.label(LABEL_LOCAL, b"", local)),
             };

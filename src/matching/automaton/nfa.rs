@@ -56,7 +56,7 @@ impl Nfa {
             }
             let labels = names.of(element.name);
             self.bound.clear();
-            if document.envelope == Some(id) {
+            if element.parent.is_none() && index > 0 {
                 // Nothing leads there but a step with its own name.
                 self.nodes.clear();
                 self.drop_loops(0);

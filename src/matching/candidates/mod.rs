@@ -175,6 +175,25 @@ impl Collector<'_> {
         drop_removed(self.removed, self.first_query, first_failed, self.failed);
     }
 
+    /// Verifies queries of a tenant whose joins the index knows nothing of, as their data cannot serve them.
+    pub fn verify_unserved(&mut self, tenant: TenantId, queries: &[SegmentQuery], first_match: usize) {
+        let first_failed = self.failed.len();
+        for &query in queries.iter().filter(|&&query| self.view.tenant_of(query) == tenant) {
+            let number = query.in_generation(self.first_query);
+            if self.matches[first_match..].contains(&number) || self.failed.contains(&number) {
+                continue;
+            }
+            self.work.verified += 1;
+            match self.decider.verify(query) {
+                Ok(true) => self.matches.push(number),
+                Ok(false) => {}
+                Err(WorkLimit) => self.failed.push(number),
+            }
+        }
+        drop_removed(self.removed, self.first_query, first_match, self.matches);
+        drop_removed(self.removed, self.first_query, first_failed, self.failed);
+    }
+
     /// Tests the simple rows that are filed under conditions and not in blocks.
     fn test_simple_rows_under(&mut self, conditions: &[ConditionId]) {
         let view = self.view;

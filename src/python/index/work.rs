@@ -1,11 +1,10 @@
 //! What the methods of `Index` share: changes, and walks over the nodes of matching queries.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use super::{Index, KEPT_GENERATIONS, State, busy};
+use super::Index;
 use crate::document::Message;
 use crate::engine::matcher::{Matcher, SelectedNodes};
 use crate::error::{GenerationError, ReadError};
@@ -14,15 +13,14 @@ use crate::matching::budget::WorkLimit;
 use crate::matching::twigs::verify::Verifier;
 use crate::python::arrow::Exported;
 use crate::python::error::{ErrorTable, raise_generation_error};
+use crate::python::index_state::{State, busy};
 use crate::python::matchers::Matchers;
 use crate::python::messages::Messages;
 use crate::tuning::Tuning;
 
 impl Index {
     pub(super) fn with_engine(index: crate::engine::index::Index, tuning: Tuning) -> Index {
-        let generations = VecDeque::from([index.generation().clone()]);
-        let state = State { index: Some(index), generations, changed: false };
-        Index { state: Mutex::new(state), matchers: Matchers::new(tuning) }
+        Index { state: Mutex::new(State::new(index)), matchers: Matchers::new(tuning) }
     }
 
     /// Lock it briefly, and never with the interpreter released.
@@ -49,18 +47,7 @@ impl Index {
             }
             (index, done.and_then(|done| done))
         });
-        let mut state = self.state();
-        if index.generation().number != state.newest().number {
-            state.generations.push_back(index.generation().clone());
-            while state.generations.len() > KEPT_GENERATIONS {
-                state.generations.pop_front();
-            }
-        } else if let Some(newest) = state.generations.back_mut() {
-            // Other shards of it may be open now.
-            *newest = index.generation().clone();
-        }
-        state.index = Some(index);
-        state.changed = false;
+        self.state().put_back(index);
         done.map_err(|error| raise_generation_error(py, &error))
     }
 

@@ -26,6 +26,7 @@ use crate::ids::{AnchorId, ConditionId, Id, LabelId, SubjectId, TenantId, TrieNo
 use crate::query::QueryId;
 use crate::query::ast::{Literal, NameTest, Query};
 use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, LinearPath, Subject, decompose};
+use crate::query::joined::with_records;
 use crate::segment::build::alternatives::Alternatives;
 use crate::segment::format::NONE;
 use crate::segment::format::constants::{Constant, Constants};
@@ -200,7 +201,8 @@ impl Builder {
         if let Some(transformation) = &query.transformation {
             self.grow(tenant, transformation);
         }
-        let parts = decompose(query);
+        let with_records = with_records(query);
+        let parts = decompose(with_records.as_ref().unwrap_or(query));
         self.grown.clear();
         for step in &parts.nodes {
             let parent =
@@ -215,8 +217,11 @@ impl Builder {
             self.alternatives.drop_repeated(first);
             exact &= self.alternatives.is_sure(self.alternatives.count() - 1);
         }
-        let twig =
-            if exact { NONE } else { self.twigs.compile(&query.expr, &mut |test| self.labels.label(test)) };
+        // Where data cannot serve a join, its queries are verified.
+        let twig = match exact && with_records.is_none() {
+            true => NONE,
+            false => self.twigs.compile(&query.expr, &mut |test| self.labels.label(test)),
+        };
         self.queries.push(Planned { id, tenant, twig, alternatives: (first, self.alternatives.count()) });
     }
 

@@ -4,56 +4,20 @@
 //! per MB. Each query text is verified when it is read, by the id of its query, which is the hash of the text. So
 //! damage is always refused, even if other files say that the content is right.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-
-use memmap2::Mmap;
 
 use crate::error::GenerationError;
 use crate::ids::SegmentQuery;
 use crate::query::QueryId;
 use crate::segment::format::columns::{COLUMNS, COUNTS, Columns, View};
+use crate::util::storage::{Storage, content_name};
 
 const MAGIC: [u8; 8] = *b"tamisseg";
 /// The version of the format; increment it when the meaning of a column changes.
 pub const FORMAT: u32 = 7;
 const ALIGNMENT: usize = 64;
 const HEADER: usize = 16 + COLUMNS * 16;
-
-/// Bytes that are aligned for any column: in memory, or mapped from a file.
-pub struct Storage(Bytes);
-
-enum Bytes {
-    Memory(Vec<u64>),
-    Mapped(Mmap, File),
-}
-
-impl Storage {
-    pub fn memory(words: Vec<u64>) -> Storage {
-        Storage(Bytes::Memory(words))
-    }
-
-    /// Maps a file whose content never changes.
-    pub fn map(path: &Path) -> Result<Storage, GenerationError> {
-        map(path)
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        match &self.0 {
-            Bytes::Memory(words) => bytemuck::cast_slice(words),
-            Bytes::Mapped(map, _) => map,
-        }
-    }
-
-    /// Whether the file is as long as when it was mapped. Reading behind the end of a file kills the process.
-    pub fn is_whole(&self) -> bool {
-        match &self.0 {
-            Bytes::Memory(_) => true,
-            Bytes::Mapped(map, file) => file.metadata().is_ok_and(|now| now.len() == map.len() as u64),
-        }
-    }
-}
 
 /// A segment never changes. Its name is the hash of its content.
 pub struct Segment {
@@ -90,7 +54,7 @@ impl Segment {
         let name = content_name(whole);
         let texts = Texts::new(texts, text_ends);
         let counts = columns.counts.as_slice().try_into().expect("as many counts as there are");
-        Segment { storage: Storage::memory(words), sections: places, counts, texts, name }
+        Segment { storage: Storage::Memory(words), sections: places, counts, texts, name }
     }
 
     /// Maps a segment, verifies its content by its name, and maps its texts.
@@ -131,7 +95,7 @@ impl Segment {
 
     /// Whether the segment is a mapped file.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.storage.0, Bytes::Mapped(..))
+        self.storage.is_mapped()
     }
 
     /// The name of one of its files.
@@ -176,22 +140,11 @@ fn slices<'s>(storage: &'s Storage, sections: &[(usize, usize); COLUMNS]) -> [&'
     sections.map(|(start, end)| &bytes[start..end])
 }
 
-/// The name that content has.
-pub fn content_name(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex()[..32].to_string()
-}
-
 fn map(path: &Path) -> Result<Storage, GenerationError> {
-    let unreadable = |error: io::Error| match error.kind() {
+    Storage::map(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => damaged(path),
         _ => GenerationError::new("segment-unreadable", format!("{}: {error}", path.display())),
-    };
-    let file = File::open(path).map_err(unreadable)?;
-    // SAFETY: segment files are written once under a name that is their content's hash, then only
-    // ever read or unlinked; unlinking leaves a mapping valid. If another process cuts a file short,
-    // `check_size` sees it before the next batch.
-    let map = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
-    Ok(Storage(Bytes::Mapped(map, file)))
+    })
 }
 
 fn damaged(path: &Path) -> GenerationError {
@@ -237,7 +190,7 @@ impl Texts {
         words[1..start].copy_from_slice(ends);
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words[start..]);
         bytes[..texts.len()].copy_from_slice(texts);
-        Texts { storage: Storage::memory(words) }
+        Texts { storage: Storage::Memory(words) }
     }
 
     fn word(&self, at: usize) -> Option<usize> {

@@ -95,6 +95,17 @@ pub fn has_label(view: View<'_>, test: &NameTest) -> bool {
     })
 }
 
+/// The local names of labels for one name without namespace that begin with `$`: roots beside the message.
+pub fn special_names(view: View<'_>) -> impl Iterator<Item = (LabelId, &str)> {
+    let mut start = 0;
+    view.label_ends.iter().enumerate().skip(1).filter_map(move |(label, &end)| {
+        let text = &view.label_bytes[start..end as usize];
+        start = end as usize;
+        let name = text.strip_prefix(&[LABEL_NAME, 0])?;
+        (name.first() == Some(&b'$')).then(|| Some((LabelId::from(label), str::from_utf8(name).ok()?)))?
+    })
+}
+
 /// Appends the text of a name test's label; false for `*`, which has none.
 fn push_test_key(test: &NameTest, key: &mut Vec<u8>) -> bool {
     match test {

@@ -1,19 +1,17 @@
 //! Evaluates the twigs of a network, for predicates and paths that streams cannot decide.
 
-use crate::document::{Document, Vocabulary};
+use crate::document::Document;
 use crate::ids::ElementId;
-use crate::matching::automaton::names::Names;
 use crate::matching::budget::Budget;
 use crate::matching::twigs::by_name::ElementsByName;
-use crate::matching::twigs::verify::{Memo, Verifier};
+use crate::matching::twigs::verify::{Memo, Trees, Verifier};
 use crate::transform::plan::TwigVariants;
 use crate::tuning::NESTED_ELEMENTS;
 
 pub struct TwigEvaluator<'a> {
     pub words: &'a [u32],
     pub document: &'a Document,
-    pub vocabulary: &'a Vocabulary,
-    pub names: &'a Names,
+    pub trees: Trees<'a>,
     pub by_name: &'a mut ElementsByName,
     pub memo: &'a mut Memo,
     /// The steps of the transformation at hand, whichever operators it runs first.
@@ -44,7 +42,7 @@ impl TwigEvaluator<'_> {
 
     #[inline]
     pub fn verifier(&mut self) -> Verifier<'_> {
-        let TwigEvaluator { words, document, vocabulary, names, by_name, memo, budget } = self;
-        Verifier::new(words, document, vocabulary, names, by_name, memo, budget)
+        let TwigEvaluator { words, trees, by_name, memo, budget, .. } = self;
+        Verifier::new(words, *trees, by_name, memo, budget)
     }
 }

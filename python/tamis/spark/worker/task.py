@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.engine import Index, Schema
+from tamis.engine import Index
 from tamis.model.matching import Generation, Limits
+from tamis.schema import Schema
 from tamis.spark.worker.elements import nodes_by_target
 from tamis.spark.worker.envelopes import messages_in_envelopes
 from tamis.spark.worker.errors import error_structs

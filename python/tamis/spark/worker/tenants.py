@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.engine import Index, Schema
+from tamis.engine import Index
 from tamis.model.matching import Limits, Transformed
+from tamis.schema import Schema
 
 Rows = npt.NDArray[np.int64]
 

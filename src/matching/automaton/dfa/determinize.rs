@@ -38,9 +38,9 @@ impl Search<'_> {
             false => self.scratch.reached[element.parent.index()].state,
         };
         let labels = self.dfa.names.of(element.name);
-        if element.parent.is_none() && self.document.envelope_name() == Some(element.name) {
+        if element.parent.is_none() && element.node != self.document.elements[0].node {
             self.cache.check_room()?;
-            let state = self.envelope(labels);
+            let state = self.beside(labels);
             return Ok(self.remember(element, state));
         }
         let key = (above as u64) << 32 | labels.transition_key as u64;
@@ -56,8 +56,8 @@ impl Search<'_> {
         Ok(self.remember(element, state))
     }
 
-    /// What the root of an envelope reaches: nothing but a step with its own name leads there.
-    fn envelope(&mut self, labels: NameLabels) -> u32 {
+    /// What a root beside the message reaches: nothing but a step with its own name leads there.
+    fn beside(&mut self, labels: NameLabels) -> u32 {
         let view = self.dfa.view;
         self.scratch.nodes.clear();
         self.scratch.nodes.extend(view.child(self.dfa.root, Axis::Child, labels.name));

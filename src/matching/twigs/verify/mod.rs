@@ -100,16 +100,15 @@ impl Step {
 impl<'a> Verifier<'a> {
     pub fn new(
         words: &'a [u32],
-        document: &'a Document,
-        vocabulary: &'a Vocabulary,
-        names: &'a Names,
+        trees: Trees<'a>,
         by_name: &'a mut ElementsByName,
         memo: &'a mut Memo,
         budget: &'a mut Budget,
     ) -> Verifier<'a> {
+        let (document, vocabulary, names) = trees.at(TreeId::MESSAGE);
         Verifier {
             words,
-            trees: Trees::new(document, vocabulary, names),
+            trees,
             tree: TreeId::MESSAGE,
             document,
             vocabulary,

@@ -4,7 +4,7 @@
 //! which document they belong. What is remembered of a message says nothing of records.
 
 use super::Verifier;
-use crate::data::{Node, TreeId};
+use crate::data::{Node, Records, TreeId};
 use crate::document::{Document, NodeRef, Vocabulary};
 use crate::ids::NodeId;
 use crate::matching::automaton::names::Names;
@@ -15,11 +15,17 @@ pub struct Trees<'a> {
     message: &'a Document,
     vocabulary: &'a Vocabulary,
     names: &'a Names,
+    records: &'a Records,
 }
 
 impl<'a> Trees<'a> {
-    pub(super) fn new(message: &'a Document, vocabulary: &'a Vocabulary, names: &'a Names) -> Trees<'a> {
-        Trees { message, vocabulary, names }
+    pub fn new(
+        message: &'a Document,
+        vocabulary: &'a Vocabulary,
+        names: &'a Names,
+        records: &'a Records,
+    ) -> Trees<'a> {
+        Trees { message, vocabulary, names, records }
     }
 
     pub(super) fn names(&self) -> &'a Names {
@@ -29,10 +35,9 @@ impl<'a> Trees<'a> {
     /// A document with its vocabulary and names.
     #[inline]
     pub fn at(&self, tree: TreeId) -> (&'a Document, &'a Vocabulary, &'a Names) {
-        match (tree.record(), self.names.data()) {
-            (Some((set, record)), Some(data)) => {
-                let records = data.sets.at(set);
-                (&records.records[record], records.vocabulary(), &data.names[set])
+        match (tree.record(), self.records.get(tree), self.names.data()) {
+            (Some((set, _)), Some(record), Some(data)) => {
+                (record, self.records.vocabulary(set), &data.names[set])
             }
             _ => (self.message, self.vocabulary, self.names),
         }
@@ -40,7 +45,7 @@ impl<'a> Trees<'a> {
 
     #[inline]
     pub fn document(&self, tree: TreeId) -> &'a Document {
-        if tree.is_message() { self.message } else { self.at(tree).0 }
+        self.records.get(tree).unwrap_or(self.message)
     }
 
     /// A node's string-value.

@@ -21,7 +21,9 @@ pub struct NodeTable {
 
 impl NodeTable {
     pub fn new(document: &Document) -> NodeTable {
-        let count = 1 + document.elements.len() + document.texts.len() + document.others.len();
+        let (elements, texts) = document.annex_start();
+        let (elements, texts) = (&document.elements[..elements], &document.texts[..texts]);
+        let count = 1 + elements.len() + texts.len() + document.others.len();
         let mut table = NodeTable {
             nodes: vec![NodeRef::Document; count],
             parents: vec![0; count],
@@ -32,10 +34,10 @@ impl NodeTable {
             true => document.element(element).node.0,
             false => 0,
         };
-        for (place, element) in document.elements.iter().enumerate() {
+        for (place, element) in elements.iter().enumerate() {
             table.put(element.node.index(), NodeRef::Element(place.into()), number(element.parent));
         }
-        for (place, text) in document.texts.iter().enumerate() {
+        for (place, text) in texts.iter().enumerate() {
             table.put(text.node.index(), NodeRef::Text(place as u32), number(text.parent));
         }
         for (place, other) in document.others.iter().enumerate() {

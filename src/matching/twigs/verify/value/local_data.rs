@@ -1,7 +1,7 @@
 //! The documents of local data: those that an index finds, or all of them.
 
 use super::Evaluated;
-use crate::data::{DataSet, Key, Node, TreeId};
+use crate::data::{DataSet, FoundRecords, Key, Node, TreeId};
 use crate::document::NodeRef;
 use crate::limits::SCANNED_RECORDS_LIMIT;
 use crate::matching::automaton::names::Names;
@@ -9,22 +9,6 @@ use crate::matching::budget::WorkLimit;
 use crate::matching::twigs::verify::Verifier;
 use crate::segment::twig::local_data::*;
 use crate::segment::twig::{STEP_ANY, STEP_NAME, part};
-
-/// Lists of records that an access finds.
-#[derive(Default)]
-struct Found<'a> {
-    lists: Vec<&'a [u32]>,
-    count: usize,
-}
-
-impl<'a> Found<'a> {
-    fn add(&mut self, lists: impl IntoIterator<Item = &'a [u32]>) {
-        for list in lists {
-            self.count += list.len();
-            self.lists.push(list);
-        }
-    }
-}
 
 impl<'a> Verifier<'a> {
     /// The document nodes of local data, compiled at `at`: of the records that an equality finds, if there is one.
@@ -35,14 +19,14 @@ impl<'a> Verifier<'a> {
         let Some(data) = self.trees.names().data() else { return Err(WorkLimit) };
         let place = data.sets.find(name).ok_or(WorkLimit)?;
         let (set, names) = (data.sets.at(place), &data.names[place]);
-        if !is_collection && set.records.len() != 1 {
+        if !is_collection && set.len() != 1 {
             return Err(WorkLimit);
         }
-        let mut fewest: Option<Found<'_>> = None;
+        let mut fewest: Option<Vec<FoundRecords<'_>>> = None;
         for access in 0..count {
             let access = part(self.words, at, 2 + access);
             if let Some(found) = self.records_by(access, set, names, context)?
-                && fewest.as_ref().is_none_or(|fewest| found.count < fewest.count)
+                && fewest.as_ref().is_none_or(|fewest| records_of(&found) < records_of(fewest))
             {
                 fewest = Some(found);
             }
@@ -50,16 +34,13 @@ impl<'a> Verifier<'a> {
         let node = |record| Node { tree: TreeId::of_record(place, record), node: NodeRef::Document };
         match fewest {
             Some(found) => {
-                self.budget.spend(found.count)?;
-                let mut found = found.lists.concat();
-                found.sort_unstable();
-                found.dedup();
-                Ok(found.into_iter().map(node).collect())
+                self.budget.spend(records_of(&found))?;
+                Ok(set.live(&found).into_iter().map(node).collect())
             }
-            None if set.records.len() > SCANNED_RECORDS_LIMIT => Err(WorkLimit),
+            None if set.len() > SCANNED_RECORDS_LIMIT => Err(WorkLimit),
             None => {
-                self.budget.spend(set.records.len())?;
-                Ok((0..set.records.len() as u32).map(node).collect())
+                self.budget.spend(set.len())?;
+                Ok(set.places().map(node).collect())
             }
         }
     }
@@ -71,14 +52,14 @@ impl<'a> Verifier<'a> {
         set: &'a DataSet,
         names: &Names,
         context: NodeRef,
-    ) -> Result<Option<Found<'a>>, WorkLimit> {
+    ) -> Result<Option<Vec<FoundRecords<'a>>>, WorkLimit> {
         let word = self.words[access as usize];
         let count = word >> 8;
-        let mut all = Found::default();
+        let mut all = Vec::new();
         if word & 0xFF == ACCESS_ANY {
             for place in 1..=count {
                 match self.records_by(part(self.words, access, place), set, names, context)? {
-                    Some(found) => all.add(found.lists),
+                    Some(found) => all.extend(found),
                     None => return Ok(None),
                 }
             }
@@ -92,12 +73,12 @@ impl<'a> Verifier<'a> {
                 _ => names.of(name).pass_wildcard(label),
             }
         });
-        let Some(paths) = set.index.paths(set.vocabulary(), &steps) else { return Ok(None) };
+        let Some(paths) = set.paths(&steps) else { return Ok(None) };
         if paths.is_empty() {
             return Ok(Some(all));
         }
-        let find = |key: Key<'_>, all: &mut Found<'a>| {
-            all.add(paths.iter().map(|&path| set.index.find(path, key)));
+        let find = |key: Key<'_>, all: &mut Vec<FoundRecords<'a>>| {
+            paths.iter().for_each(|&path| set.find(path, key, all));
         };
         let trees = self.trees;
         let evaluated = self.value(value, context)?;
@@ -113,4 +94,9 @@ impl<'a> Verifier<'a> {
         }
         Ok(Some(all))
     }
+}
+
+/// How many records were found, some maybe several times.
+fn records_of(found: &[FoundRecords<'_>]) -> usize {
+    found.iter().map(FoundRecords::count).sum()
 }
