@@ -10,7 +10,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::data::{DataSet, TenantData};
 use crate::engine::expected_candidates::ExpectedCandidates;
-use crate::engine::expected_candidates::ExpectedCandidates;
 use crate::engine::generation::{Generation, Part};
 use crate::engine::local_data;
 use crate::engine::parse_ahead::parse_ahead;

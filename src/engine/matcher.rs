@@ -367,7 +367,7 @@ impl Matcher {
         for ActivePart { at, part, view, tenant, first_query } in active {
             let Slot { state, joins, .. } = &mut self.segments[*at];
             let SegmentState { names, cache, scratch, findings, reported, memo, settler, traced, .. } =
-                state.as_mut().expect("opened for the message");
+                state.as_deref_mut().expect("opened for the message");
             let bytes_of_others = bytes_of_all - cache.bytes();
             if names.update(self.reader.vocabulary()) {
                 cache.clear();

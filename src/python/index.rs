@@ -18,7 +18,7 @@ use pyo3::types::PyTuple;
 
 use super::arguments::{EnvelopeArg, LimitsArg, NamespacesArg, QueryText};
 use super::arrow::{Exported, import_array};
-use super::error::{ErrorTable, raise_generation_error, raise_query, raise_read};
+use super::error::{raise_generation_error, raise_query, raise_read};
 use super::index_state::{KEPT_GENERATIONS, State};
 use super::local_data::{Cause, Data, GivenData, cause_of, tenant_data};
 use super::matchers::Matchers;
