@@ -46,7 +46,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-
 build:
 	$(SET_UP) $(VENV)/.built $(VENV)/.tools
 
-# Ends by itself; with KEEP=1, at Ctrl-C. Installs nothing that only tests and benchmarks use.
+# Ends by itself; with KEEP=1, at Ctrl-C; with NETWORK=1, six linked brokers. Installs nothing that only tests and benchmarks use.
 demo:
 	$(SET_UP) $(VENV)/.built java
 	@$(BIN)/python -m tamis.demo
@@ -87,17 +87,19 @@ bench: build programs
 	@$(BIN)/python -m benches.path_sharing
 
 # Any number of pairs, any seed and any number of kills for each source by hand: make soak PAIRS=1000000 SEED=7 KILLS=5
+soak: SEED := $(or $(SEED),$(shell date +%s))
 soak: build programs $(SPARK_FOLDER)
-	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(or $(SEED),) \
+	@TAMIS_PAIRS=$(or $(PAIRS),10000000) TAMIS_SEED=$(SEED) \
 		$(BIN)/python -m pytest tests/kernel/test_random.py tests/kernel/test_random_values.py
-	@TAMIS_PAIRS=$(or $(PAIRS),1000000) TAMIS_SEED=$(or $(SEED),) \
+	@TAMIS_PAIRS=$(or $(PAIRS),1000000) TAMIS_SEED=$(SEED) \
 		$(BIN)/python -m pytest tests/kernel/test_transform_random.py tests/kernel/test_transform_schema.py
-	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) TAMIS_SEED=$(or $(SEED),) $(BIN)/python -m pytest tests/generations/test_damage.py
+	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) TAMIS_SEED=$(SEED) $(BIN)/python -m pytest tests/generations/test_damage.py
 	@TAMIS_DAMAGES=$(or $(DAMAGES),2000) cargo test --quiet --test damage
 	@TAMIS_SOAK=1 $(BIN)/python -m pytest -m soak
 	@PYTHONPATH=$(abspath $(SPARK_FOLDER)) $(BIN)/python -m pytest tests/spark
-	@TAMIS_NETWORKS=10000 TAMIS_REAL_NETWORKS=200 TAMIS_SEED=$(or $(SEED),) \
+	@TAMIS_NETWORKS=10000 TAMIS_REAL_NETWORKS=200 TAMIS_SEED=$(SEED) \
 		$(BIN)/python -m pytest $(PARALLEL) tests/network/test_routing.py tests/network/test_real_networks.py
+	@TAMIS_GENERAL_PAIRS=1000000 TAMIS_SEED=$(or $(SEED),) $(BIN)/python -m pytest tests/network/test_generalise.py
 	@TAMIS_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -s tests/faults/test_faults.py tests/faults/test_faults_kafka.py \
 		tests/faults/test_network_killed.py
 

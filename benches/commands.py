@@ -1,4 +1,4 @@
-"""`python -m benches transform|spark|latency|start|serve`: one measurement by hand."""
+"""`python -m benches transform|spark|latency|start|serve|network`: one measurement by hand."""
 
 import argparse
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benches import shards, transform
+from benches import network, shards, transform
 from benches.running import latency, serve, start
 from benches.sources import NoDataError
 from benches.spark import measure as spark
@@ -83,6 +83,13 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     command.add_argument("--kill", action="store_true", help="then kill it hard, at half the rate")
     command.set_defaults(run=run_serve)
 
+    command = commands.add_parser("network", help="what crosses a network, and what routes and changes cost")
+    command.add_argument("--queries", type=int, default=100_000, metavar="N", help="of the links; 100000")
+    command.add_argument("--routes", type=int, default=1_000_000, metavar="N", help="that change; 1000000")
+    command.add_argument("--regional", type=int, default=200, metavar="N", help="queries of each broker; 200")
+    command.add_argument("--messages", type=int, default=2_000, metavar="N", help="2000 unless given")
+    command.set_defaults(run=run_network)
+
 
 def run_transform(options: argparse.Namespace) -> int:
     """`python -m benches transform --docs DIR --queries FILE`."""
@@ -140,6 +147,15 @@ def run_start(options: argparse.Namespace) -> int:
     Console(width=None if sys.stdout.isatty() else 120).print(start.table(result))
     print(json.dumps(result.as_dict()))
     return 1 if result.wrong else 0
+
+
+def run_network(options: argparse.Namespace) -> int:
+    """`python -m benches network`."""
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    figures = network.measure(options.regional, options.messages, options.queries, options.routes)
+    console.print(network.table(figures))
+    print(json.dumps({name: value for name, value, _ in figures}))
+    return 0
 
 
 def run_serve(options: argparse.Namespace) -> int:

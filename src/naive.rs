@@ -7,6 +7,8 @@ mod calls;
 mod tuples;
 mod values;
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 
 use values::{Evaluated, Focus};
@@ -116,11 +118,14 @@ struct Evaluation<'a> {
     known: FxHashMap<(*const Expr, Node), bool>,
     /// The values of the variables, innermost last.
     bound: Vec<(Variable, Evaluated)>,
+    /// The nodes of each document, in order.
+    listed: FxHashMap<TreeId, Rc<[Node]>>,
 }
 
 impl<'a> Evaluation<'a> {
     fn new(document: &'a Document, vocabulary: &'a Vocabulary, data: &'a Records) -> Evaluation<'a> {
-        Evaluation { document, vocabulary, data, known: FxHashMap::default(), bound: Vec::new() }
+        let (known, listed) = (FxHashMap::default(), FxHashMap::default());
+        Evaluation { document, vocabulary, data, known, bound: Vec::new(), listed }
     }
 
     fn holds(&mut self, expr: &Expr, context: Node) -> bool {

@@ -15,6 +15,7 @@ from tamis.model.envelope_value import Envelope
 from tamis.model.explanation import Explanation
 from tamis.model.matching import (
     CACHE_BYTES,
+    AttachedData,
     Batch,
     CacheBytes,
     Decomposition,
@@ -31,9 +32,10 @@ from tamis.model.matching import (
     Weakening,
 )
 from tamis.model.message_batch import Messages, arrow_messages, envelope_fields, with_envelopes
+from tamis.model.target_rows import Rows, with_target_numbers
 from tamis.schema import Schema as Schema
 from tamis.shard_methods import ShardMethods
-from tamis.stored_data import StoredData
+from tamis.stored_data import StoredData, open_data
 
 if TYPE_CHECKING:
     # Arrow takes 0.2 s to import: functions import it when they need it.
@@ -43,7 +45,7 @@ __version__: str = _kernel.__version__
 
 Namespaces = Mapping[str, str]
 """Prefix → namespace URI."""
-Rows: TypeAlias = "pa.Table | pa.RecordBatch"
+Pairs: TypeAlias = "Sequence[Sequence[int]] | pa.Array[Any]"
 
 ERROR_COLUMNS = ("code", "reason", "offset", "line", "column", "value", "limit")
 """Why a message was refused, as columns of a result."""
@@ -154,6 +156,7 @@ class Index(ShardMethods):
     def _attach(self, kernel: _kernel.Index, cache_bytes: int, saved: Path | None) -> None:
         self._kernel = kernel
         self._cache_bytes = cache_bytes
+        self._stored: dict[tuple[str, str], StoredData] = {}
         self._write_lock = threading.Lock()
         self._saved = None if saved is None else _Saved(saved, kernel.generation, kernel.generation)
         _indexes.add(self)
@@ -202,10 +205,7 @@ class Index(ShardMethods):
         self._saved = _Saved(saved.directory, generation, generation)
 
     def snapshot(self, directory: str | os.PathLike[str]) -> int:
-        """Write the index to a directory; the number of the new generation.
-
-        Reuses segment files that earlier snapshots wrote to the same directory.
-        """
+        """Write the index to a directory, reusing its segment files; the number of the generation."""
         path = Path(directory).absolute()
         self._saved = _Saved(path, *self._current().snapshot(path))
         return self._saved.number
@@ -216,7 +216,9 @@ class Index(ShardMethods):
         saved = self._saved
         if saved is None or self._current().generation != saved.generation:
             raise GenerationError("not-saved", "the index has unsaved changes: take a snapshot first")
-        return Generation(str(saved.directory), saved.number, self._cache_bytes)
+        stored = self._stored.items()
+        data = tuple(AttachedData(*place, str(one.directory), one.manifest) for place, one in stored)
+        return Generation(str(saved.directory), saved.number, self._cache_bytes, data=data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by reference: other processes map the same files."""
@@ -240,17 +242,16 @@ class Index(ShardMethods):
         """Add or replace many targets: columns `target`, `query` and, optionally, `tenant` and `prefixes`.
 
         `namespaces` are the prefixes of all queries. If they differ, it is a list of prefix maps, and the
-        column `prefixes` has the place of each query's own in it. Returns the refused rows: `row`, `code`,
-        `reason`, `offset`, `line`, `column`, `value`, `limit`.
+        column `prefixes` has the place of each query's own in it. Returns refused rows: `row` and the error.
         """
         maps = [namespaces] if namespaces is None or isinstance(namespaces, Mapping) else namespaces
-        rows = _with_target_numbers(table)
+        rows = with_target_numbers(table)
         with self._write_lock:
             return _record_batch(self._kernel.load(rows, [_dict(prefixes) for prefixes in maps]))
 
     def load_registered(self, table: Rows, *, namespaces: Sequence[Namespaces]) -> "pa.RecordBatch":
         """As `load`, for queries that were checked when they were registered: it needs no local data."""
-        rows = _with_target_numbers(table)
+        rows = with_target_numbers(table)
         with self._write_lock:
             return _record_batch(self._kernel.load_registered(rows, [_dict(some) for some in namespaces]))
 
@@ -263,12 +264,13 @@ class Index(ShardMethods):
     ) -> None:
         """Attach local data under its name in queries of a tenant, or replace it.
 
-        `ReadError` if a record is refused.
-
-        Snapshots do not hold it: attach it again to an index that is opened.
+        `ReadError` if a record is refused. Snapshots do not hold it: attach it to an index that is opened.
+        `saved` names data in files, so that other processes attach it.
         """
+        self._stored.pop((tenant, name), None)
         if isinstance(data, StoredData):
             read = data.kernel
+            self._stored[tenant, name] = data
         else:
             read = _kernel.Data(arrow_messages(data.records), limits)
         with self._write_lock:
@@ -279,6 +281,7 @@ class Index(ShardMethods):
         given = [(tenant, name, stored.kernel) for (tenant, name), stored in data.items()]
         with self._write_lock:
             self._kernel.replace_data(given)
+        self._stored = dict(data)
 
     def merge(self) -> None:
         """Merge all segments into one, and choose access tests by the current sample of messages."""
@@ -298,7 +301,7 @@ class Index(ShardMethods):
         tenant: str = "",
         limits: Limits = _DEFAULT_LIMITS,
     ) -> list[int]:
-        """The targets whose queries match a message, ascending; `ReadError` if it is malformed.
+        """The targets whose queries match, ascending; `ReadError` for a malformed message.
 
         `MatchError` if queries exceed the work limit or miss their data; it names them and what matches.
         """
@@ -313,8 +316,7 @@ class Index(ShardMethods):
         """Match messages, one row each: `queries`, `failed`, the work, `skipped_entities` and the error.
 
         `queries` are query numbers of this generation, unordered; `targets` expands them. `failed` are
-        queries that exceeded the work limit: it is not known whether they match. `with_envelopes` gives
-        messages their envelopes, here and wherever a batch of messages is matched.
+        queries that exceeded the work limit: whether they match is open. `with_envelopes` adds envelopes.
 
         The work by stage: `candidates` were tested; of these, `settled` were decided from what the automaton
         found at the elements, and `verified` by evaluating them on the message, which took `steps` (see
@@ -323,10 +325,21 @@ class Index(ShardMethods):
         `uncached`: 1 if the automaton's cache had no room for the message.
 
         `skipped_entities` counts references that were left out (`Limits.skip_unread_entities`). The columns
-        of the error, `code`, `reason`, `offset`, `line`, `column`, `value` and `limit`, are null for a good
-        message.
+        of the error (`ERROR_COLUMNS`) are null for a good message.
         """
         return _record_batch(self._current().match_batch(arrow_messages(messages), tenant, limits))
+
+    def match_pairs(
+        self, messages: Messages, pairs: Pairs, *, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
+    ) -> "pa.RecordBatch":
+        """Verify given pairs: for each message a list of targets, whose queries are evaluated on it.
+
+        The columns are those of `match_batch`. Targets that the index or tenant does not have match nothing.
+        """
+        import pyarrow as pa
+
+        lists = pa.array(pairs, pa.large_list(pa.uint64())) if isinstance(pairs, Sequence) else pairs
+        return _record_batch(self._current().match_pairs(arrow_messages(messages), lists, tenant, limits))
 
     def match_elements(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -338,9 +351,8 @@ class Index(ShardMethods):
         `kind` (element, attribute, text or document), `attribute` (its place among the element's),
         `span_start` and `span_end` (bytes in the message's UTF-8 form).
         """
-        return self._selection(
-            self._current().match_elements(arrow_messages(messages), tenant, limits, limit)
-        )
+        found = self._current().match_elements(arrow_messages(messages), tenant, limits, limit)
+        return self._selection(found)
 
     def match_bindings(
         self, messages: Messages, *, limit: int = 1000, tenant: str = "", limits: Limits = _DEFAULT_LIMITS
@@ -348,12 +360,10 @@ class Index(ShardMethods):
         """Match messages, one row for each binding tuple that leads to such a node.
 
         Rows have `message`, `query` and `nodes`, one node number per step of the path, at most `limit`
+        for one message and query.
+        """
         found = self._current().match_bindings(arrow_messages(messages), tenant, limits, limit)
         return self._selection(found)
-        """
-        return self._selection(
-            self._current().match_bindings(arrow_messages(messages), tenant, limits, limit)
-        )
 
     def transform(
         self,
@@ -464,7 +474,9 @@ class Index(ShardMethods):
 
 
 def _reopen(kind: type[Index], saved: Generation) -> Index:
-    return kind.open(saved.directory, saved.number, cache_bytes=saved.cache_bytes)
+    index = kind.open(saved.directory, saved.number, cache_bytes=saved.cache_bytes)
+    index.replace_data({(one.tenant, one.name): open_data(one.directory, one.manifest) for one in saved.data})
+    return index
 
 
 _indexes: "weakref.WeakSet[Index]" = weakref.WeakSet()
@@ -478,16 +490,6 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def _with_target_numbers(table: Rows) -> Rows:
-    """The table with targets as the kernel reads them."""
-    import pyarrow as pa
-
-    if "target" not in table.schema.names:
-        return table
-    place = table.schema.get_field_index("target")
-    return table.cast(table.schema.set(place, pa.field("target", pa.uint64())))
 
 
 def _dict(namespaces: Namespaces | None) -> dict[str, str] | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
+from tamis.data.source import RefreshedData
 from tamis.errors import TamisError
 from tamis.model.matching import Limits
 from tamis.model.sharding import Placement, Sharding
@@ -130,14 +131,18 @@ class ServeSettings:
     """Seconds for the head of a request to arrive, for its body, and for a response to be read."""
     keep: float = 7.0
     """Days to keep accepted ids and acknowledged deliveries."""
+    data_body: int = 1 << 30
+    """Bytes of one upload of local data, instead of `body`."""
+    data_timeout: float = 600.0
+    """Seconds for such an upload to arrive, instead of `timeout`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.job, bool):
             raise SettingsError("bad-setting", f"[serve]: job is true or false, not {self.job!r}")
-        for name in ("rate", "body", "backlog"):
+        for name in ("rate", "body", "backlog", "data_body"):
             if getattr(self, name) < 1:
                 raise SettingsError("bad-setting", f"[serve]: {name} is at least 1")
-        for name in ("timeout", "keep"):
+        for name in ("timeout", "keep", "data_timeout"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise SettingsError("bad-setting", f"[serve]: {name} is more than 0")
 
@@ -183,10 +188,18 @@ class BrokerSettings:
     """The limits of messages that arrive over links."""
     client: Mapping[str, str] = field(default_factory=dict)
     """Settings of this broker's Kafka clients for links, such as its password."""
+    log: int = 1 << 30
+    """Bytes that the log of a link may have to send before sources wait."""
+    rows: int | None = None
+    """So many rows are advertised to a neighbour at most; None: any number."""
 
     def __post_init__(self) -> None:
         if self.hops < 1:
             raise SettingsError("bad-setting", "[broker]: hops is at least 1")
+        if self.log < 1:
+            raise SettingsError("bad-setting", "[broker]: log is at least 1 byte")
+        if self.rows is not None and self.rows < 1:
+            raise SettingsError("bad-setting", "[broker]: rows is at least 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +229,8 @@ class Settings:
     """Without it, this is the only broker."""
     sources: tuple[Source, ...] = (DirectorySource(name="inbox", tenant="", path=Path("inbox")),)
     sinks: tuple[Sink, ...] = (DirectorySink(),)
+    data: tuple[RefreshedData, ...] = ()
+    """Local data that is read again and again from its source."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -333,6 +348,8 @@ def _settings(content: Mapping[str, Any], folder: Path) -> Settings:
         parsed["sinks"] = tuple(_sink(table, folder, f"[[sink]] {place}") for place, table in tables)
     else:
         parsed["sinks"] = (DirectorySink(str((folder / "outbox").absolute())),)
+    tables = enumerate(_tables(values.pop("data", []), "data"), 1)
+    parsed["data"] = tuple(_data(table, folder, f"[[data]] {place}") for place, table in tables)
     if "sources" in values or "sinks" in values:
         raise SettingsError("unknown-setting", "sources and sinks are tables: [[source]], [[sink]]")
     settings = _value(Settings, {**values, **parsed}, "the settings")
@@ -381,6 +398,15 @@ def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
                 values[name] = _names(values[name])
         return _value(KafkaSource, values, where)
     raise SettingsError("unknown-kind", f"{where}: a source is a directory or kafka, not {kind!r}")
+
+
+def _data(table: Mapping[str, Any], folder: Path, where: str) -> RefreshedData:
+    values = dict(table)
+    if "path" in values:
+        values["path"] = (folder / values["path"]).absolute()
+    if "index" in values:
+        values["index"] = _names(values["index"])
+    return _value(RefreshedData, values, where)
 
 
 def _limits(table: Any, where: str) -> Limits:

@@ -12,7 +12,7 @@ use crate::util::hash::GOLDEN;
 
 /// Bytes of documents that are kept from message to message, for each data set.
 const CAPACITY: usize = 16 << 20;
-const FIRST_SLOTS: usize = 64;
+const FIRST_SLOTS: usize = 1 << 12;
 /// Slots that a record can be in, of each table.
 const PROBES: usize = 4;
 
@@ -29,13 +29,12 @@ struct Documents {
     reader: RefCell<Reader>,
     table: Table,
     bytes: Cell<usize>,
-    read: Cell<u64>,
 }
 
 /// The place of a record, with its document.
 type Slot = (u32, Box<Document>);
 
-/// Records by place: a chain of hash tables, each twice as large as the one before, so that
+/// Records by place: a chain of hash tables, each four times as large as the one before, so that
 /// no document moves.
 #[derive(Default)]
 struct Table {
@@ -87,14 +86,23 @@ impl Records {
         self.documents[set].set.vocabulary()
     }
 
+    /// Reads a record into a document that is used at once: a small record is read as fast as it is found in a cache
+    /// that other memory has displaced.
+    pub fn read_into(&self, set: usize, place: u32, document: &mut Document) {
+        self.documents[set].read_into(place, document);
+    }
+
+    /// Reads a record whose bytes are given, of a data set whose records are all read with the same limits.
+    pub fn read_bytes_into(&self, set: usize, record: &[u8], document: &mut Document) {
+        let Documents { set, reader, .. } = &self.documents[set];
+        let limits = set.limits().expect("the same limits");
+        let read = reader.borrow_mut().read(record, &limits, document);
+        read.expect("a record that was read before: the data is damaged");
+    }
+
     /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         self.documents.iter().map(|documents| documents.bytes.get()).sum()
-    }
-
-    /// How many records were read, rather than found in the cache.
-    pub fn reads(&self) -> u64 {
-        self.documents.iter().map(|documents| documents.read.get()).sum()
     }
 }
 
@@ -107,19 +115,21 @@ impl Documents {
             reader: RefCell::new(reader),
             table: Table::default(),
             bytes: Cell::new(0),
-            read: Cell::new(0),
         }
     }
 
     fn read(&self, place: u32) -> Document {
         let mut document = Document::default();
-        let (record, limits) = self.set.record(place).expect("a record that was found");
-        let read = self.reader.borrow_mut().read(record, &limits, &mut document);
-        read.expect("a record that was read before: the data is damaged");
+        self.read_into(place, &mut document);
         document.shrink();
         self.bytes.set(self.bytes.get() + document.memory());
-        self.read.set(self.read.get() + 1);
         document
+    }
+
+    fn read_into(&self, place: u32, document: &mut Document) {
+        let (record, limits) = self.set.record(place).expect("a record that was found");
+        let read = self.reader.borrow_mut().read(record, &limits, document);
+        read.expect("a record that was read before: the data is damaged");
     }
 }
 
@@ -138,7 +148,7 @@ impl Table {
                 }
             }
         }
-        let slots = (2 * self.slots.len()).max(FIRST_SLOTS);
+        let slots = (4 * self.slots.len()).max(FIRST_SLOTS);
         self.next.get_or_init(|| Box::new(Table::of(slots))).get(place, read)
     }
 }

@@ -173,12 +173,22 @@ impl DataSegment {
         self.words(Section::Places)
     }
 
+    /// Whether the places are 0, 1, 2, …: then they need not be looked at.
+    fn has_all_places(&self) -> bool {
+        let places = self.places();
+        places.last().is_none_or(|&last| last as usize + 1 == places.len())
+    }
+
+    /// The place of a record.
+    pub fn place_of(&self, record: u32) -> u32 {
+        if self.has_all_places() { record } else { self.places()[record as usize] }
+    }
+
     /// The number of the record of a place.
     pub fn find_place(&self, place: u32) -> Option<u32> {
         let places = self.places();
-        // Most segments that many records are looked for in have all places.
-        if places.get(place as usize) == Some(&place) {
-            return Some(place);
+        if self.has_all_places() {
+            return ((place as usize) < places.len()).then_some(place);
         }
         places.binary_search(&place).ok().map(|record| record as u32)
     }

@@ -22,6 +22,8 @@ pub struct DataSet {
     /// The paths some of whose values are not indexed.
     unindexed: FxHashMap<LeafPath, Missing>,
     records: usize,
+    /// The limits that all records are read with, if they are the same.
+    limits: Option<Limits>,
 }
 
 /// A segment, with its numbers for the leaf paths of the data set.
@@ -66,7 +68,9 @@ impl DataSet {
             paths: Vec::new(),
             unindexed: FxHashMap::default(),
             records,
+            limits: segments.first().map(|segment| segment.limits()),
         };
+        set.limits = set.limits.filter(|limits| segments.iter().all(|segment| segment.limits() == *limits));
         for segment in segments {
             let leaves = segment.add_to(&mut set.vocabulary);
             for &(leaf, missing) in &leaves {
@@ -81,6 +85,11 @@ impl DataSet {
         set.paths.sort_unstable();
         set.paths.dedup();
         set
+    }
+
+    /// The limits that all records are read with, if they are the same.
+    pub fn limits(&self) -> Option<Limits> {
+        self.limits
     }
 
     pub fn vocabulary(&self) -> &Vocabulary {
@@ -173,16 +182,29 @@ impl DataSet {
     /// The places of records that were found, ascending, without those that are replaced or removed.
     pub fn live(&self, found: &[FoundRecords<'_>]) -> Vec<u32> {
         let mut live = Vec::with_capacity(found.iter().map(FoundRecords::count).sum());
-        for &FoundRecords { part, records } in found {
-            let (places, newer) = (self.segments[part].segment.places(), &self.segments[part + 1..]);
-            let places = records.iter().map(|&record| places[record as usize]);
-            live.extend(
-                places.filter(|&place| newer.iter().all(|newer| newer.segment.find_place(place).is_none())),
-            );
-        }
+        found.iter().for_each(|&found| self.for_each_live(found, |place| live.push(place)));
         live.sort_unstable();
         live.dedup();
         live
+    }
+
+    /// Calls `visit` with the places of records of a segment that were found and are neither replaced nor removed.
+    fn for_each_live(&self, FoundRecords { part, records }: FoundRecords<'_>, mut visit: impl FnMut(u32)) {
+        let (segment, newer) = (&self.segments[part].segment, &self.segments[part + 1..]);
+        for place in records.iter().map(|&record| segment.place_of(record)) {
+            if newer.iter().all(|newer| newer.segment.find_place(place).is_none()) {
+                visit(place);
+            }
+        }
+    }
+
+    /// Calls `visit` with the places of records that have a value at the end of a path, and maybe others.
+    pub fn for_each_with(&self, path: LeafPath, key: Key<'_>, mut visit: impl FnMut(u32)) {
+        for (part, Part { segment, leaves }) in self.segments.iter().enumerate() {
+            if let Some(&leaf) = leaves.get(&path) {
+                self.for_each_live(FoundRecords { part, records: segment.find(leaf, key) }, &mut visit);
+            }
+        }
     }
 
     /// Refuses files that were cut short since they were opened.

@@ -27,6 +27,8 @@ pub struct CacheBytes {
     pub memo: usize,
     /// Twigs that were compiled on demand.
     pub twigs: usize,
+    /// Records of local data that messages met.
+    pub records: usize,
 }
 
 impl CacheBytes {
@@ -45,6 +47,7 @@ impl AddAssign for CacheStats {
         self.bytes.transformations += bytes.transformations;
         self.bytes.memo += bytes.memo;
         self.bytes.twigs += bytes.twigs;
+        self.bytes.records += bytes.records;
         self.states += states;
         self.clears += clears;
     }

@@ -1,12 +1,14 @@
 //! The joins of a segment's queries with local data, and the records that a message meets by them.
 
+use rustc_hash::FxHashMap;
+
 use crate::data::{DataSets, Records};
 use crate::document::{Document, Reader};
 use crate::error::{Exceeded, Position, ReadError};
 use crate::ids::{LabelId, SegmentQuery, TenantId};
 use crate::matching::joiner::Joiner;
-use crate::query::ast::{Axis, NameTest};
-use crate::query::joined::with_records;
+use crate::query::ast::Axis;
+use crate::query::joined::joins_of;
 use crate::query::{Namespaces, parse};
 use crate::segment::format::columns::View;
 use crate::segment::format::file::Segment;
@@ -14,8 +16,8 @@ use crate::segment::format::labels::special_names;
 
 #[derive(Default)]
 pub struct SegmentJoins {
-    /// The labels of joins, with their numbers.
-    joins: Vec<(LabelId, usize)>,
+    /// The labels of joins, by their numbers.
+    joins: FxHashMap<usize, LabelId>,
     /// Queries with a join that the data cannot serve.
     pub unserved: Vec<SegmentQuery>,
 }
@@ -24,10 +26,10 @@ impl SegmentJoins {
     /// Finds the joins of a segment by its labels, and adds them to the joiner.
     pub fn find(segment: &Segment, joiner: &mut Joiner, sets: &DataSets) -> SegmentJoins {
         let named = special_names(segment.view());
-        let joins: Vec<(LabelId, usize)> =
-            named.filter_map(|(label, name)| Some((label, joiner.number(name, sets)?))).collect();
+        let numbered = named.filter_map(|(label, name)| Some((joiner.number(name, sets)?, label)));
+        let joins: FxHashMap<usize, LabelId> = numbered.collect();
         let mut unserved = Vec::new();
-        if joins.iter().any(|&(_, join)| joiner.is_unserved(join)) {
+        if joins.keys().any(|&join| joiner.is_unserved(join)) {
             let queries = segment.view().all_queries();
             unserved.extend(queries.filter(|&query| is_unserved(segment, query, sets)));
         }
@@ -36,8 +38,8 @@ impl SegmentJoins {
 
     /// Whether a query of a tenant has a join.
     fn has(&self, join: usize, view: &View<'_>, tenant: TenantId) -> bool {
-        let mut labels = self.joins.iter().filter(|(_, number)| *number == join).map(|(label, _)| *label);
-        labels.any(|label| view.child(tenant.root(), Axis::Child, label).is_some())
+        let label = self.joins.get(&join);
+        label.is_some_and(|&label| view.child(tenant.root(), Axis::Child, label).is_some())
     }
 }
 
@@ -68,15 +70,9 @@ fn is_unserved(segment: &Segment, query: SegmentQuery, sets: &DataSets) -> bool 
     // A canonical text parses: it was written by us. A damaged one is a panic, which the caller takes for damage.
     let text = segment.text(query).expect("an intact text");
     let parsed = parse(text, &Namespaces::default()).expect("a canonical text");
-    let (mut joiner, mut is_unserved) = (Joiner::default(), false);
-    if let Some(with_records) = with_records(&parsed) {
-        with_records.for_each_name_test(&mut |test| {
-            if let NameTest::Name(name) = test
-                && let Some(join) = joiner.number(&name.local, sets)
-            {
-                is_unserved |= joiner.is_unserved(join);
-            }
-        });
-    }
-    is_unserved
+    let mut joiner = Joiner::default();
+    joins_of(&parsed).iter().any(|join| {
+        let number = joiner.number(&join.name(), sets);
+        number.is_some_and(|number| joiner.is_unserved(number))
+    })
 }

@@ -2,6 +2,7 @@
 //!
 //! For each message: read it; for each segment run the automaton, collect candidates, settle or verify them.
 
+mod pairs;
 mod segment_state;
 mod visit;
 
@@ -342,7 +343,8 @@ impl Matcher {
         self.records.renew();
         self.reader.read(message.bytes, limits, &mut self.document)?;
         if let Some(envelope) = &message.envelope
-            && generation.asks_envelope()
+            && (generation.shards().is_some_and(|shards| shards.asks_envelope)
+                || active.iter().any(|active| active.part.asks_envelope()))
         {
             self.reader.add_envelope(envelope, &mut self.document);
         }
@@ -428,6 +430,7 @@ impl Matcher {
             memo.clear();
         }
         matches.work.steps += budget.steps();
+        // Of the message as a whole, not of one shard.
         (matches.work.probes, matches.work.records) = (self.joiner.work.probes, self.joiner.work.records);
     }
 
@@ -459,6 +462,7 @@ impl Matcher {
         let mut stats = CacheStats::default();
         let states = self.segments.iter().filter_map(|slot| slot.state.as_deref());
         states.for_each(|state| stats += state.cache_stats());
+        stats.bytes.records = self.records.bytes() + self.joiner.bytes();
         stats
     }
 }

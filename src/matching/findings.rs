@@ -1,7 +1,10 @@
 //! The findings of the automaton for one segment: conditions that hold, bound anchors, numbers of slots.
 
+use rustc_hash::FxHashMap;
+
 use crate::document::Document;
-use crate::ids::{AnchorId, ElementId};
+use crate::ids::{AnchorId, ElementId, LabelId, NameId};
+use crate::matching::automaton::names::Names;
 use crate::segment::format::columns::View;
 use crate::util::bitset::Bits;
 
@@ -83,13 +86,24 @@ impl Findings {
     }
 }
 
+/// Where a segment has a label for them: among siblings of the same local name, and of the same namespace.
+#[derive(Clone, Copy)]
+pub struct LabelledRank {
+    pub local: u32,
+    pub namespace: u32,
+}
+
 /// The places of a document's elements among their siblings, counted from 1.
 #[derive(Default)]
 pub struct Ranks {
     ready: bool,
     ranks: Vec<Rank>,
-    counts: rustc_hash::FxHashMap<(ElementId, crate::ids::NameId), u32>,
+    counts: FxHashMap<(ElementId, NameId), u32>,
     children: Vec<u32>,
+    /// Whether `labelled` is that of the document and of the segment that is matched.
+    is_labelled: bool,
+    labelled: Vec<LabelledRank>,
+    label_counts: FxHashMap<(ElementId, LabelId), u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -104,6 +118,36 @@ impl Ranks {
     /// Forgets the last document; the next one is counted when a rank is first needed.
     pub fn reset(&mut self) {
         self.ready = false;
+    }
+
+    /// Forgets the labels of the last segment.
+    pub fn enter_segment(&mut self) {
+        self.is_labelled = false;
+    }
+
+    pub fn of_labels(&mut self, document: &Document, names: &Names, element: ElementId) -> LabelledRank {
+        if !self.is_labelled {
+            self.count_labels(document, names);
+        }
+        self.labelled[element.index()]
+    }
+
+    fn count_labels(&mut self, document: &Document, names: &Names) {
+        self.is_labelled = true;
+        self.labelled.clear();
+        self.label_counts.clear();
+        for element in &document.elements {
+            let labels = names.of(element.name);
+            let [local, namespace] = [labels.local, labels.namespace].map(|label| {
+                if label.is_none() {
+                    return 0;
+                }
+                let count = self.label_counts.entry((element.parent, label)).or_insert(0);
+                *count += 1;
+                *count
+            });
+            self.labelled.push(LabelledRank { local, namespace });
+        }
     }
 
     pub fn of(&mut self, document: &Document, element: ElementId) -> Rank {

@@ -2,19 +2,19 @@
 //!
 //! A join compares the values at the end of a path of the message with those at the end of a path of records
 //! (`query/joined.rs`). The elements whose values are looked up follow from their tag paths, so they are found by one table.
-//! Each value is looked up once per message and join. The records, which a cache of documents keeps, are copied
+//! Each value is looked up once per message and join, in a cache first. The records are read and copied
 //! below a root that only paths with the name of the join lead to; from then on they cost what any part of a message costs.
 //!
 //! A join that the data cannot serve, because it is not attached or its values are not indexed, adds nothing:
 //! `unserved` tells, and the queries that need it are verified.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::data::{DataSet, DataSets, Key};
-use crate::data::{KeyStep, KeyTest, LeafPath, Records, TreeId};
+use crate::data::{DataSets, Key, KeyStep, KeyTest, LeafPath, Records};
 use crate::document::{Annex, AnnexNames, Document, Reader, Vocabulary};
 use crate::error::Exceeded;
 use crate::ids::{ElementId, NameId, TagPathId};
+use crate::matching::met_records::MetRecords;
 use crate::query::ast::{NameTest, Node};
 use crate::query::envelope::is_root;
 use crate::query::join_name::{Join, JoinStep};
@@ -23,9 +23,12 @@ use crate::query::join_name::{Join, JoinStep};
 #[derive(Default)]
 pub struct Joiner {
     joins: Vec<Known>,
+    numbers: FxHashMap<String, usize>,
     /// Per tag path of the vocabulary's epoch, the joins whose values lie at its elements; `None` if it is not known.
     by_tag_path: Vec<Option<Box<[u32]>>>,
     epoch: u64,
+    kept: MetRecords,
+    read: ReadRecord,
     pub work: JoinWork,
 }
 
@@ -51,7 +54,7 @@ struct Known {
 impl Joiner {
     /// The number of a join by its name; it is added if it is new. `None` if it is none.
     pub fn number(&mut self, name: &str, sets: &DataSets) -> Option<usize> {
-        if let Some(known) = self.joins.iter().position(|known| known.name == name) {
+        if let Some(&known) = self.numbers.get(name) {
             return Some(known);
         }
         let join = Join::of_name(name)?;
@@ -60,17 +63,23 @@ impl Joiner {
         let (name, names) = (name.to_string(), AnnexNames::default());
         self.joins.push(Known { name, join, served, of_texts, names });
         self.by_tag_path.clear();
-        Some(self.joins.len() - 1)
+        let number = self.joins.len() - 1;
+        self.numbers.insert(self.joins[number].name.clone(), number);
+        Some(number)
     }
 
     /// Forgets all joins, for other segments or other data.
     pub fn clear(&mut self) {
-        self.joins.clear();
-        self.by_tag_path.clear();
+        *self = Joiner::default();
     }
 
     pub fn is_empty(&self) -> bool {
         self.joins.is_empty()
+    }
+
+    /// The memory of its cache in bytes.
+    pub fn bytes(&self) -> usize {
+        self.kept.memory()
     }
 
     /// Whether the data cannot serve a join.
@@ -88,35 +97,64 @@ impl Joiner {
         limit: usize,
     ) -> Result<(), Exceeded> {
         self.start(reader.vocabulary());
-        let (mut met, mut probes) = (Vec::new(), 0);
-        let mut probed: FxHashSet<(u32, &[u8])> = FxHashSet::default();
+        let (met, probes) = self.probe(wanted, reader.vocabulary(), document, records);
+        self.work = JoinWork { probes, records: met.len() as u64 };
+        if met.len() > limit {
+            return Err(Exceeded { value: met.len() as u64, limit: limit as u64 });
+        }
+        let Joiner { joins, kept, read, .. } = self;
+        for of_join in met.chunk_by(|one, other| one.join == other.join) {
+            let Known { name, served: Some((set, _)), names, .. } = &mut joins[of_join[0].join as usize]
+            else {
+                continue;
+            };
+            let mut annex = Annex::new(reader, document, names, name);
+            for &Met { place, range, .. } in of_join {
+                let record = match range {
+                    Some(range) => read.kept(records, *set, place, kept.record(range)),
+                    None => read.stored(records, *set, place),
+                };
+                annex.add(record, records.vocabulary(*set));
+            }
+            annex.finish();
+        }
+        Ok(())
+    }
+
+    /// Looks up the values of a message: the records that it meets, by join and place, and how many values there are.
+    fn probe(
+        &mut self,
+        wanted: impl Fn(usize) -> bool,
+        vocabulary: &Vocabulary,
+        document: &Document,
+        records: &Records,
+    ) -> (Vec<Met>, u64) {
+        let (mut met, mut probed) = (Vec::new(), Probed::default());
         for at in 0..document.elements.len() {
             let element = ElementId::from(at);
             let tag_path = document.element(element).tag_path;
-            self.know(tag_path, reader.vocabulary());
-            for &number in self.by_tag_path[tag_path.index()].as_deref().unwrap_or_default() {
-                let Known { join, served: Some((set, leaves)), of_texts, .. } = &self.joins[number as usize]
-                else {
-                    continue;
-                };
-                if !wanted(number as usize) {
+            self.know(tag_path, vocabulary);
+            let Joiner { joins, by_tag_path, kept, read, .. } = &mut *self;
+            for &number in by_tag_path[tag_path.index()].as_deref().unwrap_or_default() {
+                let known = &joins[number as usize];
+                if known.served.is_none() || !wanted(number as usize) {
                     continue;
                 }
                 let mut probe = |value| {
                     if probed.insert((number, value)) {
-                        probes += 1;
-                        let key = (leaves.as_slice(), *of_texts, value);
-                        find(*set, key, records, |place| met.push((number, place)));
+                        let keep = |(place, range)| met.push(Met { join: number, place, range: Some(range) });
+                        if !kept.find(number, value, keep) {
+                            find(number, known, value, records, (kept, read), &mut met);
+                        }
                     }
                 };
-                match &join.message.last().expect("a path").node {
+                match &known.join.message.last().expect("a path").node {
                     Node::Element(_) => probe(document.string_value(element)),
                     Node::Text => {
                         document.texts_of(element).for_each(|text| probe(text.content.of(&document.text)));
                     }
                     Node::Attribute(test) => {
                         let attributes = document.attributes_of(element).iter();
-                        let vocabulary = reader.vocabulary();
                         attributes
                             .filter(|attribute| admits(test, attribute.name, vocabulary))
                             .for_each(|attribute| probe(document.value(attribute)));
@@ -124,30 +162,14 @@ impl Joiner {
                 }
             }
         }
-        met.sort_unstable();
-        met.dedup();
-        self.work = JoinWork { probes, records: met.len() as u64 };
-        if met.len() > limit {
-            return Err(Exceeded { value: met.len() as u64, limit: limit as u64 });
-        }
-        for of_join in met.chunk_by(|(join, _), (other, _)| join == other) {
-            let Known { name, served: Some((set, _)), names, .. } = &mut self.joins[of_join[0].0 as usize]
-            else {
-                continue;
-            };
-            let mut annex = Annex::new(reader, document, names, name);
-            for &(_, place) in of_join {
-                if let Some(record) = records.get(TreeId::of_record(*set, place)) {
-                    annex.add(record, records.vocabulary(*set));
-                }
-            }
-            annex.finish();
-        }
-        Ok(())
+        met.sort_unstable_by_key(|met| (met.join, met.place));
+        met.dedup_by_key(|met| (met.join, met.place));
+        (met, probed.count() as u64)
     }
 
     /// Ids of names and tag paths are valid for one epoch.
     fn start(&mut self, vocabulary: &Vocabulary) {
+        self.kept.renew();
         if self.epoch != vocabulary.epoch() {
             self.epoch = vocabulary.epoch();
             self.by_tag_path.clear();
@@ -167,6 +189,99 @@ impl Joiner {
             let leading = numbered.filter(|(known, _)| leads_to(&known.join.message, tag_path, vocabulary));
             leading.map(|(_, number)| number).collect()
         });
+    }
+}
+
+/// A record that a message meets by a join; with the range of its bytes, if the cache has them.
+struct Met {
+    join: u32,
+    place: u32,
+    range: Option<(u32, u32)>,
+}
+
+/// The record that was read last.
+#[derive(Default)]
+struct ReadRecord {
+    document: Document,
+    /// Its data set and place.
+    of: Option<(usize, u32)>,
+}
+
+impl ReadRecord {
+    /// A record whose bytes lie in the data.
+    fn stored(&mut self, records: &Records, set: usize, place: u32) -> &Document {
+        if self.of != Some((set, place)) {
+            self.of = None;
+            records.read_into(set, place, &mut self.document);
+            self.of = Some((set, place));
+        }
+        &self.document
+    }
+
+    /// A record whose bytes are given.
+    fn kept(&mut self, records: &Records, set: usize, place: u32, bytes: &[u8]) -> &Document {
+        if self.of != Some((set, place)) {
+            self.of = None;
+            records.read_bytes_into(set, bytes, &mut self.document);
+            self.of = Some((set, place));
+        }
+        &self.document
+    }
+}
+
+/// Finds the records that a value meets, which the cache does not know, and keeps them there.
+fn find(
+    number: u32,
+    known: &Known,
+    value: &[u8],
+    records: &Records,
+    (kept, read): (&mut MetRecords, &mut ReadRecord),
+    met: &mut Vec<Met>,
+) {
+    let Some((set, leaves)) = &known.served else { return };
+    let data = records.sets().at(*set);
+    let first = met.len();
+    for &leaf in leaves {
+        data.for_each_with(leaf, Key::Text(value), |place| {
+            // The index may find others by a collision of hashes.
+            let record = read.stored(records, *set, place);
+            if any_value(record, leaf, known.of_texts, |known| known == value) {
+                met.push(Met { join: number, place, range: None });
+            }
+        });
+    }
+    if data.limits().is_some() {
+        let found = met[first..].iter().filter_map(|met| Some((met.place, data.record(met.place)?.0)));
+        kept.keep(number, value, found);
+    }
+}
+
+/// The values that were probed: a list, and a set once there are many.
+#[derive(Default)]
+struct Probed<'d> {
+    first: [(u32, &'d [u8]); FEW],
+    count: usize,
+    others: FxHashSet<(u32, &'d [u8])>,
+}
+
+const FEW: usize = 8;
+
+impl<'d> Probed<'d> {
+    /// Adds a value of a join; false if it was there.
+    fn insert(&mut self, value: (u32, &'d [u8])) -> bool {
+        if self.first[..self.count].contains(&value) {
+            return false;
+        }
+        if self.count == FEW {
+            return self.others.insert(value);
+        }
+        self.first[self.count] = value;
+        self.count += 1;
+        true
+    }
+
+    fn count(&self) -> usize {
+        self.count + self.others.len()
     }
 }
 
@@ -244,36 +359,15 @@ fn admits(test: &NameTest, name: NameId, vocabulary: &Vocabulary) -> bool {
     }
 }
 
-/// The records that have a value at the end of a path.
-fn find(
-    set: usize,
-    (leaves, of_texts, value): (&[LeafPath], bool, &[u8]),
-    records: &Records,
-    mut found: impl FnMut(u32),
-) {
-    let data: &DataSet = records.sets().at(set);
-    for &leaf in leaves {
-        let mut of_leaf = Vec::new();
-        data.find(leaf, Key::Text(value), &mut of_leaf);
-        for place in data.live(&of_leaf) {
-            // The index may find others by a collision of hashes.
-            let record = records.get(TreeId::of_record(set, place));
-            if record.is_some_and(|record| has_value(record, leaf, of_texts, value)) {
-                found(place);
-            }
-        }
-    }
-}
-
-/// Whether an element, attribute or text node at the end of a path has a value.
-fn has_value(record: &Document, leaf: LeafPath, of_texts: bool, value: &[u8]) -> bool {
+/// Whether the value of some element, attribute or text node at the end of a path passes a test.
+fn any_value(record: &Document, leaf: LeafPath, of_texts: bool, passes: impl Fn(&[u8]) -> bool) -> bool {
     let places = (0..record.elements.len()).map(ElementId::from);
     places.filter(|&place| record.element(place).tag_path == leaf.elements).any(|place| {
         match leaf.attribute.is_some() {
             true => (record.attributes_of(place).iter())
-                .any(|attribute| attribute.name == leaf.attribute && record.value(attribute) == value),
-            false if of_texts => record.texts_of(place).any(|text| text.content.of(&record.text) == value),
-            false => record.string_value(place) == value,
+                .any(|attribute| attribute.name == leaf.attribute && passes(record.value(attribute))),
+            false if of_texts => record.texts_of(place).any(|text| passes(text.content.of(&record.text))),
+            false => passes(record.string_value(place)),
         }
     })
 }

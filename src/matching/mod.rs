@@ -6,6 +6,7 @@
 //! | `values/` | caches for the values of messages |
 //! | `findings` | the result of the automaton |
 //! | `joiner` | adds the records of local data that a message meets to its document |
+//! | `met_records` | the records that values met before, as bytes |
 //! | `candidates/` | rows whose access test holds, tested |
 //! | `twigs/` | candidates that branch where several elements are bound: settled or verified |
 //! | `budget` | the limit on the work of one query |
@@ -18,6 +19,7 @@ pub mod findings;
 #[cfg(test)]
 mod fixture;
 pub mod joiner;
+mod met_records;
 pub mod twigs;
 pub mod values;
 pub mod work;

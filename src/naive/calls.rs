@@ -10,15 +10,19 @@ use crate::query::envelope::is_root_name;
 use crate::query::functions;
 use crate::query::moment;
 use crate::query::pattern::Pattern;
+use crate::query::picture::Picture;
 use crate::query::replacement::{self, Replacement};
 use crate::query::value::{Function, Value};
 
 impl Evaluation<'_> {
     pub(super) fn call(&mut self, function: Function, arguments: &[Value], focus: Focus) -> Evaluated {
-        let mut texts = arguments.iter().map(|argument| self.text(argument, focus)).collect::<Vec<_>>();
-        let numbers = arguments.iter().map(|argument| self.number(argument, focus)).collect::<Vec<_>>();
-        let nodes = arguments.first().map(|argument| self.node_set(argument, focus)).unwrap_or_default();
-        let items = arguments.first().map(|argument| self.value(argument, focus).items()).unwrap_or_default();
+        // Each argument once: nested calls would double the work at every level.
+        let values: Vec<Evaluated> = arguments.iter().map(|argument| self.value(argument, focus)).collect();
+        let mut texts = values.iter().map(|value| self.as_text(value.clone())).collect::<Vec<_>>();
+        let numbers = values.iter().map(|value| self.as_number(value)).collect::<Vec<_>>();
+        let first = values.first();
+        let nodes = first.map(|value| value.clone().into_nodes()).unwrap_or_default();
+        let items = first.map(|value| value.clone().items()).unwrap_or_default();
         let item_numbers: Vec<f64> = items.iter().map(|item| self.as_number(item)).collect();
         let sum = item_numbers.iter().fold(0.0, |sum, number| sum + number);
         let or_nothing = |number: f64| match items.is_empty() {
@@ -102,6 +106,11 @@ impl Evaluation<'_> {
                 Evaluated::Items(items.into_iter().filter(is_new).collect())
             }
             Function::Doc | Function::Collection => self.documents(arguments),
+            Function::FormatNumber => {
+                let picture = std::str::from_utf8(&texts[1]).map(Picture::parse);
+                let written = |picture: Picture| picture.format(numbers[0]).into_bytes();
+                Evaluated::Text(picture.ok().and_then(Result::ok).map(written).unwrap_or_default())
+            }
             Function::Integer => {
                 let value = self.value(&arguments[0], focus);
                 self.cast(Atomic::Integer, value)

@@ -1,6 +1,8 @@
 //! The slow evaluator of values. An axis is all nodes of the document that are related to the context node as
 //! the axis says; nothing is shared with the evaluator of the matcher but the functions of strings and numbers.
 
+use std::rc::Rc;
+
 use super::Evaluation;
 use crate::data::Node;
 use crate::document::{NodeRef, OtherKind};
@@ -171,10 +173,11 @@ impl Evaluation<'_> {
     fn has_tuple(&mut self, clauses: &[Clause], focus: Focus) -> bool {
         let Some((clause, rest)) = clauses.split_first() else { return true };
         match clause {
-            Clause::For(variable, nodes) => self.node_set(nodes, focus).into_iter().any(|node| {
-                let node = Evaluated::Nodes(vec![node]);
-                self.with(*variable, node, |evaluation| evaluation.has_tuple(rest, focus))
-            }),
+            Clause::For(variable, items) => self
+                .value(items, focus)
+                .items()
+                .into_iter()
+                .any(|item| self.with(*variable, item, |evaluation| evaluation.has_tuple(rest, focus))),
             Clause::Let(variable, value) => {
                 let value = self.value(value, focus);
                 self.with(*variable, value, |evaluation| evaluation.has_tuple(rest, focus))
@@ -214,11 +217,6 @@ impl Evaluation<'_> {
     pub(super) fn number(&mut self, value: &Value, focus: Focus) -> f64 {
         let value = self.value(value, focus);
         self.as_number(&value)
-    }
-
-    pub(super) fn text(&mut self, value: &Value, focus: Focus) -> Vec<u8> {
-        let value = self.value(value, focus);
-        self.as_text(value)
     }
 
     pub(super) fn as_number(&self, value: &Evaluated) -> f64 {
@@ -312,8 +310,10 @@ impl Evaluation<'_> {
 
     /// The nodes that one step selects from one node, in the order of its axis.
     fn walk_step(&mut self, step: &WalkStep, context: Node) -> Vec<Node> {
-        let mut nodes: Vec<Node> = self.all_nodes(context);
-        nodes.retain(|&node| self.is_on_axis(step.axis, context, node) && self.passes_test(step, node));
+        let all = self.all_nodes(context);
+        let is_selected =
+            |&&node: &&Node| self.is_on_axis(step.axis, context, node) && self.passes_test(step, node);
+        let mut nodes: Vec<Node> = all.iter().filter(is_selected).copied().collect();
         if step.axis.is_reverse() {
             nodes.reverse();
         }
@@ -321,7 +321,10 @@ impl Evaluation<'_> {
     }
 
     /// Every node of the document of a node, in document order.
-    fn all_nodes(&self, context: Node) -> Vec<Node> {
+    fn all_nodes(&mut self, context: Node) -> Rc<[Node]> {
+        if let Some(nodes) = self.listed.get(&context.tree) {
+            return nodes.clone();
+        }
         let document = self.document(context.tree);
         let mut nodes = vec![NodeRef::Document];
         for (at, _) in document.elements.iter().enumerate() {
@@ -333,7 +336,8 @@ impl Evaluation<'_> {
         }
         nodes.extend((0..document.texts.len() as u32).map(NodeRef::Text));
         nodes.extend((0..document.others.len() as u32).map(NodeRef::Other));
-        self.in_order(nodes.into_iter().map(|node| Node { node, ..context }).collect())
+        let nodes = self.in_order(nodes.into_iter().map(|node| Node { node, ..context }).collect());
+        self.listed.entry(context.tree).or_insert_with(|| nodes.into()).clone()
     }
 
     pub(super) fn parent(&self, Node { tree, node }: Node) -> Option<Node> {

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, LargeStringBuilder, ListBuilder, StringBuilder, UInt32Builder,
+    BinaryBuilder, BooleanBuilder, Float64Builder, Int64Builder, LargeStringBuilder, ListBuilder,
+    StringBuilder, UInt32Builder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
 
 use super::error::ErrorTable;
 use super::tables::{Column, record_batch};
-use crate::query::ast::{Axis, Literal, NameTest};
-use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, Subject, decompose};
+use super::values::{TEXT_BYTES, hash128, path_hash};
+use crate::query::ast::{Axis, Expr, Literal, NameTest, Test};
+use crate::query::decompose::{Alternative, Check, DOCUMENT, Decomposition, Subject, decompose_for_joins};
 use crate::query::inexact::Inexact;
 use crate::query::postfix::{Postfix, postfix};
-use crate::query::{Namespaces, QueryId, parse};
+use crate::query::{Namespaces, Query, QueryId, parse};
 
 /// The tables of `tamis.Decomposition`, in its order.
 pub fn tables(queries: &[String], namespaces: &Namespaces) -> [RecordBatch; 6] {
@@ -26,7 +28,7 @@ pub fn tables(queries: &[String], namespaces: &Namespaces) -> [RecordBatch; 6] {
             Err(error) => errors.push_query(at, &error),
             Ok(query) => {
                 let at = at as u32;
-                let parts = decompose(&query);
+                let parts = decompose_for_joins(&query);
                 accepted.push(at, &query.canonical());
                 steps.push(at, &parts);
                 lines.push(at, &parts);
@@ -140,7 +142,14 @@ struct LinearPathTable {
     test: NameTestColumns,
     operator: StringBuilder,
     text: LargeStringBuilder,
+    /// Of a text that is longer than value tables contain.
+    length: Int64Builder,
+    hash: BinaryBuilder,
     number: Float64Builder,
+    path: LargeStringBuilder,
+    path_hash: Int64Builder,
+    /// The steps of the path, from the root down.
+    steps: ListBuilder<UInt32Builder>,
 }
 
 impl LinearPathTable {
@@ -154,7 +163,7 @@ impl LinearPathTable {
                 Subject::Attribute(test) => ("attribute", Some(test)),
                 Subject::Text => ("text", None),
                 Subject::Value => ("value", None),
-                Subject::Position => ("position", None),
+                Subject::Position(_) => ("position", None),
             };
             self.subject.append_value(subject);
             self.test.push(attribute);
@@ -170,7 +179,14 @@ impl LinearPathTable {
             };
             self.operator.append_value(operator);
             self.text.append_option(text);
+            let long = text.filter(|text| text.len() > TEXT_BYTES);
+            self.length.append_option(long.map(|text| text.len() as i64));
+            self.hash.append_option(long.map(|text| hash128(text.as_bytes())));
             self.number.append_option(number);
+            let path = Query::filter(Expr::Path(parts.path_of(line), Test::Exists)).canonical();
+            self.path_hash.append_value(path_hash(&path));
+            self.path.append_value(path);
+            self.steps.append_value(parts.steps_to(line.node).into_iter().map(Some));
         }
     }
 
@@ -185,7 +201,12 @@ impl LinearPathTable {
             name,
             ("operator", Arc::new(self.operator.finish()), false),
             ("text", Arc::new(self.text.finish()), true),
+            ("length", Arc::new(self.length.finish()), true),
+            ("hash", Arc::new(self.hash.finish()), true),
             ("number", Arc::new(self.number.finish()), true),
+            ("path", Arc::new(self.path.finish()), false),
+            ("path_hash", Arc::new(self.path_hash.finish()), false),
+            ("steps", Arc::new(self.steps.finish()), false),
         ])
     }
 }

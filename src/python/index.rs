@@ -9,21 +9,20 @@ mod work;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use arrow_array::LargeListArray;
 use arrow_schema::DataType;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyTuple;
 
 use super::arguments::{EnvelopeArg, LimitsArg, NamespacesArg, QueryText};
-use super::arrow::{Exported, import_array};
+use super::arrow::Exported;
 use super::error::{raise_generation_error, raise_query, raise_read};
 use super::index_state::{KEPT_GENERATIONS, State};
 use super::local_data::{Cause, Data, GivenData, cause_of, tenant_data};
 use super::matchers::Matchers;
 use super::matches::{MatchRows, expand_targets};
 use super::messages::Messages;
+use super::pairs::{Pairs, import_lists};
 use super::selection;
 use super::shards::{self, VisitRows};
 use super::stats::{Stats, stats};
@@ -242,6 +241,31 @@ impl Index {
         Ok(batch.into())
     }
 
+    /// One row per message, as of `match_batch`: which queries of its targets match it, all of them verified.
+    fn match_pairs(
+        &self,
+        py: Python<'_>,
+        messages: Messages,
+        pairs: Bound<'_, PyAny>,
+        tenant: &str,
+        limits: LimitsArg,
+    ) -> PyResult<Exported> {
+        let (generation, limits) = (self.state().newest(), messages.limits(limits));
+        generation.check_open().map_err(|error| raise_generation_error(py, &error))?;
+        let pairs = Pairs::import(&pairs, messages.len())?;
+        let work = |matcher: &mut Matcher, rows: &mut MatchRows| {
+            let rest = messages.or_empty().zip(pairs.iter()).skip(rows.len());
+            matcher.match_pairs(&generation, tenant, rest, &limits, |outcome| match outcome {
+                Ok(matches) => rows.push(matches),
+                Err(error) => rows.fail(&messages.error_at(rows.len(), error)),
+            });
+        };
+        let mut rows = MatchRows::new(messages.len());
+        let run = || self.matchers.run(&generation, &mut rows, work, MatchRows::fail);
+        py.detach(run).map_err(|error| raise_generation_error(py, &error))?;
+        Ok(rows.finish(generation.number).into())
+    }
+
     /// The nodes that matching queries select, up to `limit` for each message and query; and errors.
     fn match_elements(
         &self,
@@ -446,14 +470,8 @@ impl Index {
             );
             return Err(raise_generation_error(py, &GenerationError::new("old-generation", reason)));
         };
-        let lists = import_array(&queries, |given| match &given {
-            DataType::LargeList(item) if *item.data_type() == DataType::UInt32 => Ok(given),
-            other => {
-                let reason = format!("queries are the lists that match_batch returns, not {other}");
-                Err(PyValueError::new_err(reason))
-            }
-        })?;
-        let lists = LargeListArray::from(lists);
+        let lists =
+            import_lists(&queries, &DataType::UInt32, "queries are the lists that match_batch returns")?;
         let targets =
             py.detach(|| self.matchers.guarded(&generation, || expand_targets(&generation, &lists)));
         Ok(targets.map_err(|error| raise_generation_error(py, &error))?.into())

@@ -11,6 +11,7 @@
 //! | `arguments`, `messages`, `subscriptions` | Python's arguments → values of the kernel, validated |
 //! | `index`, `index_state`, `matchers` | the class `Index`: the last generations, and a pool of matchers |
 //! | `local_data` | the class `Data`: records that queries join with messages |
+//! | `pairs` | lists of numbers from Arrow |
 //! | `matches`, `selection`, `transform` | results of matching and transforming → tables |
 //! | `nodes`, `values`, `decompose` | documents and queries → tables |
 //! | `shards` | shards: writing them, placing queries, the shards that messages visit |
@@ -33,6 +34,7 @@ mod matches;
 mod messages;
 mod naive;
 mod nodes;
+mod pairs;
 mod selection;
 mod shards;
 mod stats;

@@ -1,14 +1,22 @@
-//! Selections of matching queries → tables: nodes, or bindings (the node that each step of a path is bound to).
+//! Messages → what their matching queries select, as tables: nodes, or bindings (the node that each step of a path is bound to).
 
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 
+use super::error::ErrorTable;
+use super::matchers::Matchers;
+use super::messages::Messages;
 use super::tables::record_batch;
 use crate::document::OtherKind;
 use crate::document::{Document, NodeRef};
-use crate::engine::matcher::SelectedNodes;
+use crate::engine::generation::Generation;
+use crate::engine::matcher::{Matcher, SelectedNodes};
+use crate::error::{GenerationError, ReadError};
+use crate::limits::Limits;
+use crate::matching::budget::WorkLimit;
+use crate::matching::twigs::verify::Verifier;
 
 /// Rows (message, query, node).
 #[derive(Default)]
@@ -100,4 +108,39 @@ impl BindingRows {
         ];
         record_batch(columns, [("generation", generation.to_string())])
     }
+}
+
+/// Walks the matching queries of messages and passes the results of each message to `push`. Returns the errors of
+/// messages that cannot be read and of queries that failed.
+pub fn walk<T>(
+    matchers: &Matchers,
+    generation: &Generation,
+    messages: &Messages,
+    tenant: &str,
+    limits: &Limits,
+    walk: impl Fn(&mut Verifier<'_>, u32) -> Result<T, WorkLimit>,
+    mut push: impl FnMut(usize, &SelectedNodes<'_, T>),
+) -> Result<RecordBatch, GenerationError> {
+    let mut done = (ErrorTable::new("message"), 0);
+    let work = |matcher: &mut Matcher, (errors, number): &mut (ErrorTable, usize)| {
+        let rest = messages.or_empty().skip(*number);
+        matcher.select_batch(generation, tenant, rest, limits, &walk, |outcome| {
+            match outcome {
+                Ok(walked) => {
+                    push(*number, &walked);
+                    for query in walked.failed {
+                        let (reason, exceeded) = WorkLimit::describe(limits.work);
+                        errors.push_failed(*number, &format!("query {}: {reason}", query.0), exceeded);
+                    }
+                }
+                Err(error) => errors.push_read(*number, &messages.error_at(*number, error)),
+            }
+            *number += 1;
+        });
+    };
+    let refuse = |(errors, number): &mut (ErrorTable, usize), error: &ReadError| {
+        errors.push_read(*number, error);
+        *number += 1;
+    };
+    matchers.run(generation, &mut done, work, refuse).map(|()| done.0.finish())
 }

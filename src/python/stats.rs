@@ -4,13 +4,13 @@ use crate::engine::cache_stats::{CacheBytes, CacheStats};
 use crate::engine::generation::{Generation, Part};
 
 /// In the order of `tamis.Stats`.
-pub type Stats = (u64, usize, usize, usize, usize, usize, usize, usize, u64, usize, [usize; 6]);
+pub type Stats = (u64, usize, usize, usize, usize, usize, usize, usize, u64, usize, [usize; 7]);
 
 /// The sizes of a generation, of the caches of idle matchers, and of the sample.
 pub fn stats(generation: &Generation, cache: &CacheStats, sampled: usize) -> Stats {
     let parts = generation.parts();
     let sum = |of: &dyn Fn(&Part) -> usize| parts.iter().map(of).sum::<usize>();
-    let CacheBytes { automaton, probes, values, transformations, memo, twigs } = cache.bytes;
+    let CacheBytes { automaton, probes, values, transformations, memo, twigs, records } = cache.bytes;
     (
         generation.number,
         parts.len(),
@@ -22,6 +22,6 @@ pub fn stats(generation: &Generation, cache: &CacheStats, sampled: usize) -> Sta
         cache.states,
         cache.clears,
         sampled,
-        [automaton, probes, values, transformations, memo, twigs],
+        [automaton, probes, values, transformations, memo, twigs, records],
     )
 }

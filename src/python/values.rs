@@ -31,7 +31,7 @@ use crate::limits::Limits;
 use crate::query::number::number;
 
 /// Bytes of a value that a row contains; longer ones are cut, and have a length and a hash.
-const TEXT_BYTES: usize = 64;
+pub const TEXT_BYTES: usize = 64;
 /// Bytes after which a batch of rows is complete. Together with the rows of one message they stay far below
 /// the 2 GiB of a column with 32-bit offsets, which is what Spark reads.
 const BATCH_BYTES: usize = 64 << 20;
@@ -70,7 +70,7 @@ pub fn read_values(messages: &Messages, limits: &Limits) -> (Vec<RecordBatch>, R
 }
 
 /// The 64-bit hash of a path's text, the same everywhere: the first eight bytes of its BLAKE3 hash.
-fn path_hash(text: &str) -> i64 {
+pub fn path_hash(text: &str) -> i64 {
     let hash = blake3::hash(text.as_bytes());
     i64::from_le_bytes(std::array::from_fn(|at| hash.as_bytes()[at]))
 }
@@ -177,7 +177,12 @@ fn push_name(name: NameId, vocabulary: &Vocabulary, text: &mut String) {
     let uri = utf8(vocabulary.uri_text(uri));
     if !uri.is_empty() {
         text.push_str("Q{");
-        text.push_str(uri);
+        // Braces would make the paths of other names equal; no message contains the characters in their place.
+        text.extend(uri.chars().map(|character| match character {
+            '}' => '\u{1}',
+            '{' => '\u{2}',
+            other => other,
+        }));
         text.push('}');
     }
     text.push_str(utf8(local));
@@ -349,7 +354,7 @@ impl ValueTable {
 }
 
 /// The first 128 bits of the BLAKE3 hash.
-fn hash128(bytes: &[u8]) -> [u8; 16] {
+pub fn hash128(bytes: &[u8]) -> [u8; 16] {
     let hash = blake3::hash(bytes);
     std::array::from_fn(|at| hash.as_bytes()[at])
 }

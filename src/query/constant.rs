@@ -8,6 +8,7 @@ use super::functions;
 use super::moment;
 use super::number::number;
 use super::pattern::Pattern;
+use super::picture::Picture;
 use super::value::{Function, Kind, Value};
 
 /// A value that does not depend on the message.
@@ -176,5 +177,10 @@ fn call<'v>(
         Function::Matches | Function::Replace | Function::Tokenize => return None,
         Function::Last | Function::Position | Function::Lang => return None,
         Function::Doc | Function::Collection => return None,
+        Function::FormatNumber => {
+            let picture = text(1)?;
+            let picture = Picture::parse(std::str::from_utf8(&picture).ok()?).ok()?;
+            owned(picture.format(number(0)?).as_bytes())
+        }
     })
 }

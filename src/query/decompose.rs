@@ -53,8 +53,8 @@ pub enum Subject<'q> {
     Text,
     /// Its string-value.
     Value,
-    /// Its position among the siblings that pass the same name test.
-    Position,
+    /// Its position among the siblings that pass the name test of its step.
+    Position(&'q NameTest),
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -73,8 +73,16 @@ pub enum Check<'q> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinearPath<'q> {
     pub node: TwigNode,
+    /// From `node` to what is tested, if that is an attribute or a text node. `Descendant` in `decompose_for_joins` only.
+    pub axis: Axis,
     pub subject: Subject<'q>,
     pub check: Check<'q>,
+}
+
+impl<'q> LinearPath<'q> {
+    fn at(node: TwigNode, subject: Subject<'q>, check: Check<'q>) -> LinearPath<'q> {
+        LinearPath { node, axis: Axis::Child, subject, check }
+    }
 }
 
 /// A conjunction that is necessary for the query together with the other alternatives.
@@ -101,26 +109,26 @@ pub struct Counted {
     pub lines: Vec<u32>,
 }
 
-/// How many levels below an anchor's element a line through the anchor ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reach {
-    Exactly(u32),
-    /// Only the first step below the anchor is `//`.
-    AtLeast(u32),
-    /// A later step is `//`: the level does not tell whether the elements between match.
-    Unclear,
-}
-
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Decomposition<'q> {
     pub nodes: Vec<TwigStep<'q>>,
     pub lines: Vec<LinearPath<'q>>,
     pub alternatives: Vec<Alternative>,
+    is_for_joins: bool,
 }
 
-/// Decomposes a query.
+/// Decomposes a query for an index.
 pub fn decompose(query: &Query) -> Decomposition<'_> {
-    let mut parts = Decomposition::default();
+    decomposed(query, false)
+}
+
+/// Decomposes a query for joins: `b//@x` is one line, where an index has two alternatives, `b/@x` and `b//*/@x`.
+pub fn decompose_for_joins(query: &Query) -> Decomposition<'_> {
+    decomposed(query, true)
+}
+
+fn decomposed(query: &Query, is_for_joins: bool) -> Decomposition<'_> {
+    let mut parts = Decomposition { is_for_joins, ..Decomposition::default() };
     let partials = parts.expr(&query.expr, DOCUMENT);
     parts.alternatives = partials.into_iter().map(|partial| partial.alternative).collect();
     parts
@@ -330,6 +338,11 @@ impl<'q> Decomposition<'q> {
         let mut any = Vec::new();
         if context != DOCUMENT {
             any.extend(self.path_end(context, subject, test, exact));
+            if self.is_for_joins {
+                let lines = any.iter().flat_map(|partial| &partial.alternative.positive);
+                lines.for_each(|&line| self.lines[line as usize].axis = axis);
+                return any;
+            }
         }
         if axis == Axis::Descendant {
             let node = self.node(context, Axis::Descendant, &NameTest::Any);
@@ -369,7 +382,7 @@ impl<'q> Decomposition<'q> {
             (None, _) => (subject, Check::Exists, Some(Inexact::FirstNode)),
             _ => (subject, Check::Exists, Some(Inexact::LeafPredicate)),
         };
-        let line = self.line(LinearPath { node, subject, check });
+        let line = self.line(LinearPath::at(node, subject, check));
         let mut partial = Partial::line(line);
         partial.alternative.inexact = inexact;
         vec![partial]
@@ -382,17 +395,17 @@ impl<'q> Decomposition<'q> {
             let next = match predicate {
                 Predicate::Condition(expr) => self.expr(expr, node),
                 Predicate::Position(None) => Vec::new(),
-                // A position as first predicate counts siblings of the same name: a property of the element.
-                Predicate::Position(Some(position))
-                    if index == 0
-                        && matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_))) =>
-                {
-                    let check = Check::Position(*position);
-                    vec![Partial::line(self.line(LinearPath { node, subject: Subject::Position, check }))]
-                }
-                Predicate::Position(Some(position)) => {
-                    all = self.counted(all, step, node, *position);
+                Predicate::Position(Some(position)) if index > 0 => {
+                    all = self.counted(all, node, *position);
                     continue;
+                }
+                Predicate::Position(Some(_)) if !self.has_place(node) => {
+                    vec![Partial::unknown(Inexact::Position)]
+                }
+                // A position as first predicate counts siblings of the same name: a property of the element.
+                Predicate::Position(Some(position)) => {
+                    let check = Check::Position(*position);
+                    vec![Partial::line(self.position(node, check))]
                 }
             };
             all = self.conjoin(all, next, node);
@@ -400,9 +413,21 @@ impl<'q> Decomposition<'q> {
         all
     }
 
+    /// The line that tests the position of an element among the siblings that pass the same name test.
+    fn position(&mut self, node: TwigNode, check: Check<'q>) -> u32 {
+        let subject = Subject::Position(self.nodes[node as usize].test);
+        self.line(LinearPath::at(node, subject, check))
+    }
+
+    /// Whether the position of an element of a step can be tested. Tables for joins have it among the siblings of
+    /// the same expanded name and among all, and not among those of `*:name` or `p:*`.
+    fn has_place(&self, node: TwigNode) -> bool {
+        !self.is_for_joins || matches!(self.nodes[node as usize].test, NameTest::Any | NameTest::Name(_))
+    }
+
     /// A position after other predicates: it counts the nodes that pass them.
-    fn counted(&mut self, left: Vec<Partial>, step: &'q Step, node: TwigNode, position: u32) -> Vec<Partial> {
-        let countable = matches!(&step.node, Node::Element(NameTest::Any | NameTest::Name(_)))
+    fn counted(&mut self, left: Vec<Partial>, node: TwigNode, position: u32) -> Vec<Partial> {
+        let countable = self.has_place(node)
             && left.iter().all(|Partial { alternative, .. }| {
                 let plain =
                     alternative.negative.is_empty() && alternative.anchors.iter().all(|&at| at == node);
@@ -420,7 +445,7 @@ impl<'q> Decomposition<'q> {
             1 => Partial::default(),
             _ => {
                 let check = Check::Range(Operator::GreaterOrEqual, position as f64);
-                Partial::line(self.line(LinearPath { node, subject: Subject::Position, check }))
+                Partial::line(self.position(node, check))
             }
         };
         let mut all = self.conjoin(left, vec![place], node);
@@ -436,7 +461,7 @@ impl<'q> Decomposition<'q> {
         let mut lifted = partials;
         for partial in &mut lifted {
             if !partial.rooted {
-                let exists = LinearPath { node, subject: Subject::Element, check: Check::Exists };
+                let exists = LinearPath::at(node, Subject::Element, Check::Exists);
                 let line = self.line(exists);
                 partial.alternative.positive.push(line);
             }
@@ -444,26 +469,6 @@ impl<'q> Decomposition<'q> {
             partial.rooted = true;
         }
         lifted
-    }
-
-    /// How far below `anchor` the path to `node` ends; `None` if the path does not pass through `anchor`.
-    pub fn reach(&self, node: TwigNode, anchor: TwigNode) -> Option<Reach> {
-        let (mut at, mut steps, mut deep, mut clear) = (node, 0, false, true);
-        while at != anchor {
-            if at == DOCUMENT {
-                return None;
-            }
-            let step = &self.nodes[at as usize];
-            clear &= !deep;
-            deep = step.axis == Axis::Descendant;
-            steps += 1;
-            at = step.parent;
-        }
-        Some(match (clear, deep) {
-            (false, _) => Reach::Unclear,
-            (true, true) => Reach::AtLeast(steps),
-            (true, false) => Reach::Exactly(steps),
-        })
     }
 
     fn node(&mut self, parent: TwigNode, axis: Axis, test: &'q NameTest) -> TwigNode {

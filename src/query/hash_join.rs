@@ -9,7 +9,7 @@
 
 use super::ast::{Operator, Path, Start, Variable};
 use super::join::{is_key, is_of_data, is_outside};
-use super::value::{Clause, Value, Walk, WalkStep, walk_steps};
+use super::value::{Clause, Value, Walk, WalkStep};
 use super::variables::Uses;
 
 /// A walk whose nodes can be looked up.
@@ -104,9 +104,7 @@ fn as_predicate(condition: &Value, variable: Variable) -> Option<Value> {
 
 fn with_predicate(nodes: &Value, predicate: Value) -> Option<Walk> {
     let mut walk = match nodes {
-        Value::Nodes(path) => {
-            Walk { start: Value::Nodes(Path::starting_at(path.start)), steps: walk_steps(&path.steps) }
-        }
+        Value::Nodes(path) => Walk::of_path(path),
         Value::Walk(walk) => (**walk).clone(),
         _ => return None,
     };

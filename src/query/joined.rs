@@ -28,6 +28,37 @@ pub fn with_records(query: &Query) -> Option<Query> {
     pass.has_joins.then(|| Query::filter(expr))
 }
 
+/// The joins of a query that the index knows of.
+pub fn joins_of(query: &Query) -> Vec<Join> {
+    let mut found = Vec::new();
+    if let Some(with_records) = with_records(query) {
+        push_joins(&with_records.expr, &mut found);
+    }
+    found
+}
+
+fn push_joins(expr: &Expr, found: &mut Vec<Join>) {
+    match expr {
+        Expr::Path(path, _) => {
+            for step in &path.steps {
+                if let Node::Element(NameTest::Name(name)) = &step.node {
+                    found.extend(Join::of_name(&name.local));
+                }
+                for predicate in &step.predicates {
+                    if let Predicate::Condition(condition) = predicate {
+                        push_joins(condition, found);
+                    }
+                }
+            }
+        }
+        Expr::Not(operand) => push_joins(operand, found),
+        Expr::And(operands) | Expr::Or(operands) => {
+            operands.iter().for_each(|operand| push_joins(operand, found));
+        }
+        Expr::Computed(computed) => push_joins(&computed.necessary, found),
+    }
+}
+
 struct Pass {
     has_joins: bool,
 }
@@ -342,13 +373,13 @@ mod tests {
     fn joins(text: &str) -> Option<(Vec<Join>, bool)> {
         let query = parse(text, &Namespaces::default()).unwrap_or_else(|error| panic!("{text}: {error}"));
         let with_records = with_records(&query)?;
-        let mut found = Vec::new();
-        with_records.for_each_name_test(&mut |test| {
-            if let NameTest::Name(name) = test {
-                found.extend(Join::of_name(&name.local));
-            }
-        });
-        Some((found, matches!(with_records.expr, Expr::Path(..))))
+        let mut first = None;
+        if let Expr::Path(path, _) = &with_records.expr
+            && let Node::Element(NameTest::Name(name)) = &path.steps[0].node
+        {
+            first = Join::of_name(&name.local);
+        }
+        Some((joins_of(&query), first.is_some()))
     }
 
     fn paths(Join { data, key, message }: &Join) -> String {

@@ -14,6 +14,7 @@
 //! | `hash_join.rs` | equalities by which the nodes of a message are looked up |
 //! | `decompose.rs` | query → linear paths with tests, and alternatives of necessary ones |
 //! | `inexact.rs` | why alternatives do not say all |
+//! | `linear_path.rs` | a line as an absolute path, and how far below a branch point it ends |
 //! | `postfix.rs` | query → its boolean tree in postfix order |
 //! | `weaken.rs` | query → a weaker one that routes: alternatives of linear paths |
 //! | `envelope.rs` | `$envelope`, the path to the envelope of a message |
@@ -45,6 +46,7 @@ pub mod inexact;
 pub mod join;
 pub mod join_name;
 pub mod joined;
+pub mod linear_path;
 pub mod moment;
 pub(crate) mod namespaces;
 mod necessary;
@@ -52,6 +54,7 @@ pub mod number;
 mod own_name;
 mod parser;
 pub mod pattern;
+pub mod picture;
 pub mod postfix;
 pub mod rename;
 pub mod replacement;

@@ -50,6 +50,7 @@ pub enum Function {
     Double,
     Doc,
     Collection,
+    FormatNumber,
 }
 
 /// A row of the table of functions.
@@ -106,7 +107,7 @@ const fn of_items(
 }
 
 /// In the order of `Function`.
-pub const FUNCTIONS: [Signature; 43] = [
+pub const FUNCTIONS: [Signature; 44] = [
     signature(Function::Last, "last", Kind::Number, (0, 0)),
     signature(Function::Position, "position", Kind::Number, (0, 0)),
     of_items(Function::Count, "count", Kind::Number, (1, 1)),
@@ -150,6 +151,7 @@ pub const FUNCTIONS: [Signature; 43] = [
     signature(Function::Double, "xs:double", Kind::Number, (1, 1)),
     signature(Function::Doc, "doc", Kind::Nodes, (1, 1)),
     signature(Function::Collection, "collection", Kind::Nodes, (1, 1)),
+    signature(Function::FormatNumber, "format-number", Kind::Text, (2, 2)),
 ];
 
 impl Function {

@@ -12,6 +12,7 @@
 use super::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Predicate, Step, Variable};
 use super::atomic::Atomic;
 use super::constant;
+use super::envelope::leads_to_envelope;
 use super::necessary;
 use super::own_name::{self, OwnName};
 pub use super::signature::{FUNCTIONS, FirstArgument, Function, Signature};
@@ -72,7 +73,7 @@ pub enum Value {
 /// A clause: clauses make tuples of bindings, one after the other.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Clause<V = Value> {
-    /// A tuple for each of the nodes.
+    /// A tuple for each of the nodes, or of the items of a sequence in a quantified expression.
     For(Variable, V),
     Let(Variable, V),
     /// Drops the tuples for which it is false.
@@ -142,9 +143,12 @@ pub struct WalkStep {
 }
 
 impl Walk {
-    /// The walk that selects the same nodes as a path.
+    /// The walk that selects the same nodes as a path. No axis leads to the envelope: that step stays in the start.
     pub fn of_path(path: &Path) -> Walk {
-        Walk { start: Value::Nodes(Path::starting_at(path.start)), steps: walk_steps(&path.steps) }
+        let first = usize::from(path.steps.first().is_some_and(leads_to_envelope));
+        let (start, steps) = path.steps.split_at(first);
+        let start = Path { start: path.start, steps: start.to_vec() };
+        Walk { start: Value::Nodes(start), steps: walk_steps(steps) }
     }
 }
 

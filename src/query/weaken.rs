@@ -14,9 +14,9 @@
 
 use std::collections::BTreeSet;
 
-use super::ast::{Axis, Expr, Literal, NameTest, Node, Operator, Path, Query, Step, Test};
+use super::ast::{Expr, Literal, Operator, Query, Test};
 use super::canonical::canonicalise;
-use super::decompose::{Check, DOCUMENT, Decomposition, LinearPath, Subject, decompose};
+use super::decompose::{Check, Decomposition, LinearPath, Subject, decompose};
 
 /// More alternatives are not compared with each other.
 const COMPARED: usize = 64;
@@ -127,33 +127,16 @@ fn canonical_text(expr: Expr) -> String {
 
 /// A line as an absolute path with its test.
 fn line_expr(parts: &Decomposition, line: &LinearPath) -> Expr {
-    let mut steps = Vec::new();
-    let mut at = line.node;
-    while at != DOCUMENT {
-        let node = &parts.nodes[at as usize];
-        steps.push(step(node.axis, Node::Element(node.test.clone())));
-        at = node.parent;
-    }
-    steps.reverse();
-    match line.subject {
-        Subject::Attribute(name) => steps.push(step(Axis::Child, Node::Attribute(NameTest::clone(name)))),
-        Subject::Text => steps.push(step(Axis::Child, Node::Text)),
-        Subject::Element | Subject::Value | Subject::Position => {}
-    }
     let test = match line.check {
         Check::Equal(literal) => Test::Compare(Operator::Equal, literal.clone()),
         Check::Unequal(literal) => Test::Compare(Operator::NotEqual, literal.clone()),
         Check::Normalized(text) => Test::Normalized(text.to_string()),
-        Check::Range(operator, bound) if line.subject != Subject::Position => {
+        Check::Range(operator, bound) if !matches!(line.subject, Subject::Position(_)) => {
             Test::Compare(operator, Literal::Number(bound))
         }
         Check::Range(..) | Check::Position(_) | Check::Exists => Test::Exists,
     };
-    Expr::Path(Path { steps, ..Path::DOCUMENT }, test)
-}
-
-fn step(axis: Axis, node: Node) -> Step {
-    Step { axis, node, predicates: Vec::new() }
+    Expr::Path(parts.path_of(line), test)
 }
 
 #[cfg(test)]

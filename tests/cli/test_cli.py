@@ -1,6 +1,7 @@
 """The commands `check`, `match`, `transform` and `explain`: output and exit codes."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -203,6 +204,21 @@ def test_the_demo_shows_whom_messages_reach() -> None:
         "Log in with tamis_",
         "1 dead;",
         "all received",
+    ):
+        assert printed in done.stdout
+
+
+def test_the_demo_of_a_network_shows_what_crosses() -> None:
+    environment = os.environ | {"NETWORK": "1"}
+    demo = [sys.executable, "-m", "tamis.demo"]
+    done = subprocess.run(demo, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for printed in (
+        "established for all six brokers",
+        "ferry.xml crosses to two: it satisfies",
+        "match.xml does not cross to two: it satisfies none of",
+        "weather map at six",
+        "5 messages crossed 13 links; flooding would be 25. 7 deliveries, each once.",
     ):
         assert printed in done.stdout
 

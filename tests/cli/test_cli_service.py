@@ -37,6 +37,29 @@ def printed_by(capsys: Captured, *arguments: str, code: int = 0) -> str:
     return capsys.readouterr().out
 
 
+def test_data(served: Served, capsys: Captured) -> None:
+    Path("watch.csv").write_text("symbol,owner\nIBM,ada\nSAP,bob\n")
+    Path("more.xml").write_text("<all><row><symbol>HPQ</symbol></row></all>")
+    own = ["--catalog", served.settings.catalog, "--store", served.settings.generations]
+    printed = printed_by(capsys, "data", "add", "watch", "watch.csv", "--key", "/row/symbol")
+    assert printed.startswith("watch version 1: 2 records")
+    changed = ["data", "update", "watch", "more.xml", "--record", "row", "--upsert", "--delete", "IBM"]
+    assert printed_by(capsys, *changed).startswith("watch version 2: 2 records")
+    # A catalog of one's own shows the same.
+    for command in (["show", "watch"], ["list", "--json"]):
+        assert printed_by(capsys, "data", *command) == printed_by(capsys, "data", *command, *own)
+    assert printed_by(capsys, "data", "revert", "watch").startswith("watch version 1")
+    assert printed_by(capsys, "data", "update", "watch", "watch.csv").startswith("watch version 1")
+    printed_by(capsys, "data", "remove", "watch")
+    for refused in (
+        ["remove", "watch"],
+        ["update", "watch", "watch.csv"],
+        ["add", "x", "watch.csv", "--shared"],
+    ):
+        assert cli.main(["data", *refused]) == 1
+    assert "unknown-data" in capsys.readouterr().err
+
+
 def test_subscriptions(served: Served, capsys: Captured) -> None:
     Path("prefixes.toml").write_text('p = "urn:x"\n')
     named = ["--subscriber", "ann", "--id", "s1", "--namespaces", "prefixes.toml"]

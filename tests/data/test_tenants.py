@@ -1,9 +1,14 @@
 """Local data of several tenants in one index."""
 
+import pickle
+from pathlib import Path
+
 import pytest
 
 import tamis
+from tamis.generations.opener import open_generation
 from tamis.spark.worker.tenants import group_by_tenant, match_groups
+from tamis.stored_data import build_data, open_data
 
 QUERY = "//trade[@symbol = collection('watch')/row/symbol]"
 
@@ -77,3 +82,24 @@ def test_registered_queries_need_no_data_until_a_message_comes() -> None:
     assert (caught.value.code, caught.value.targets, caught.value.failed) == ("unknown-data", [2], [1])
     index.attach("watch", rows("SAP"))
     assert index.match(trade("SAP")) == [1, 2]
+
+
+def test_other_processes_attach_data_in_files(tmp_path: Path) -> None:
+    """As the workers of `tamis.spark.match` and `transform` do, and whoever unpickles an index."""
+    first = build_data(tmp_path / "data", [rows("SAP").records])
+    second = build_data(tmp_path / "data", [rows("IBM").records])
+    index = tamis.Index()
+    index.attach("watch", open_data(tmp_path / "data", first.manifest), tenant="a")
+    index.insert(1, QUERY, tenant="a")
+    index.snapshot(tmp_path / "index")
+    before = index.saved
+    opened = open_generation(before)
+    for other in (opened.index, pickle.loads(pickle.dumps(index))):
+        assert other.match(trade("SAP"), tenant="a") == [1]
+        assert other.match(trade("IBM"), tenant="a") == []
+    index.attach("watch", open_data(tmp_path / "data", second.manifest), tenant="a")
+    index.snapshot(tmp_path / "index")
+    after = open_generation(index.saved, opened)
+    assert after.index is opened.index
+    assert after.index.match(trade("IBM"), tenant="a") == [1]
+    assert open_generation(before, after).index.match(trade("SAP"), tenant="a") == [1]

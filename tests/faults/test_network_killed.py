@@ -10,24 +10,10 @@ from pathlib import Path
 from tamis.catalog import Catalog
 from tamis.model.subscription import NewSubscription
 from tests.helpers.jobs import Folder, Job, running, until_running
+from tests.helpers.network_file import network_file
 from tests.helpers.waiting import until
 
 KILLS = int(os.environ.get("TAMIS_KILLS") or 3)
-
-NETWORK = """
-[[broker]]
-name = "a"
-[[broker]]
-name = "b"
-[[broker]]
-name = "c"
-[[link]]
-ends = ["a", "b"]
-path = "links/ab"
-[[link]]
-ends = ["b", "c"]
-path = "links/bc"
-"""
 
 BROKER = """
 [broker]
@@ -44,7 +30,7 @@ class Network:
     """The brokers, and what must be delivered."""
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
-        (path / "network.toml").write_text(NETWORK)
+        (path / "network.toml").write_text(network_file("ab", "bc"))
         self.folders = {name: Folder(path / name, BROKER.format(name=name), SPARK) for name in "abc"}
         self.catalogs = {
             name: stack.enter_context(Catalog(folder.catalog)) for name, folder in self.folders.items()

@@ -6,7 +6,6 @@ A run prints its seed. By hand: `TAMIS_SEED=7 TAMIS_DAMAGES=2000 pytest tests/ge
 
 import os
 import shutil
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -24,9 +23,9 @@ from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
 from tamis.model.matching import Generation
 from tamis.model.subscription import NewSubscription
+from tests.helpers.random_runs import SEED
 
 CASES = int(os.environ.get("TAMIS_DAMAGES") or 150)
-SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
 
 MESSAGES = [
     b"<a><b x='1'>t</b><b x='2'><c>5</c></b></a>",

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,16 +14,12 @@ import pytest
 
 import tamis
 from tamis.catalog import Catalog
-from tamis.engine import Index
 from tamis.errors import StoreError
 from tamis.generations import compiled
 from tamis.generations import publisher as publisher_module
 from tamis.generations.manifest import Manifest
-from tamis.generations.publisher import REFILE_MESSAGES, Publisher
+from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
-from tamis.model.envelope_value import Envelope
-from tamis.model.message_batch import with_envelopes
-from tamis.model.sample import Sampled
 from tamis.model.subscription import NewSubscription, PrefixMap, State
 from tests.helpers import ROOT
 from tests.helpers.generations import active, backup, shown, unexpected, version_of
@@ -282,58 +277,6 @@ def test_a_query_that_is_none_any_more_is_left_out(
         compiled.load_rows(index, batch)
     assert index.match(b"<a/>", tenant="t") == [2]
     assert "subscription x of tenant 't' is left out: syntax" in caplog.text
-
-
-@pytest.mark.parametrize(("common", "rare"), ["ab", "ba"])
-def test_subscriptions_are_compiled_by_a_sample_of_messages(
-    catalog: Catalog, tmp_path: Path, common: str, rare: str
-) -> None:
-    """A query is a candidate where its rarest condition holds."""
-    sample = [Sampled(number, "t", f"<r><{common}/></r>".encode()) for number in range(100)]
-    for number in range(300):
-        put(catalog, f"s{number}", tenant="t", query=f"//a and //b and not(//c{number})")
-    with Publisher(catalog, Store(tmp_path), tmp_path, sample=lambda: sample) as publisher:
-        number = publisher.refresh()
-    index = tamis.Index.open(tmp_path, number)
-    messages = [f"<r><{name}/></r>" for name in (common, rare)]
-    assert index.match_batch(messages, tenant="t")["candidates"].to_pylist() == [0, 300]
-
-
-def test_older_subscriptions_are_filed_again_when_the_sample_shows_that_it_pays(
-    catalog: Catalog, tmp_path: Path
-) -> None:
-    """Compiled before there was a sample: `//a` and `//b` seemed equally rare."""
-    sample: list[Sampled] = []
-    for number in range(300):
-        put(catalog, f"s{number}", tenant="t", query=f"//a and //b and not(//c{number})")
-    with Publisher(catalog, Store(tmp_path), tmp_path, sample=lambda: sample) as publisher:
-        by_guess = publisher.refresh()
-        messages = [b"<r><a/></r>", b"<r><b/></r>"]
-        batch = Index.open(tmp_path, by_guess).match_batch(messages, tenant="t")
-        candidates = batch["candidates"].to_pylist()
-        assert candidates in ([0, 300], [300, 0])
-        common = "a" if candidates == [300, 0] else "b"
-        sample += [Sampled(number, "t", f"<r><{common}/></r>".encode()) for number in range(REFILE_MESSAGES)]
-        filed = publisher.refresh()
-        assert filed > by_guess
-        batch = Index.open(tmp_path, filed).match_batch([f"<r><{common}/></r>"], tenant="t")
-        assert batch["candidates"].to_pylist() == [0]
-        # Nothing more is saved, and nothing is compiled.
-        sample += [replace(one, rank=one.rank + 1_000) for one in sample]
-        assert publisher.refresh() == filed
-
-
-def test_the_sample_has_the_envelopes_of_messages(catalog: Catalog, tmp_path: Path) -> None:
-    """A header that is in all messages is no good access test."""
-    envelope = Envelope(headers={"n": "1"})
-    sample = [Sampled(number, "t", b"<r><a/></r>", envelope) for number in range(100)]
-    for number in range(300):
-        query = f"$envelope/header[@name = 'n'] = '1' and //b and not(//c{number})"
-        put(catalog, f"s{number}", tenant="t", query=query)
-    with Publisher(catalog, Store(tmp_path), tmp_path, sample=lambda: sample) as publisher:
-        index = Index.open(tmp_path, publisher.refresh())
-    batch = index.match_batch(with_envelopes([b"<r><a/></r>"], [envelope]), tenant="t")
-    assert batch["candidates"].to_pylist() == [0]
 
 
 def test_a_refresh_killed_anywhere_leaves_whole_generations() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tamis.model.envelope import VERSION
 from tamis.network.arrivals import ArrivedMessages
 from tamis.network.link_end import MOST_HOPS, LinkEnd, open_links
 from tamis.network.messages import MESSAGES
@@ -36,22 +37,23 @@ def kafka_tree(servers: str, topics: str, *ends: str, **client: str) -> Topology
 
 def messages(root: str | None, *ids: str, tenant: str = "", hops: int = 0) -> pa.Table:
     """Messages as a batch of a broker has them."""
-    rows = [
-        {
-            "version": 1,
-            "tenant": tenant,
-            "source": f"inbox-{root}",
-            "id": one,
-            "offset": one,
-            "broker": root,
-            "hops": hops,
-            "encoding": None,
-            "received": RECEIVED,
-            "xml": f"<m id='{one}'/>".encode(),
-        }
-        for one in ids
-    ]
+    rows = [message(root, one, f"<m id='{one}'/>", tenant=tenant, hops=hops) for one in ids]
     return pa.Table.from_pylist(rows, schema=MESSAGES)
+
+
+def message(root: str | None, id: str, text: str, *, tenant: str = "", hops: int = 0) -> dict[str, object]:
+    """A message that entered at a broker."""
+    return {
+        "version": VERSION,
+        "tenant": tenant,
+        "source": f"inbox-{root}",
+        "id": id,
+        "offset": id,
+        "broker": root,
+        "hops": hops,
+        "received": RECEIVED,
+        "xml": text.encode(),
+    }
 
 
 class MemoryBroker:

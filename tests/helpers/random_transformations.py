@@ -20,7 +20,7 @@ PRODUCTIONS = (
     "two-variables", "independent", "join", "let-nodes", "let-value",
     "order-text", "order-number", "order-descending", "order-empty-greatest",
     # computed content
-    "nested-for", "if", "sequence", "concat", "arithmetic", "computed-text",
+    "nested-for", "if", "sequence", "concat", "arithmetic", "format-number", "computed-text",
     # content
     "nested-element", "empty-element",
     "text", "boundary-space", "kept-space", "reference", "section", "brace",
@@ -44,6 +44,7 @@ TEXTS = {
     "section": ("<![CDATA[<t>&amp;{}]]>", "s<![CDATA[]]>", "<![CDATA[]]]>"),
     "brace": ("{{", "}}", "{{t}}", " {{ "),
 }
+PICTURES = ("0", "#,##0.00", "#.#", "0.0##;(0.0##)", "000,00", "0.0%")
 VALUES = ("t", "", " t  t", "it''s", '"', "&lt;&amp;", "{{}}", "a\n\tb", "&#10;&#9;", "é")
 
 
@@ -156,11 +157,14 @@ class _TransformationGrower(Grower):
     def computed(self, witness: Element) -> str:
         """A string or a number."""
         path = self.start(witness) if self.bound else f"{self.variable}/*"
-        kinds = ("concat", "arithmetic", "computed-text")
+        kinds = ("concat", "arithmetic", "format-number", "computed-text")
         kind = self.favoured if self.favoured in kinds else self.random.choice(kinds)
         self.use(kind)
         if kind == "concat":
             return f"concat({path}, '-', count({path}))"
+        if kind == "format-number":
+            value = self.random.choice((f"number({path})", f"count({path}) * 1.25"))
+            return f"format-number({value}, '{self.random.choice(PICTURES)}')"
         if kind == "arithmetic":
             other = self.random.choice(("2", f"count({path}/@*)"))
             return f"count({path}) {self.random.choice(('+', '-', '*'))} {other}"

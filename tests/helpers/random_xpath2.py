@@ -44,6 +44,9 @@ SHAPES = (
     "nested-step",
     "function-step",
     "castable-empty",
+    "quantified",
+    "words",
+    "dates",
 )
 PRODUCTIONS = (
     *(f"function {name}" for name in FUNCTIONS),
@@ -52,6 +55,13 @@ PRODUCTIONS = (
     *(f"flag {flag}" for flag in "imsxq"),
     *SHAPES,
 )
+
+SELDOM_TRUE = (
+    *(f"operator {name}" for name in ("eq", "lt", "le", "gt", "ge")),
+    *(f"castable {name}" for name in ("integer", "decimal", "double", "date", "dateTime")),
+    *(f"flag {flag}" for flag in "imsxq"),
+)
+"""Productions that few messages satisfy."""
 
 PROLOG = r"""
 declare namespace p = "urn:p"; declare namespace q = "urn:q";
@@ -108,10 +118,22 @@ class Query:
     productions: frozenset[str] = field(default_factory=frozenset)
 
 
-def query(random: Random, production: str) -> Query:
-    """One filter that uses `production`."""
+ENVELOPE_PATHS = (
+    "$envelope/header",
+    "$envelope/header[@name = 'a']",
+    "$envelope/header[@name = 'priority']",
+    "$envelope/header/@name",
+    "$envelope/source",
+    "$envelope/*",
+    "$envelope//*",
+    "$envelope",
+)
+
+
+def query(random: Random, production: str, starts: tuple[str, ...] = ()) -> Query:
+    """One filter that uses `production`. Half of its paths begin with one of `starts`, if there are any."""
     for _ in range(4000):
-        grower = Grower(random, production)
+        grower = Grower(random, production, starts)
         made = grower.condition(0)
         if production in grower.used:
             return Query(made.text, made.saxon, frozenset(grower.used))
@@ -130,8 +152,9 @@ def saxon_literal(text: str) -> str:
 class Grower:
     """Grows one filter. `favoured` is a production that is chosen wherever it can be."""
 
-    def __init__(self, random: Random, favoured: str) -> None:
+    def __init__(self, random: Random, favoured: str, starts: tuple[str, ...]) -> None:
         self.random = random
+        self.starts = starts
         self.favoured = favoured
         self.used: set[str] = set()
         self.predicates = 0
@@ -170,6 +193,10 @@ class Grower:
         return self.path(depth)
 
     def path(self, depth: int) -> Both:
+        if self.starts and self.random.random() < 0.5:
+            start = self.random.choice(self.starts)
+            start += self.random.choice(("", "", "/..", "/following-sibling::*[1]", "/text()"))
+            return Both(start, start)
         name = self.random.choice((*LOCALS[:3], "*"))
         text = self.random.choice(("", "//", ".//", "/*/") if self.predicates else ("//", "/*/", "//*/"))
         text += name
@@ -190,7 +217,9 @@ class Grower:
             self.predicates -= 1
             return Both(f"({left.text}{comma}{right.text})", f"({left.saxon}{comma}{right.saxon})")
         name = self.random.choice((*LOCALS[:3], "*", ".."))
-        if name != ".." and depth < 2 and self.random.random() < 0.3:
+        if self.random.random() < 0.1:
+            name = "."
+        if depth < 2 and self.random.random() < 0.3:
             self.predicates += 1
             condition = self.condition(depth + 2)
             self.predicates -= 1
@@ -264,8 +293,11 @@ class Grower:
 
     def items(self, depth: int) -> Both:
         """Nodes or a sequence."""
-        if depth < 4 and self.chance(0.2, "function tokenize"):
+        if depth < 4 and self.chance(0.2, "function tokenize", "words"):
             self.used.add("function tokenize")
+            if self.shape("words", 0.2):
+                inner = self.string(depth + 1)
+                return Both(f"tokenize({inner.text})", f"tokenize({inner.saxon})")
             inner, splitter = self.string(depth + 1), self.random.choice(SPLITTERS)
             return Both(f"tokenize({inner.text}, '{splitter}')", f"tokenize({inner.saxon}, '{splitter}')")
         if depth < 4 and self.chance(0.12, "function distinct-values"):
@@ -296,6 +328,7 @@ class Grower:
     def condition(self, depth: int) -> Both:
         singles = ("eq", "ne", "lt", "le", "gt", "ge")
         choices = ["call", "call", "strings", "numbers", "single", "castable", "compare", "compare", "if"]
+        choices += ["quantified", "dates"]
         if self.favoured in ("strings", "numbers"):
             choices += [self.favoured] * 6
         if self.favoured.startswith("castable"):
@@ -306,6 +339,8 @@ class Grower:
             choices += ["call", "compare"] * 3
         if self.favoured == "if-condition":
             choices += ["if"] * 6
+        if self.favoured in ("quantified", "dates"):
+            choices += [self.favoured] * 6
         if depth > 3:
             choices = ["strings"]
         match self.random.choice(choices):
@@ -328,7 +363,51 @@ class Grower:
                 )
             case "compare":
                 return self.compare(depth)
+            case "quantified":
+                return self.quantified(depth)
+            case "dates":
+                return self.dates(depth)
         return self.call(depth)
+
+    def quantified(self, depth: int) -> Both:
+        """`some` or `every`, of one variable or of two, the second below the first."""
+        self.used.add("quantified")
+        word = self.random.choice(("some", "every"))
+        variable = f"$v{depth}"
+        is_node = self.random.random() < 0.6
+        nodes = self.nodes(depth + 1) if is_node else self.items(depth + 1)
+        text, saxon = f"{variable} in {nodes.text}", f"{variable} in {nodes.saxon}"
+        last = variable
+        if is_node and self.random.random() < 0.3:
+            last = f"$w{depth}"
+            step = self.random.choice((*LOCALS[:3], "*", "@*", ".."))
+            text, saxon = f"{text}, {last} in {variable}/{step}", f"{saxon}, {last} in {variable}/{step}"
+        operator, value = self.random.choice(("=", "!=")), self.constant()
+        of_variable = self.random.choice(("", "/*", "/@x", "/..") if is_node else ("",))
+        values = f"(for $item in {last}{of_variable} return string($item))"
+        passes = Both(f"{last}{of_variable} {operator} {value.text}", f"{values} {operator} {value.saxon}")
+        if self.random.random() < 0.4:
+            other = self.condition(depth + 1)
+            joined = self.random.choice(("and", "or"))
+            passes = Both(
+                f"({passes.text} {joined} {other.text})", f"({passes.saxon} {joined} {other.saxon})"
+            )
+        return Both(f"({word} {text} satisfies {passes.text})", f"({word} {saxon} satisfies {passes.saxon})")
+
+    def dates(self, depth: int) -> Both:
+        """Dates of computed strings, which need not be dates, with a date."""
+        self.used.add("dates")
+        kind, time = self.random.choice((("xs:date", ""), ("xs:dateTime", "T10:00:00Z")))
+        nodes = self.nodes(depth + 1)
+        operator = self.random.choice(("=", "!=", "<", "<=", ">", ">="))
+        day = self.random.choice(("'2026-01-01", "'2026-01-02", "'2025-12-31")) + f"{time}'"
+        text = f"concat('2026-01-0', substring({nodes.text}, 1, 1), '{time}')"
+        saxon = f"concat('2026-01-0', substring(string(({nodes.saxon})[1]), 1, 1), '{time}')"
+        # A value that is no date compares as false.
+        return Both(
+            f"({kind}({text}) {operator} {kind}({day}))",
+            f"(let $day := {saxon} return $day castable as {kind} and {kind}($day) {operator} {kind}({day}))",
+        )
 
     def with_strings(self, depth: int) -> Both:
         operator = self.random.choice(("=", "=", "!="))

@@ -20,7 +20,7 @@ from tamis.network.link_end import WANTED, LinkEnd, open_links
 from tamis.network.messages import MESSAGES
 from tamis.network.routing import Routing
 from tamis.network.routing_ports import Shown
-from tests.helpers.link_ends import tree
+from tests.helpers.link_ends import message, tree
 from tests.helpers.routing_oracle import Message
 
 RECEIVED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -141,20 +141,7 @@ class RealBroker:
                 crossed.append(Message(int(row["id"]), row["tenant"], row["xml"].decode(), row["broker"]))
 
     def _table(self, messages: list[Message]) -> pa.Table:
-        rows = [
-            {
-                "version": 1,
-                "tenant": one.tenant,
-                "source": f"in-{self.name}",
-                "id": str(one.id),
-                "offset": str(one.id),
-                "broker": self.name,
-                "hops": 0,
-                "received": RECEIVED,
-                "xml": one.text.encode(),
-            }
-            for one in messages
-        ]
+        rows = [message(self.name, str(one.id), one.text, tenant=one.tenant) for one in messages]
         return pa.Table.from_pylist(rows, schema=MESSAGES)
 
 
@@ -163,6 +150,7 @@ class RealNetwork:
 
     def __init__(self, folder: Path, *ends: str) -> None:
         self.folder = folder
+        self.budget: int | None = None
         self.topology = tree(folder, *ends)
         self.delivered: Counter[tuple[int, str]] = Counter()
         self.crossed: dict[tuple[str, str], list[Message]] = {}

@@ -186,6 +186,8 @@ class Wire:
     def __init__(self) -> None:
         self.parcels: deque[list[Message] | bytes] = deque()
         self.epoch = "1"
+        self.is_full = False
+        self.in_vain = 0
         self.history: list[list[Message] | bytes] = []
         """What was received."""
 
@@ -210,7 +212,9 @@ class SimBroker:
         links = self._network.topology.links_of(self.name)
         ports = [(link, self._network.wires[self.name, link.other(self.name)]) for link in links]
         patience = self._network.is_patient
-        self.routing = Routing(self.name, ports, self.catalog, self.publish, lambda: patience)
+        self.routing = Routing(
+            self.name, ports, self.catalog, self.publish, lambda: patience, budget=self._network.budget
+        )
 
     def subscribe(self, id: str, tenant: str, query: str) -> None:
         self.catalog.subscribe(id, tenant, query)
@@ -276,7 +280,9 @@ class SimBroker:
 class SimNetwork:
     """A tree of brokers."""
 
-    def __init__(self, *ends: str, tenants: Mapping[str, frozenset[str]] | None = None) -> None:
+    def __init__(
+        self, *ends: str, tenants: Mapping[str, frozenset[str]] | None = None, budget: int | None = None
+    ) -> None:
         names = sorted(set("".join(ends)))
         barred = tenants or {}
         links = [Link((one[0], one[1]), DirectoryCarrier(one), 1, barred.get(one)) for one in ends]
@@ -285,6 +291,7 @@ class SimNetwork:
         self.delivered: Counter[tuple[int, str]] = Counter()
         self.crossed: dict[tuple[str, str], list[Message]] = {}
         self.is_patient = False
+        self.budget = budget
         self.brokers = {name: SimBroker(self, name) for name in names}
 
     def receive(self, sender: str, receiver: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from lxml import etree
 
-from tests.helpers.saxon_query import as_written, declarations
+from tests.helpers.engines import Answer
+from tests.helpers.saxon_query import EACH_MESSAGE, as_written, declarations
 from tests.helpers.xquery import spelled
 
 CODES = {"XQDY0025": "duplicate-attribute", "XQTY0024": "attribute-place"}
@@ -29,13 +30,21 @@ def _processor() -> Any:
 class Saxon:
     """Messages to evaluate expressions and transformations on."""
 
-    def __init__(self, messages: Sequence[bytes], data: Mapping[str, Sequence[bytes]] | None = None) -> None:
+    def __init__(
+        self,
+        messages: Sequence[bytes],
+        data: Mapping[str, Sequence[bytes]] | None = None,
+        envelopes: Sequence[bytes] = (),
+    ) -> None:
+        """`envelopes` are documents: `<envelope>` around the nodes of `$envelope`, or another element."""
         processor = _processor()
         self.queries = processor.new_xquery_processor()
+        self.messages = len(messages)
         # A sequence does not keep its documents alive, nor the processor its parameters: this does.
         self.kept: list[Any] = []
         self.variables = [f"data-{name}" for name in data or {}]
-        given = {"messages": messages} | {f"data-{name}": records for name, records in (data or {}).items()}
+        given = {"messages": messages, "envelopes": envelopes}
+        given |= {f"data-{name}": records for name, records in (data or {}).items()}
         for name, texts in given.items():
             documents = [processor.parse_xml(xml_text=text.decode()) for text in texts]
             sequence = processor.empty_sequence()
@@ -48,10 +57,19 @@ class Saxon:
         """For each message, whether an XPath expression is true of it. An error is false."""
         prolog += declarations(self.variables)
         self.queries.set_query_content(
-            f"{prolog} for $doc in $messages return try {{ $doc/boolean({condition}) }} catch * {{ false() }}"
+            f"{prolog} {EACH_MESSAGE} return try {{ $doc/boolean({condition}) }} catch * {{ false() }}"
         )
         found = self.queries.run_query_to_value()
         return [found.item_at(place).boolean_value for place in range(found.size)]
+
+    def answer(self, prolog: str, conditions: Sequence[str]) -> Answer:
+        """For each message, which XPath expressions are true of it, by their places. An error is false."""
+        matched: Answer = [set() for _ in range(self.messages)]
+        for place, condition in enumerate(conditions):
+            for message, holds in enumerate(self.conditions(prolog, condition)):
+                if holds:
+                    matched[message].add(place)
+        return matched
 
     def outputs(self, query: str, namespaces: Mapping[str, str] | None) -> list["Result"]:
         """The output of a transformation for each message; `None`: it is XQuery without changes."""

@@ -26,6 +26,10 @@ declare variable $never := exists($messages/self::text());
 """
 """`$never` is false, and Saxon does not know: of a path that it knows to be empty, it refuses conditions."""
 
+EACH_MESSAGE = """
+for $doc at $place in $messages let $envelope := $envelopes[$place]/envelope/document { node() }"""
+"""`$envelope` has a document node of its own, and is empty for a message without an envelope."""
+
 
 def for_each_message(made: str, namespaces: Mapping[str, str], variables: Iterable[str] = ()) -> str:
     """The value of an expression for each `$doc` of `$messages`, or an element `error`."""
@@ -33,7 +37,7 @@ def for_each_message(made: str, namespaces: Mapping[str, str], variables: Iterab
         f"declare namespace {prefix} = {literal(uri)};\n" for prefix, uri in namespaces.items()
     )
     return f"""{declared}{PROLOG}{declarations(variables)}
-<all>{{ for $doc in $messages return
+<all>{{ {EACH_MESSAGE} return
   (: Named twice, what is made is a tree before it is written: an error can still be caught. :)
   try {{
     let $made := {made}
@@ -44,8 +48,8 @@ def for_each_message(made: str, namespaces: Mapping[str, str], variables: Iterab
 
 
 def declarations(variables: Iterable[str]) -> str:
-    """Declarations of external variables."""
-    return "".join(f"declare variable ${name} external;\n" for name in variables)
+    """Declarations of external variables, besides `$messages`."""
+    return "".join(f"declare variable ${name} external;\n" for name in ("envelopes", *variables))
 
 
 def as_written(text: str, variables: Iterable[str] = ()) -> str:

@@ -356,7 +356,7 @@ class _Spelling:
             self.take("(")
             self.take(")")
             return "last", ""
-        if token in ("count", "sum", "string", "number", "concat") and self.calls(token):
+        if token in ("count", "sum", "string", "number", "concat", "format-number") and self.calls(token):
             return self.value_function()
         if token == "$":
             before = self.at
@@ -399,6 +399,8 @@ class _Spelling:
             return "numeric", f"sum(for $n in {first[1]} return local:number($n), 0e0)"
         if name == "number":
             return "numeric", self.as_number(first)
+        if name == "format-number":
+            return "text", f"format-number({self.as_number(first)}, {literal(arguments[1][1])})"
         if name == "string":
             return "text", self.as_text(first)
         return "text", f"concat({', '.join(map(self.as_text, arguments))})"

@@ -63,6 +63,15 @@ def test_a_value_is_probed_once_for_all_queries_and_elements() -> None:
     assert found["matches"] == 3 + 4
 
 
+def test_records_that_messages_meet_are_kept() -> None:
+    index = loaded(QUERIES[:3], COMPANIES)
+    kept = []
+    for symbol in ("none", "S3", "S3", "S4"):
+        assert index.match(f"<trade symbol='{symbol}'/>".encode()) == []
+        kept.append(index.stats().caches.records)
+    assert 0 < kept[0] < kept[1] == kept[2] <= kept[3]
+
+
 def test_queries_join_by_other_paths_and_keys() -> None:
     index = loaded(
         [
@@ -121,12 +130,12 @@ def test_records_are_no_part_of_the_message_for_others() -> None:
 
 
 def test_data_that_cannot_serve_a_join_leaves_it_to_verification(tmp_path: Path) -> None:
-    index = loaded([FORM.format(3, 1), "//trade"], COMPANIES)
+    index = loaded([FORM.format(3, 1), "//trade", "//trade[@x]" + FORM.format(3, 1)[7:]], COMPANIES)
     index.snapshot(tmp_path)
     opened = Index.open(tmp_path)
     with pytest.raises(tamis.MatchError, match="unknown-data") as failed:
-        opened.match(b"<trade symbol='S3'/>")
-    assert (failed.value.targets, failed.value.failed) == ([1], [0])
+        opened.match(b"<trade symbol='S3' x=''/>")
+    assert (failed.value.targets, failed.value.failed) == ([1], [0, 2])
     assert opened.match(b"<other/>") == []
     # Values too long for the index: few records are read one by one.
     long = b"<row><symbol>" + b"x" * 2000 + b"<i/></symbol><sector>s3</sector><size>2</size></row>"
@@ -148,7 +157,7 @@ def test_a_message_meets_a_limited_number_of_records() -> None:
 
 def test_tenants_do_not_join_for_others() -> None:
     index = Index()
-    index.attach("companies", COMPANIES)
+    index.attach("companies", COMPANIES, tenant="a")
     index.insert(1, FORM.format(3, 1), tenant="a")
     index.insert(2, "//trade", tenant="b")
     (row,) = index.match_batch([b"<trade symbol='S3'/>"], tenant="b").to_pylist()

@@ -1,8 +1,6 @@
 """Messages in other encodings than UTF-8, against libxml2, expat and Python's codecs."""
 
 import codecs
-import os
-import time
 import unicodedata
 from contextlib import suppress
 from random import Random
@@ -14,9 +12,8 @@ import pytest
 from lxml import etree
 
 import tamis
+from tests.helpers.random_runs import SEED
 from tests.helpers.reading import by_expat, by_kernel
-
-SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
 
 ONE_BYTE = [
     *(f"iso-8859-{number}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16)),

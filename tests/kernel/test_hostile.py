@@ -44,9 +44,9 @@ def test_message(name: str) -> None:
 
 
 def test_every_limit_is_attacked() -> None:
-    # What queries may cost is attacked in test_work_limit.py and test_transform_hostile.py.
+    # What queries may cost: test_work_limit.py, test_transform_hostile.py and test_data_work.py.
     switches = {"internal_subset", "skip_unread_entities"}
-    fields = set(Limits.__dataclass_fields__) - switches - {"bindings", "output", "outputs", "work"}
+    fields = set(Limits.__dataclass_fields__) - switches - {"bindings", "tuples", "output", "outputs", "work"}
     assert {f"{field}-limit" for field in fields} == LIMIT_CODES
 
 

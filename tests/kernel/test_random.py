@@ -1,23 +1,20 @@
 """Random documents × random queries: every engine against lxml.
 
-A run prints its seed. By hand: `TAMIS_SEED=7 TAMIS_PAIRS=1000000 pytest tests/test_random.py`,
+A run prints its seed. By hand: `TAMIS_SEED=7 TAMIS_PAIRS=1000000 pytest tests/kernel/test_random.py`,
 or `make soak`.
 """
 
-import os
-import time
-from collections import Counter
+from collections.abc import Iterator
 from random import Random
 
 import pytest
-from lxml import etree
 
 from tests.helpers import random_documents as documents
 from tests.helpers import random_queries as queries
-from tests.helpers.engines import ENGINES, Answer
+from tests.helpers.engines import Answer
+from tests.helpers.random_runs import SEED, assert_engines_agree, by_lxml, covered, pairs_wanted
 
-PAIRS = int(os.environ.get("TAMIS_PAIRS") or 200_000)
-SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
+PAIRS = pairs_wanted(200_000)
 
 ORIGINALS, VARIANTS = 2, 11
 QUERIES = 240
@@ -42,57 +39,31 @@ class Group:
             witness = random.choice([root, *root.descendants()])
             self.queries.append(queries.query(random, witness, TURNS[(first + number) % len(TURNS)]))
 
+    @property
+    def texts(self) -> list[str]:
+        return [query.text for query in self.queries]
+
     def oracle(self) -> Answer:
         """The matches by lxml."""
-        trees = [etree.ElementTree(etree.fromstring(message)) for message in self.messages]
-        matched: Answer = [set() for _ in trees]
-        for place, query in enumerate(self.queries):
-            holds = etree.XPath(f"boolean({query.oracle})", namespaces=documents.NAMESPACES)
-            for tree, places in zip(trees, matched, strict=True):
-                if holds(tree):
-                    places.add(place)
-        return matched
+        return by_lxml([query.oracle for query in self.queries], self.messages)
 
 
 def test_every_engine_agrees_with_lxml(capsys: pytest.CaptureFixture[str]) -> None:
-    random = Random(SEED)
-    holding: Counter[str] = Counter()
-    failing: Counter[str] = Counter()
     distinct: set[str] = set()
-    pairs = true = 0
-    with capsys.disabled():
-        print(f"\nrandom pairs: seed {SEED}", flush=True)
-    while pairs < PAIRS:
-        group = Group(random)
-        texts = [query.text for query in group.queries]
-        expected = group.oracle()
-        for name, engine in ENGINES.items():
-            got = engine(texts, group.messages, documents.NAMESPACES)
-            for message, right, given in zip(group.messages, expected, got, strict=True):
-                wrong = [group.queries[place].text for place in sorted(right ^ given)]
-                assert not wrong, f"{name} and lxml differ (seed {SEED}) on {message!r}: {wrong}"
-        for place, query in enumerate(group.queries):
-            count = sum(place in matched for matched in expected)
-            for production in query.productions:
-                holding[production] += count
-                failing[production] += len(expected) - count
-            true += count
-        before, pairs = pairs, pairs + len(texts) * len(group.messages)
-        if pairs // 1_000_000 > before // 1_000_000:
-            with capsys.disabled():
-                print(f"{pairs:,} pairs, no difference", flush=True)
-        # Enough to prove that queries vary; a soak run would fill the memory with them.
-        if len(distinct) < 50_000:
-            distinct.update(texts)
-    with capsys.disabled():
-        rare = min(queries.PRODUCTIONS, key=lambda production: min(holding[production], failing[production]))
-        print(
-            f"{pairs:,} pairs, {true / pairs:.0%} true, {len(distinct):,} distinct queries, "
-            f"{len(ENGINES)} engines; rarest production {rare!r}: "
-            f"{holding[rare]:,} true, {failing[rare]:,} false"
-        )
-    if pairs >= 100_000:
+
+    def batches() -> Iterator[tuple[list[queries.RandomQuery], Answer]]:
+        random = Random(SEED)
+        while True:
+            group = Group(random)
+            expected = group.oracle()
+            assert_engines_agree(group.texts, group.messages, expected, "lxml")
+            # Enough to prove that queries vary; a soak run would fill the memory with them.
+            if len(distinct) < 50_000:
+                distinct.update(group.texts)
+            yield group.queries, expected
+
+    coverage = covered(capsys, "pairs", PAIRS, queries.PRODUCTIONS, batches)
+    if coverage.pairs >= 200_000:
         assert len(distinct) >= 5_000
-        assert 0.2 <= true / pairs <= 0.8
-        for production in queries.PRODUCTIONS:
-            assert min(holding[production], failing[production]) >= 1_000, production
+        assert 0.2 <= coverage.true / coverage.pairs <= 0.8
+        coverage.assert_each(1_000)

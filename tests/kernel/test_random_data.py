@@ -3,10 +3,8 @@
 A run prints its seed. By hand: `TAMIS_SEED=7 TAMIS_PAIRS=1000000 pytest tests/kernel/test_random_data.py`.
 """
 
-import os
 import re
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,11 +17,11 @@ from tamis import naive as kernel_naive
 from tamis.stored_data import build_data, change_data, open_data
 from tests.helpers import random_data
 from tests.helpers.engines import TINY_CACHE, Answer, Outputs, answer, outputs, table
+from tests.helpers.random_runs import SEED, pairs_wanted
 from tests.helpers.saxon import Result, Saxon
 from tests.helpers.saxon_query import PROLOG
 
-PAIRS = int(os.environ.get("TAMIS_PAIRS") or 24_000)
-SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
+PAIRS = pairs_wanted(24_000)
 
 MESSAGES = 12
 

@@ -1,17 +1,16 @@
 """The reader against expat: messages changed in a few places get the same verdict and the same content."""
 
 import os
-import time
 from random import Random
 from xml.parsers import expat
 
 import pytest
 
 import tamis
+from tests.helpers.random_runs import SEED
 from tests.helpers.reading import Event, by_expat, by_kernel
 
 MESSAGES = int(os.environ.get("TAMIS_MESSAGES") or 10_000)
-SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
 
 LIMITS = tamis.Limits(internal_subset=True, skip_unread_entities=True)
 """As expat without a handler for external entities, which leaves them out."""

@@ -3,9 +3,7 @@
 A run prints its seed. By hand: `TAMIS_SEED=7 TAMIS_PAIRS=1000000 pytest tests/test_transform_random.py`.
 """
 
-import os
 import re
-import time
 from collections import Counter
 from random import Random
 
@@ -16,10 +14,10 @@ from tamis import naive
 from tests.helpers import random_documents as documents
 from tests.helpers import random_transformations as transformations
 from tests.helpers.engines import ENGINES, TRANSFORMERS
+from tests.helpers.random_runs import SEED, pairs_wanted
 from tests.helpers.saxon import Result, Saxon
 
-PAIRS = int(os.environ.get("TAMIS_PAIRS") or 24_000)
-SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
+PAIRS = pairs_wanted(24_000)
 
 VARIANTS = 15
 QUERIES = 80

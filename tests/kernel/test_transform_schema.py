@@ -3,8 +3,6 @@
 A run prints its seed. By hand: `TAMIS_SEED=7 TAMIS_PAIRS=1000000 pytest tests/test_transform_schema.py`.
 """
 
-import os
-import time
 from collections.abc import Sequence
 from random import Random
 
@@ -15,10 +13,10 @@ from tamis.model.dtd import Dtd
 from tests.helpers import random_documents as documents
 from tests.helpers import random_transformations as transformations
 from tests.helpers.engines import by_network, loaded, naive_transform
+from tests.helpers.random_runs import SEED, pairs_wanted
 from tests.kernel.test_transform_random import accepted
 
-PAIRS = int(os.environ.get("TAMIS_PAIRS") or 24_000)
-SEED = int(os.environ.get("TAMIS_SEED") or time.time_ns() % 1_000_000_007)
+PAIRS = pairs_wanted(24_000)
 
 VARIANTS = 15
 QUERIES = 80

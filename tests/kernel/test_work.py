@@ -1,6 +1,9 @@
 """The work of matching: the prefilter must leave few candidates."""
 
+from typing import Any
+
 import pyarrow as pa
+import pytest
 
 import tamis
 
@@ -48,3 +51,32 @@ def test_other_tenants_are_not_looked_at() -> None:
     index.load(pa.table({"target": range(5_000), "query": queries, "tenant": tenants}))
     batch = index.match_batch([b"<a><b x='1'><c/></b></a>"], tenant="t7")
     assert int(batch["candidates"].to_pylist()[0] or 0) <= 100
+
+
+def test_positions_in_any_namespace_are_looked_up() -> None:
+    index = tamis.Index()
+    names = ("*:a", "Q{urn:p}*", "*", "p:a", "Q{}a")
+    queries = [f"/r/{name}[{place}]" for name in names for place in range(1, 101)]
+    queries += [f"/r/{name}[@k][{place}]" for name in names for place in range(1, 101)]
+    for target, query in enumerate(queries):
+        index.insert(target, query, namespaces={"p": "urn:p"})
+    message = b"<r xmlns:p='urn:p'><p:a k=''/><a k=''/><p:b/><p:a/></r>"
+    found = index.match_batch([message])
+    expected = [
+        f"/r/{name}[{place}]"
+        for name, most in zip(names, (3, 3, 4, 2, 1), strict=True)
+        for place in range(1, most + 1)
+    ]
+    expected += ["/r/*:a[@k][1]", "/r/*:a[@k][2]", "/r/Q{urn:p}*[@k][1]", "/r/*[@k][1]", "/r/*[@k][2]"]
+    expected += ["/r/p:a[@k][1]", "/r/Q{}a[@k][1]"]
+    targets: Any = index.targets(found).to_pylist()[0]
+    assert [queries[target] for target in targets] == expected
+    assert found.column("verified").to_pylist() == [0]
+
+
+@pytest.mark.parametrize("name", ["a", "*:a", "*", "Q{}*"])
+def test_many_positions_after_a_condition_are_ranges(name: str) -> None:
+    index = tamis.Index()
+    for place in range(1, 401):
+        index.insert(place, f"/r/{name}[@k][{place}]")
+    assert index.match(b"<r>" + b"<a k=''/><a/>" * 300 + b"</r>") == list(range(1, 301))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-SPARK, OUTBOX = "spark.md", "outbox.md"
+SPARK, RELATIONAL, OUTBOX = "spark.md", "relational.md", "outbox.md"
 """Their examples have a Spark at hand, and a folder or an outbox."""
 SERVICE = "service.md"
 """Its examples have a service at hand: `test_service_page.py`."""
@@ -35,14 +35,17 @@ def run_examples(page: Path, given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.name not in (SPARK, OUTBOX, SERVICE)], ids=lambda page: page.name
+    "page",
+    [page for page in PAGES if page.name not in (SPARK, RELATIONAL, OUTBOX, SERVICE)],
+    ids=lambda page: page.name,
 )
 def test_python_examples(page: Path) -> None:
     run_examples(page, {})
 
 
-def test_python_examples_on_spark(spark: "SparkSession", tmp_path: Path) -> None:
-    run_examples(ROOT / "docs" / SPARK, {"spark": spark, "folder": tmp_path})
+@pytest.mark.parametrize("name", [SPARK, RELATIONAL])
+def test_python_examples_on_spark(spark: "SparkSession", tmp_path: Path, name: str) -> None:
+    run_examples(ROOT / "docs" / name, {"spark": spark, "folder": tmp_path})
 
 
 def test_the_outbox_is_read_as_the_page_says(spark: "SparkSession", tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ LAYERS = [
         "bench",
         "sources",
         "data",
+        "relational",
         "sinks",
         "network",
     ),

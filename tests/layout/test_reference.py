@@ -9,6 +9,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from tamis import cli, settings
+from tamis.data.source import RefreshedData
 from tamis.service.errors import STATUS
 from tamis.sinks.dead_letters import LETTER
 from tamis.sinks.outbox import DELIVERY
@@ -28,6 +29,7 @@ KINDS = {
     "## `[[source]]`\n### A directory": (DIRECTORY_SOURCE, {"kind": '"directory"', "tenant": '""'}),
     "## `[[source]]`\n### Kafka": (KAFKA_SOURCE, {"kind": '"kafka"', "tenant": '""'}),
     "## `[[source]]`\n### `limits`": (LIMITS, {}),
+    "## `[[data]]`": (RefreshedData, {}),
     "## `[[sink]]`\n### A directory": (settings.DirectorySink, {"kind": '"directory"'}),
     "## `[[sink]]`\n### Kafka": (KAFKA_SINK, {"kind": '"kafka"', "targets": "none"}),
     "## `[[sink]]`\n### The console": (settings.ConsoleSink, {"kind": '"console"'}),
@@ -86,7 +88,9 @@ def test_every_setting_is_listed_with_its_default(heading: str) -> None:
 
 def is_table(one: Field[Any]) -> bool:
     """Whether a key of the top level is a table."""
-    return one.name in ("spark", "shards", "metrics", "serve", "webhooks", "broker", "sources", "sinks")
+    return one.name in (
+        "spark", "shards", "metrics", "serve", "webhooks", "broker", "sources", "sinks", "data",
+    )
 
 
 def test_every_table_of_settings_is_checked() -> None:

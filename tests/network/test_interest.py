@@ -85,6 +85,15 @@ def test_names_are_expanded() -> None:
     assert tamis.weaken("/p:a/@x = 'y'", {"p": "urn:u"}).text == "/Q{urn:u}a/@x='y'"
 
 
+def fits(query: str) -> bool:
+    """Whether the rows of a query make up a query that is accepted."""
+    try:
+        tamis.check(" or ".join(map(text_of, rows_of(query, documents.NAMESPACES))) or "false()")
+    except tamis.QueryError:
+        return False
+    return True
+
+
 def test_every_query_implies_its_weakening_and_rows() -> None:
     seed = time.time_ns() % 1_000_000_007
     draw = random.Random(seed)
@@ -92,7 +101,8 @@ def test_every_query_implies_its_weakening_and_rows() -> None:
     pairs = narrowed = 0
     while pairs < 100_000:
         group = Group(draw)
-        given = [query.text for query in group.queries]
+        # As one query, a few weakenings are longer than queries may be.
+        given = [query.text for query in group.queries if fits(query.text)]
         weak = [tamis.weaken(text, documents.NAMESPACES) for text in given]
         rows = [rows_of(text, documents.NAMESPACES) for text in given]
         by_rows = [" or ".join(map(text_of, some)) or "false()" for some in rows]

@@ -290,6 +290,36 @@ def test_a_form_that_is_not_known_stops_the_link(tmp_path: Path) -> None:
         unpack(body, "it")
 
 
+def test_a_log_is_full_until_a_quarter_of_it_is_free(tmp_path: Path) -> None:
+    a, b = pair(tmp_path)
+    end = a.ends["b"]
+    a.publish("inbox:0", "x")
+    one = end.exchange().waiting_bytes
+    assert one == len(unpacked_body(tmp_path))
+    end.most_bytes = 4 * one
+    for number in range(1, 4):
+        assert not end.is_full
+        a.publish(f"inbox:{number}", "x")
+    assert end.is_full
+    # Messages under way are taken all the same.
+    a.publish("inbox:4", "y")
+    # It has room for one more, which is less than a quarter.
+    end.most_bytes = 6 * one
+    assert end.is_full
+    a.restart()
+    a.ends["b"].most_bytes = 6 * one
+    assert not a.ends["b"].is_full
+    a.ends["b"].most_bytes = 4 * one
+    assert a.ends["b"].is_full
+    settle([a, b])
+    assert b.delivered["y"] == 1
+    assert not a.ends["b"].is_full
+
+
+def unpacked_body(folder: Path) -> bytes:
+    return Parcel.decode(parcels(folder)[0].read_bytes(), "it").body
+
+
 def test_a_link_whose_directory_was_removed_begins_anew(tmp_path: Path) -> None:
     a, b = pair(tmp_path)
     a.publish("inbox:0", "x")

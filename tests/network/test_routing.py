@@ -36,7 +36,7 @@ def random_tree(draw: random.Random) -> SimNetwork:
     names = "abcdef"[: draw.randint(2, 6)]
     ends = [draw.choice(names[:at]) + names[at] for at in range(1, len(names))]
     barred = {one: frozenset("t") for one in ends if draw.random() < 0.1}
-    network = SimNetwork(*ends, tenants=barred)
+    network = SimNetwork(*ends, tenants=barred, budget=draw.choice([None, None, 1, 3]))
     network.is_patient = draw.random() < 0.5
     return network
 
@@ -306,3 +306,30 @@ def test_notices_as_bytes() -> None:
     for body, code in ((newer, "newer-format"), (encode(Hello("n", None, True))[:-3], "damaged-notice")):
         with pytest.raises(LinkError, match=code):
             decode(body, "here")
+
+
+def test_roots_wait_for_a_full_log_and_what_is_under_way_does_not() -> None:
+    network = SimNetwork("ab", "bc", "bd")
+    oracle = Oracle(network)
+    oracle.subscribe("c", "t", "//a")
+    network.settle()
+
+    def waits() -> dict[str, set[str]]:
+        return {name: set(one.routing.pressed_by) for name, one in network.brokers.items()}
+
+    assert waits() == {"a": set(), "b": set(), "c": set(), "d": set()}
+    network.wires["b", "c"].is_full = True
+    oracle.publish("a", "t", MESSAGES[1])
+    network.settle()
+    # All roots that send through b, and not c, to which the full link leads.
+    pressed = {"a": {"a.b"}, "b": {"b.c"}, "c": set(), "d": {"b.d"}}
+    assert waits() == pressed
+    assert network.delivered.total() == 1
+    for name in "ab":
+        network.brokers[name].restart()
+        network.settle()
+        assert waits() == pressed
+    network.wires["b", "c"].is_full = False
+    network.settle()
+    assert waits() == {"a": set(), "b": set(), "c": set(), "d": set()}
+    oracle.check()

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tamis.catalog import Catalog
 from tamis.client import Client
 from tamis.model.token import NewToken, Role
-from tests.helpers.browser import PHONE, Visit, chromium, visiting
+from tests.helpers.browser import PHONE, Visit, visiting
 from tests.helpers.delivery_rows import delivery
 from tests.helpers.jobs import Folder
 from tests.helpers.served import serving, settings_in
@@ -23,11 +23,11 @@ from tests.service.test_serve import serving as service_in
 from tests.service.test_service_deliveries import publish as deliver
 
 VIEWS = {
-    Role.ADMIN: ["Now", "Subscriptions", "Playground", "Publish", "Deliveries", "Dead letters"],
+    Role.ADMIN: ["Now", "Subscriptions", "Playground", "Publish", "Deliveries", "Dead letters", "Network"],
     Role.PUBLISHER: ["Now", "Publish"],
     Role.SUBSCRIBER: ["Now", "Subscriptions", "Playground", "Deliveries"],
 }
-NAMES = ["now", "subscriptions", "playground", "publish", "deliveries", "letters"]
+NAMES = ["now", "subscriptions", "playground", "publish", "deliveries", "letters", "network"]
 
 STORY = "<story><company symbol='QLT'><name>Qualité 𝄞</name><price>13.90</price></company></story>"
 
@@ -43,12 +43,6 @@ class Place:
 
     def client(self, role: Role = Role.ADMIN) -> Client:
         return Client(self.url, self.secrets[role])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -207,6 +201,53 @@ def test_the_playground_mends_namespaces(place: Place, visit: Visit) -> None:
     expect(verdict).to_contain_text("Matches")
 
 
+def test_the_playground_has_headers_and_completes_words(place: Place, visit: Visit) -> None:
+    page = visit.log_in(place.secrets[Role.ADMIN], "playground")
+    verdict = page.locator(".verdict")
+    query = page.get_by_role("textbox", name="Query")
+    page.get_by_role("textbox", name="Message", exact=True).fill(STORY)
+    query.fill("$envelope/header[@name = 'priority'] = 'high'")
+    expect(verdict).to_contain_text("Does not match")
+    page.get_by_text("Headers", exact=True).click()
+    headers = page.get_by_label("Headers of the message")
+    headers.fill("region = eu\npriority = high")
+    expect(verdict).to_contain_text("Matches")
+    visit.check()
+    # Names of the message and functions, while a word is typed.
+    query.fill("")
+    options = page.get_by_role("option")
+    query.press_sequentially("//co")
+    expect(options).to_have_text(
+        ["companyelement", "collection(function", "concat(function", "contains(function", "count(function"]
+    )
+    visit.check()
+    query.press("ArrowDown")
+    query.press("Enter")
+    expect(query).to_have_value("//company")
+    query.press_sequentially("[@s")
+    expect(options).to_have_text(["@symbolattribute"])
+    options.click()
+    expect(query).to_have_value("//company[@symbol")
+    query.press_sequentially(" = 'co")
+    expect(options).to_have_count(0)
+    query.press_sequentially("'][na")
+    query.press("Escape")
+    expect(options).to_have_count(0)
+    query.press_sequentially("m")
+    expect(options).to_have_text(["nameelement", "name(function", "namespace-uri(function"])
+    # The publish view has the same message and headers.
+    page.get_by_role("link", name="Publish").click()
+    expect(page.get_by_label("Headers of the message")).to_have_value("region = eu\npriority = high")
+    page.get_by_label("Message id").fill("with-headers")
+    with page.expect_request("**/v1/messages*") as request:
+        page.get_by_role("button", name="Publish").click()
+    assert request.value.post_data_json == {
+        "id": "with-headers", "xml": STORY, "headers": {"region": "eu", "priority": "high"},
+    }  # fmt: skip
+    expect(page.get_by_role("listitem").filter(has_text="with-headers")).to_contain_text("accepted")
+    visit.check()
+
+
 def test_from_publishing_to_the_delivery(place: Place, visit: Visit) -> None:
     with place.client(Role.SUBSCRIBER) as ann:
         ann.subscribe("for $c in //company return <q>{ $c/name/text() }</q>", id="names")
@@ -277,23 +318,6 @@ def test_deliveries_go_on_after_a_break(browser: Browser, tmp_path: Path) -> Non
             expect(page.get_by_text("Live:")).to_be_visible()
         assert asked[0] is None
         assert asked[-1] == "1"
-
-
-def test_an_axis_shows_each_label_once(browser: Browser, tmp_path: Path) -> None:
-    with serving(settings_in(tmp_path)) as served, visiting(browser, served.url) as visit:
-        page = visit.log_in(served.secret(Role.ADMIN, ""))
-        for highest, ticks in ((1, ["0", "1"]), (2, ["0", "1", "2"])):
-            shown = page.evaluate(
-                """async (highest) => {
-                    const { chart } = await import("/page/js/chart.js");
-                    const format = (one) => one.toFixed(0);
-                    const drawn = chart({ label: "", seconds: 60, format, series: [{ name: "n" }] });
-                    drawn.show([{ time: 0, n: highest }]);
-                    return [...drawn.node.querySelectorAll(".tick[x='40']")].map((tick) => tick.textContent);
-                }""",
-                highest,
-            )
-            assert shown == ticks
 
 
 def test_a_dead_letter_is_replayed_and_mended(place: Place, visit: Visit) -> None:

@@ -66,3 +66,12 @@ def test_files_name_nothing_elsewhere_and_only_what_is_there(served: Served) -> 
         if path == "/":
             assert "<style" not in text
             assert set(re.findall(r'(?:src|href)="(/page/[^"]+)"', text)) <= PATHS
+
+
+def test_the_functions_that_are_offered_are_those_of_the_language(served: Served) -> None:
+    page = (Path(__file__).parents[2] / "docs/language.md").read_text()
+    rows = page[page.index("### Functions") :].split("\n\n")[1].splitlines()
+    listed = {name for row in rows for name in re.findall(r"`([\w:-]+)\(", row.split(" | ")[0])}
+    offered = re.findall(r'"([\w:-]+)"', served.plain().get("/page/js/functions.js").text)
+    assert sorted(listed) == sorted(offered)
+    assert len(listed) > 40

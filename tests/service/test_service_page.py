@@ -66,7 +66,7 @@ def test_python(served: Served, tmp_path: Path) -> None:
     row = delivery(1, "ann", payload=b"<story><company symbol='QLT'/></story>") | {"message": "m4"}
     publish(tmp_path, 0, [row])
     ann, feed = served.secret(Role.SUBSCRIBER, "", "ann"), served.secret(Role.PUBLISHER)
-    tokens = {"ann_token": ann, "feed_token": feed}
+    tokens = {"ann_token": ann, "feed_token": feed, "admin_token": served.secret(Role.ADMIN)}
     with receiving() as receiver:
         hook = {"hook_url": receiver.url, "received": receiver.got}
         run_examples(PAGE, {"url": served.url, **tokens, **hook})

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from tamis.generations.data_updater import DataUpdater
 from tamis.generations.publisher import Publisher
 from tamis.generations.store import Store
+from tamis.model.data_set import NewDataSet
 from tamis.model.signatures import new_secret
 from tamis.model.subscription import NewSubscription, PrefixMap
 from tamis.model.token import Role
@@ -77,6 +79,13 @@ OPERATIONS: dict[tuple[str, str], Asked] = {
     ("DELETE", "/v1/webhooks/{name}"): Asked("/v1/webhooks/theirs", status=404),
     ("POST", "/v1/webhooks/{name}/rotate"): Asked("/v1/webhooks/theirs/rotate", json={}, status=404),
     ("POST", "/v1/webhooks/{name}/test"): Asked("/v1/webhooks/theirs/test", status=404),
+    ("GET", "/v1/data"): Asked(),
+    ("GET", "/v1/data/{name}"): Asked("/v1/data/theirs", status=404),
+    ("GET", "/v1/data/{name}/records"): Asked("/v1/data/theirs/records", status=404),
+    ("PUT", "/v1/data/{name}"): Asked("/v1/data/theirs", content=b"<mine/>"),
+    ("POST", "/v1/data/{name}/changes"): Asked("/v1/data/marks/changes", params={"delete": "x"}, status=404),
+    ("POST", "/v1/data/{name}/revert"): Asked("/v1/data/marks/revert", status=404),
+    ("DELETE", "/v1/data/{name}"): Asked("/v1/data/marks", status=404),
     ("POST", "/v1/messages"): Asked(params={"source": "others"}, json={"xml": "<a/>"}, status=422),
     ("POST", "/v1/match"): Asked(json={"xml": "<a/>", "explain": True}),
     ("POST", "/v1/check"): Asked(json={"query": "//p:a", "namespaces": "shared"}, status=422),
@@ -105,9 +114,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         for name in ("hook", "theirs"):
             url = f"https://example.org/{MARK}"
             served.catalog.webhooks.create(NewWebhook(name, url, new_secret(), "other", "bob"))
+        store = Store(served.settings.generations)
+        updater = DataUpdater(served.catalog.data, store, folder / "build")
+        for name in ("theirs", "marks"):
+            served.catalog.data.create(NewDataSet(name, "other", source=MARK))
+            updater.replace(name, [f"<{MARK}/>".encode()], tenant="other", source=MARK)
         publish(folder, 0, [delivery(1, "bob", "other", f"<{MARK}/>".encode())])
         write_letters(folder, 0, [letter("m1", "other", "others", reason=MARK, raw=MARK.encode())])
-        store = Store(served.settings.generations)
         with Publisher(served.catalog, store, served.settings.generations) as publisher:
             publisher.refresh()
         until(lambda: served.catalog.mailbox.count("other"), "the delivery")
@@ -122,6 +135,7 @@ def belongings(served: Served) -> tuple[Any, ...]:
         list(served.catalog.export(tenant="other")),
         served.catalog.mailbox.pending("other", "bob"),
         served.catalog.webhooks.list("other"),
+        served.catalog.data.list(tenant="other"),
         list(letters.letters(LetterFilter(tenant="other"))),
         Replays(letters).marks(),
         sorted(path.name for path in (folder / "others").iterdir()),
@@ -145,6 +159,9 @@ def test_the_owner_sees_what_is_marked(served: Served) -> None:
         ("/v1/subscriptions.jsonl", {}),
         ("/v1/webhooks", {}),
         ("/v1/webhooks/theirs", {}),
+        ("/v1/data", {}),
+        ("/v1/data/theirs", {}),
+        ("/v1/data/theirs/records", {}),
         ("/v1/deliveries", {"subscriber": "bob"}),
         ("/v1/dead-letters", {}),
         ("/v1/dead-letters/m1", {}),

@@ -33,22 +33,9 @@ from tamis.spark.connectors.inbox import read_inbox
 from tamis.spark.connectors.sinks import dead_letter_writer, sinks
 from tamis.spark.pipeline import Pipeline
 from tamis.status import StatusBoard
+from tests.helpers.network_file import network_file
 
-NETWORK = """
-[[broker]]
-name = "a"
-[[broker]]
-name = "b"
-[[broker]]
-name = "c"
-[[link]]
-ends = ["a", "b"]
-path = "links/ab"
-[[link]]
-ends = ["b", "c"]
-path = "links/bc"
-tenants = ["t", "u"]
-"""
+NETWORK = network_file("ab", "bc", tenants={"bc": ["t", "u"]})
 
 SUBSCRIPTIONS = {
     "a": [
@@ -232,21 +219,23 @@ def test_messages_cross_only_links_behind_which_somebody_wants_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Six brokers; 2 and 5 want something, and 3 publishes."""
-    network = "".join(f"[[broker]]\nname = 'b{name}'\n" for name in "123456")
-    for pair in SIX:
-        network += f"[[link]]\nends = ['b{pair[0]}', 'b{pair[1]}']\npath = 'links/{pair}'\n"
-    (tmp_path / "network.toml").write_text(network)
-    wanted = {"2": [("x", "//b")], "5": [("y", "//c[. = 1]"), ("z", "for $c in //c return <m>{ $c }</m>")]}
+    (tmp_path / "network.toml").write_text(network_file(*SIX))
+    # The weakening of the second one does not say that both attributes are of one element.
+    wanted = {
+        "2": [("x", "//b"), ("w", "//d[@x][@y]")],
+        "5": [("y", "//c[. = 1]"), ("z", "for $c in //c return <m>{ $c }</m>")],
+    }
     own = "[[source]]\nname = 'in'\npath = 'in'\n"
     messages = {"m1": b"<a><b/></a>", "m2": b"<a><c>1</c></a>", "m3": b"<a/>", "m4": b"<a><b/><c/></a>"}
+    messages["m5"] = b"<a><d x='1'/><d y='1'/></a>"
     brokers = {}
     with ExitStack() as stack:
         for name in "123456":
-            text = f"[broker]\nname = 'b{name}'\nnetwork = '../network.toml'\n"
+            text = f"[broker]\nname = '{name}'\nnetwork = '../network.toml'\n"
             one = brokers[name] = broker(spark, tmp_path / name, text + (own if name == "3" else ""))
             one.subscribe(NewSubscription(f"of {name}", query, id) for id, query in wanted.get(name, []))
             stack.enter_context(one.routes())
-        everywhere = {f"b{name}" for name in "123456"}
+        everywhere = set("123456")
         for _ in range(40):
             for one in brokers.values():
                 one.exchange()
@@ -273,12 +262,18 @@ def test_messages_cross_only_links_behind_which_somebody_wants_them(
         for path in sorted((tmp_path / "links").glob("*/*/*/*.parcel"))
         if Parcel.decode(path.read_bytes(), "").kind == "messages"
     }
-    both = ["m1.xml", "m2.xml", "m4.xml"]
+    both = ["m2.xml", "m4.xml"]
     assert crossed == {
-        "23 b3.b2": both,
-        "12 b2.b1": both[1:],
-        "14 b1.b4": both[1:],
-        "45 b4.b5": both[1:],
+        "23 3.2": ["m1.xml", *both, "m5.xml"],
+        "12 2.1": both,
+        "14 1.4": both,
+        "45 4.5": both,
+    }
+    in_vain = {name: {one.link.name: one.in_vain for one in brokers[name].links._ends} for name in "214"}
+    assert in_vain == {
+        "2": {"1.2": 0, "2.3": 1},
+        "1": {"1.2": 0, "1.4": 0},
+        "4": {"1.4": 0, "4.5": 0, "4.6": 0},
     }
     central = broker(spark, tmp_path / "central", own)
     central.subscribe(
@@ -304,3 +299,31 @@ def test_a_broker_has_its_links_or_says_why_not(tmp_path: Path) -> None:
     file.write_text("[broker]\nname = 'a'\nhops = 0\n")
     with pytest.raises(SettingsError, match="hops is at least 1"):
         load_settings(file, environment={})
+
+
+def test_a_source_waits_while_a_log_is_full(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "network.toml").write_text(network_file("ab"))
+    text = (
+        "[broker]\nname = 'a'\nnetwork = '../network.toml'\nlog = 1\n[[source]]\nname = 'in'\npath = 'in'\n"
+    )
+    one = broker(spark, tmp_path / "a", text)
+    (source,) = one.settings.sources
+    asked: list[int] = []
+
+    def stopping() -> bool:
+        asked.append(1)
+        return len(asked) > 2
+
+    one.subscribe([])
+    with one.routes():
+        assert one.routing is not None
+        one.links.wait_for_room(source, stopping)
+        assert len(asked) == 1
+        # Its question to b is more than a byte.
+        one.routing.step()
+        one.routing.step()
+        assert one.routing.pressed_by == {"a.b"}
+        one.links.wait_for_room(one.settings.inputs[-1], stopping)
+        assert len(asked) == 1
+        one.links.wait_for_room(source, stopping)
+        assert len(asked) == 3

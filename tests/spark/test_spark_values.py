@@ -51,3 +51,11 @@ def test_joins_on_paths_and_elements_find_what_xpath_finds(spark: SparkSession, 
     index.insert(1, "/order/item[sku = 'B'][n > 5]")
     expected = [at for at, message in enumerate(messages) if index.match(message.encode())]
     assert [row.id for row in found.collect()] == expected == [0]
+
+
+def test_a_large_message_of_many_rows_keeps_its_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """The message is not repeated for each of its rows: that would be almost 3 GB here."""
+    message = "<a>" + "<b><c>1</c></b>" * 8_000 + "</a>"
+    df = frame(spark, tmp_path / "messages", {"id": [7], "message": [message]})
+    rows = values(df)
+    assert rows.where("id = 7 AND path = '/a/b/c'").count() == 8_000

@@ -20,7 +20,7 @@ import pyarrow as pa
 import tamis
 from tamis.bench import ROUNDS
 from tamis.bench.measure import array, count_matches, parse_with_expat, timed, total
-from tamis.model.data import DataFiles
+from tamis.model.data import Data, DataFiles
 from tamis.stored_data import StoredData, build_data, change_data, open_data
 
 NAME = "companies"
@@ -120,7 +120,7 @@ def conditions(count: int) -> list[str]:
     ]
 
 
-def loaded(queries: Sequence[str], data: StoredData | None) -> tamis.Index:
+def loaded(queries: Sequence[str], data: StoredData | Data | None) -> tamis.Index:
     """An index with queries."""
     index = tamis.Index()
     if data is not None:
@@ -158,8 +158,8 @@ def measure_data(size: DataSize, *, rounds: int = ROUNDS) -> DataResult:
         open_s = median(timed(open_data, folder, files.manifest)[0] for _ in range(rounds))
         upserted = [[row(place).replace(b"Company", b"Firm") for place in range(size.upserts)]]
         change_s = timed(lambda: change_data(folder, files.manifest, upserts=upserted))[0]
-        private = private_bytes(folder, files)
         data = open_data(folder, files.manifest)
+        private = private_bytes(folder, files)
 
         with_data = loaded(joined(size.subscriptions), data)
         alone = loaded([f"//trade/row[{one}]/symbol" for one in conditions(size.subscriptions)], None)

@@ -12,13 +12,13 @@ A row that was not renewed for `ABANDONED` seconds is of a process that died: it
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, or_, select, update
 
 from tamis.catalog import rows
-from tamis.catalog.data_uses import files_of, files_text
+from tamis.catalog.data_uses import check_data_of, files_of, files_text
 from tamis.catalog.database import Database, WriteTransaction
 from tamis.catalog.rows import time_of
 from tamis.catalog.schema import data_sets, data_uses, data_versions
@@ -102,6 +102,11 @@ class DataSets:
         chosen = select(uses.subscription).where(uses.name == name, uses.tenant == tenant)
         chosen = chosen.order_by(uses.subscription).limit(limit)
         return self._database.read(lambda connection: list(connection.execute(chosen).scalars()))
+
+    def check(self, query: str, names: Collection[str], prefixes: Mapping[str, str], *, tenant: str) -> None:
+        """`QueryError` if a query names data that a tenant has not, or that cannot serve it."""
+        if names:
+            self._database.read(lambda connection: check_data_of(connection, query, names, prefixes, tenant))
 
     # An update
 

@@ -18,14 +18,20 @@ from tamis.model.hashed_file import File
 
 def check_uses(connection: Connection, row: Row, names: Collection[str], maps: Mapping[Key, str]) -> None:
     """`QueryError` if a subscription names data that its tenant has not, or that cannot serve it."""
-    if not names:
-        return
+    if names:
+        check_data_of(connection, row["query"], names, prefixes_of(row, maps), row["tenant"])
+
+
+def check_data_of(
+    connection: Connection, query: str, names: Collection[str], prefixes: Mapping[str, str], tenant: str
+) -> None:
+    """The same for a query of a tenant, which names this data."""
     sets, versions = data_sets.c, data_versions.c
     current = and_(versions.data_set == sets.number, versions.version == sets.current)
     sizes = select(sets.name, versions.records).join(data_versions, current)
-    sizes = sizes.where(sets.name.in_(list(names)), or_(sets.tenant == row["tenant"], sets.shared == 1))
+    sizes = sizes.where(sets.name.in_(list(names)), or_(sets.tenant == tenant, sets.shared == 1))
     found = {one.name: one.records for one in connection.execute(sizes)}
-    engine.check_data(row["query"], found, prefixes_of(row, maps))
+    engine.check_data(query, found, prefixes)
 
 
 def put_uses(

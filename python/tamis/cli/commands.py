@@ -15,6 +15,7 @@ COMMANDS = {
     "match": "print which queries match each document",
     "transform": "run queries on documents and print their outputs",
     "explain": "explain why a query matches a document or not",
+    "relational": "manage the tables of the relational engine",
     "subscriptions": "manage the subscriptions of the catalog",
     "data": "manage the local data that subscriptions join messages with",
     "run": "run the job: sources to sinks",

@@ -1,16 +1,17 @@
-"""`tamis data add|list|show|update|revert|remove`: the local data that subscriptions join messages with."""
+"""`tamis data add|list|show|update|revert|refresh|remove`: the local data of subscriptions."""
 
 import argparse
-import dataclasses
 import json
+import logging
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.progress import bar
+from tamis.cli.remote import RemoteError, add_url, client_of, url_of
 from tamis.cli.tables import print_table
 from tamis.errors import DataError
 from tamis.model.data_set import DataSet, DataVersion, NewDataSet
@@ -19,9 +20,13 @@ from tamis.settings import load_settings
 
 if TYPE_CHECKING:
     from tamis.cli.data_place import DataPlace
+    from tamis.cli.remote_data import RemoteData
     from tamis.data.source import DataSource
 
 TITLES = ("tenant", "name", "version", "records", "bytes", "key", "users", "updated", "source")
+
+REFRESH_FLAGS = ("catalog", "store", "state")
+"""Settings that `tamis serve` passes on to `tamis data refresh`."""
 
 PREVIEW = 5
 """Records that `show` prints."""
@@ -68,17 +73,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_argument("name")
     command.add_argument("--version", type=int, metavar="N", help="default: the one before the current one")
 
+    command = commands.add_parser(
+        "refresh", help="read the data of [[data]] in the settings again and again; `tamis serve` runs it"
+    )
+    command.add_argument("--config", type=Path, metavar="FILE", help="settings file (default: tamis.toml)")
+    for name in REFRESH_FLAGS:
+        command.add_argument(f"--{name}", metavar="VALUE", help=f"or TAMIS_{name.upper()}")
+    command.set_defaults(run=refresh)
+
     command = _command(commands, "remove", remove, "remove data sets that no subscription names")
     command.add_argument("names", nargs="+", metavar="NAME")
 
 
 def _command(commands: Any, name: str, run: Any, text: str, *, all_tenants: bool = False) -> Any:
     command = commands.add_parser(name, help=text)
-    command.add_argument(
+    place = command.add_mutually_exclusive_group()
+    place.add_argument(
         "--catalog",
         metavar="URL",
         help="sqlite:///FILE or postgresql://USER@HOST/NAME; default: TAMIS_CATALOG or tamis.toml",
     )
+    add_url(place)
     command.add_argument("--store", metavar="URL", help="of generations; default: TAMIS_STORE or tamis.toml")
     help = "default: all tenants" if all_tenants else "default: the unnamed tenant"
     command.add_argument("--tenant", default=None if all_tenants else "", metavar="NAME", help=help)
@@ -94,6 +109,7 @@ def _add_source(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="an XML file, a folder of them, *.csv or *.parquet",
     )
+    command.add_argument("--source", metavar="TEXT", help="where the records come from (default: FILE)")
     command.add_argument("--record", metavar="ELEMENT", help="the element of an XML file that each record is")
     command.add_argument(
         "--sql", metavar="URL", help="of a database; ${NAME} in it is a variable of the environment"
@@ -113,9 +129,17 @@ def _source(options: argparse.Namespace) -> "DataSource | None":
 
 
 @contextmanager
-def _opened(options: argparse.Namespace) -> Iterator["DataPlace"]:
-    """The data of a catalog."""
-    # SQLAlchemy takes 0.2 s to import.
+def _opened(options: argparse.Namespace) -> Iterator["DataPlace | RemoteData"]:
+    """The data of a service if one is named, else of the catalog."""
+    # SQLAlchemy takes 0.2 s to import, and the client likewise.
+    if options.catalog is None and url_of(options) is not None:
+        if options.tenant:
+            raise RemoteError("other-tenant", "the token decides the tenant: leave --tenant out")
+        from tamis.cli.remote_data import remote_data
+
+        with remote_data(client_of(options)) as remote:
+            yield remote
+        return
     from tamis.cli.data_place import local_data
 
     with local_data(load_settings(None, {"catalog": options.catalog, "store": options.store})) as local:
@@ -128,7 +152,8 @@ def add(options: argparse.Namespace) -> int:
     if source is None:
         raise DataError("no-source", "name a FILE, or --sql with --query")
     indexed = None if options.index is None else tuple(options.index)
-    new = NewDataSet(options.name, options.tenant, options.shared, options.key, indexed, str(source))
+    described = options.source or str(source)
+    new = NewDataSet(options.name, options.tenant, options.shared, options.key, indexed, described)
     with _opened(options) as place, bar("reading") as report:
         _print(place.add(new, source, report))
     return 0
@@ -143,9 +168,9 @@ def update(options: argparse.Namespace) -> int:
         raise DataError("two-updates", "a FILE replaces all records; with --delete, add --upsert")
     with _opened(options) as place, bar("reading") as report:
         if source is not None and not options.upsert:
-            _print(place.replace(options.name, options.tenant, source, report))
+            _print(place.replace(options.name, options.tenant, source, report, options.source))
         else:
-            _print(place.change(options.name, options.tenant, source, deletes, report))
+            _print(place.change(options.name, options.tenant, source, deletes, report, options.source))
     return 0
 
 
@@ -192,6 +217,23 @@ def remove(options: argparse.Namespace) -> int:
     return 1 if missing else 0
 
 
+def refresh(options: argparse.Namespace) -> int:
+    """`tamis data refresh`: until a signal. What is half done then is done anew by the next run."""
+    from tamis.catalog import Catalog
+    from tamis.generations.data_refresher import DataRefresher
+    from tamis.generations.data_updater import DataUpdater
+    from tamis.generations.store import Store
+
+    settings = load_settings(options.config, {name: getattr(options, name) for name in REFRESH_FLAGS})
+    if not settings.data:
+        raise DataError("no-source", "the settings have no [[data]]")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, level=logging.INFO)
+    with Catalog(settings.catalog) as catalog, suppress(KeyboardInterrupt):
+        updater = DataUpdater(catalog.data, Store(settings.generations), settings.state / "data")
+        DataRefresher(settings.data, catalog.data, updater).run()
+    return 0
+
+
 def _print(one: DataSet) -> None:
     current = one.current
     if current is not None:
@@ -199,7 +241,8 @@ def _print(one: DataSet) -> None:
 
 
 def _value(one: DataSet) -> dict[str, Any]:
-    value = dataclasses.asdict(one)
+    names = ("tenant", "name", "shared", "key", "indexed", "users")
+    value: dict[str, Any] = {name: getattr(one, name) for name in names}
     value["current"] = None if one.current is None else _version(one.current)
     return value
 

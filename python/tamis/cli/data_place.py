@@ -24,21 +24,30 @@ class DataPlace:
     def add(self, new: NewDataSet, source: DataSource, report: Report) -> DataSet:
         created = self._data.create(new)
         try:
-            return self.replace(new.name, new.tenant, source, report)
+            return self.replace(new.name, new.tenant, source, report, new.source)
         except (TamisError, OSError):
             if created.current is None:
                 self._data.remove(new.name, tenant=new.tenant)
             raise
 
-    def replace(self, name: str, tenant: str, source: DataSource, report: Report) -> DataSet:
-        records = source.records()
-        return self._updater.replace(name, records, tenant=tenant, source=str(source), report=report)
+    def replace(
+        self, name: str, tenant: str, source: DataSource, report: Report, described: str | None = None
+    ) -> DataSet:
+        return self._updater.replace(
+            name, source.records(), tenant=tenant, source=described or str(source), report=report
+        )
 
     def change(
-        self, name: str, tenant: str, upserts: DataSource | None, deletes: Sequence[str], report: Report
+        self,
+        name: str,
+        tenant: str,
+        upserts: DataSource | None,
+        deletes: Sequence[str],
+        report: Report,
+        described: str | None = None,
     ) -> DataSet:
         records = () if upserts is None else upserts.records()
-        described = "" if upserts is None else str(upserts)
+        described = described or ("" if upserts is None else str(upserts))
         return self._updater.change(
             name, upserts=records, deletes=deletes, tenant=tenant, source=described, report=report
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import tamis
 from tamis.cli.documents import DocumentError, read_document
+from tamis.cli.explain_joins import explain_joins
 from tamis.cli.inputs import add_header, envelope_of
 from tamis.cli.limits import add_limits, limits_of
 from tamis.cli.local_data import add_data, attach_data
@@ -20,6 +21,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("document", metavar="DOC", help="`-`: standard input; *.gz is decompressed")
     command.add_argument(
         "--verbose", action="store_true", help="also the plan: linear paths, alternatives and operators"
+    )
+    command.add_argument(
+        "--engine",
+        choices=("kernel", "relational"),
+        default="kernel",
+        help="`relational`: also how joins decide the query",
     )
     command.add_argument(
         "--dtd", type=Path, metavar="FILE", help="the DTD of the documents; speeds up transformations"
@@ -62,5 +69,8 @@ def explain(options: argparse.Namespace) -> int:
         print(marked(display_text(message), error.line, error.column))
         return 1
     message = utf8_form(message)
+    if options.engine == "relational":
+        print(explanation.render(message), *explain_joins(options.query, namespaces), sep="\n")
+        return 0
     print(explanation.render_plan(message) if options.verbose else explanation.render(message))
     return 0

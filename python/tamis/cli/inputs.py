@@ -60,22 +60,22 @@ class Queries:
         self.texts: dict[int, str] = {}
         self.refused = 0
         self._file = options.queries
-        namespaces = namespaces_of(options)
+        self.namespaces = namespaces_of(options)
         if options.query is None:
             for number, content in queries_of_file(options.queries.read_bytes()):
-                self._insert(number, content, namespaces)
+                self._insert(number, content)
         else:
             for number, text in enumerate(options.query, start=1):
-                self._insert(number, os.fsencode(text), namespaces)
+                self._insert(number, os.fsencode(text))
 
     def place(self, number: int) -> str:
         """Where a query is, for reports."""
         return f"query {number}" if self._file is None else f"{self._file}:{number}"
 
-    def _insert(self, number: int, content: bytes, namespaces: dict[str, str] | None) -> None:
+    def _insert(self, number: int, content: bytes) -> None:
         try:
             text = content.decode()
-            self.index.insert(number, text, namespaces=namespaces)
+            self.index.insert(number, text, namespaces=self.namespaces)
             self.texts[number] = text
             return
         except UnicodeDecodeError as error:

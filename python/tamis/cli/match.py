@@ -3,14 +3,17 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import tamis
+from tamis.cli.by_joins import by_joins
 from tamis.cli.documents import print_error, read_document
 from tamis.cli.inputs import Queries, add_input_arguments, envelope_of, exit_code
 from tamis.cli.limits import limits_of
 from tamis.cli.progress import bar
 from tamis.model.printable import printable
+from tamis.settings import SettingsError
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -20,27 +23,42 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--show-query", action="store_true", help="one line per match, with the text of the query"
     )
     command.add_argument("--json", action="store_true", help="one line of JSON per document")
+    command.add_argument(
+        "--engine", choices=("kernel", "relational"), default="kernel", help="`relational`: by joins on Spark"
+    )
+    command.add_argument("--plan", metavar="NAME", help="of the relational engine (default: unroll)")
     command.set_defaults(run=match)
 
 
 def match(options: argparse.Namespace) -> int:
     """`tamis match --queries FILE DOC…`."""
     queries = Queries(options)
-    limits, envelope = limits_of(options), envelope_of(options)
+    if options.plan is not None and options.engine != "relational":
+        raise SettingsError("no-plan", "--plan is of --engine relational")
+    answers = by_joins if options.engine == "relational" else _by_kernel
     failed = False
     with bar("matching") as report:
-        for done, name in enumerate(options.documents, start=1):
-            try:
-                message = read_document(name, limits.document)
-                matches = _match(queries, name, message, envelope, limits)
-            except tamis.TamisError as error:
+        found = answers(options, queries)
+        for done, (name, matches) in enumerate(zip(options.documents, found, strict=True), start=1):
+            if isinstance(matches, tamis.TamisError):
                 failed = True
-                print_error(name, error, as_json=options.json)
+                print_error(name, matches, as_json=options.json)
             else:
                 row = {"document": name, "matches": matches}
                 _print_matches(row, queries.texts if options.show_query else None, options.json)
             report(done, len(options.documents))
     return exit_code(options, queries, failed)
+
+
+def _by_kernel(options: argparse.Namespace, queries: Queries) -> Iterator[list[int] | tamis.TamisError]:
+    """For each document, the numbers of the queries that match it, or why it is refused."""
+    limits, envelope = limits_of(options), envelope_of(options)
+    for name in options.documents:
+        try:
+            message = read_document(name, limits.document)
+            yield _match(queries, name, message, envelope, limits)
+        except tamis.TamisError as error:
+            yield error
 
 
 def _match(

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from tamis.cli.data import REFRESH_FLAGS
 from tamis.cli.processes import child_command
 from tamis.extras import require
 from tamis.settings import ENVIRONMENT, load_settings
@@ -49,11 +50,23 @@ def run(options: argparse.Namespace) -> int:
                     file=sys.stderr,
                 )
             supervisor = Supervisor(_job(options)) if settings.serve.job else None
-            service = Service(settings, catalog, supervisor)
+            refresher = Supervisor(_refresh(options)) if settings.data else None
+            service = Service(settings, catalog, supervisor, refresher)
             Server(application(service), settings.serve).run()
     finally:
         lock.release()
     return 0
+
+
+def _refresh(options: argparse.Namespace) -> list[str]:
+    """The command that reads the data of the settings again and again. It inherits the environment."""
+    command = child_command("data", "refresh")
+    if options.config is not None:
+        command += ["--config", str(options.config)]
+    for name in REFRESH_FLAGS:
+        value = getattr(options, name)
+        command += [] if value is None else [f"--{name}", value]
+    return command
 
 
 def _job(options: argparse.Namespace) -> list[str]:

@@ -166,11 +166,45 @@ def _subscription(id: str) -> str:
     return f"/v1/subscriptions/{quote(id)}"
 
 
+def _data(name: str) -> str:
+    return f"/v1/data/{quote(name, safe='')}"
+
+
 def _webhook(name: str) -> str:
     return f"/v1/webhooks/{quote(name, safe='')}"
 
 
 # The operations, one function each.
+
+
+def data_sets() -> Call[Json]:
+    return Call("GET", "/v1/data", _object)
+
+
+def data_set(name: str) -> Call[Json]:
+    return Call("GET", _data(name), _object)
+
+
+def records(name: str, start: int, limit: int) -> Call[Json]:
+    return Call("GET", f"{_data(name)}/records", _object, {"start": start, "limit": limit})
+
+
+def put_data(name: str, content: bytes, media_type: str, **more: Any) -> Call[Json]:
+    headers = {"content-type": media_type}
+    return Call("PUT", _data(name), _object, more, content=content, headers=headers)
+
+
+def change_data(name: str, content: bytes | None, media_type: str, **more: Any) -> Call[Json]:
+    headers = {"content-type": media_type}
+    return Call("POST", f"{_data(name)}/changes", _object, more, content=content, headers=headers)
+
+
+def revert_data(name: str, version: int | None) -> Call[Json]:
+    return Call("POST", f"{_data(name)}/revert", _object, json={"version": version})
+
+
+def remove_data(name: str) -> Call[None]:
+    return Call("DELETE", _data(name), _nothing)
 
 
 def subscribe(query: str, **more: Any) -> Call[Json]:

@@ -1,7 +1,7 @@
 """The blocking client."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -108,6 +108,61 @@ class Client:
     def export_subscriptions(self) -> list[str]:
         """All subscriptions of the tenant, as JSON lines for an import."""
         return self._send(calls.export_subscriptions())
+
+    # Local data.
+
+    def data_sets(self) -> list[Json]:
+        """The data sets that the tenant can use."""
+        found: list[Json] = (self._send(calls.data_sets()))["data"]
+        return found
+
+    def data_set(self, name: str) -> Json:
+        """A data set with its versions and the subscriptions that name it."""
+        return self._send(calls.data_set(name))
+
+    def records(self, name: str, *, start: int = 0, limit: int = 10) -> list[str]:
+        """Some records of a data set, in their order."""
+        found: list[str] = (self._send(calls.records(name, start, limit)))["records"]
+        return found
+
+    def put_data(
+        self,
+        name: str,
+        content: bytes,
+        *,
+        media_type: str = "application/xml",
+        record: str | None = None,
+        key: str | None = None,
+        index: Sequence[str] | None = None,
+    ) -> Json:
+        """Replace all records of a data set, or create it. `key` and `index` are of a new one."""
+        given = {"record": record, "key": key, "index": index}
+        return self._send(calls.put_data(name, content, media_type, **given))
+
+    def change_data(
+        self,
+        name: str,
+        content: bytes | None = None,
+        *,
+        media_type: str = "application/xml",
+        record: str | None = None,
+        delete: Sequence[str] | None = None,
+    ) -> Json:
+        """Add records, replace those with the same keys, and remove those with keys in `delete`."""
+        given = {"record": record, "delete": delete}
+        return self._send(calls.change_data(name, content, media_type, **given))
+
+    def revert_data(self, name: str, version: int | None = None) -> Json:
+        """Go back to an older version: the given one, or the one before the current one."""
+        return self._send(calls.revert_data(name, version))
+
+    def remove_data(self, name: str) -> None:
+        """Remove a data set that no subscription names. It is no error if there is none."""
+        try:
+            self._send(calls.remove_data(name))
+        except ClientError as error:
+            if error.status != 404:
+                raise
 
     # Messages.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tamis.data.reading import data_records
 from tamis.data.sql_query import query_records
+from tamis.errors import DataError
 from tamis.model.matching import Limits
 
 _DEFAULT_LIMITS = Limits()
@@ -44,3 +45,40 @@ class QuerySource:
 
 
 DataSource = FileSource | QuerySource
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshedData:
+    """A data set that is read again and again from its source, by the settings."""
+
+    name: str
+    interval: float = 3600.0
+    """Seconds between two reads."""
+    tenant: str = ""
+    shared: bool = False
+    """Whether the set is for all tenants."""
+    key: str | None = None
+    """The path of the value that identifies a record."""
+    index: tuple[str, ...] | None = None
+    """The paths whose values are indexed; None: all."""
+    path: Path | None = None
+    """A file or a folder."""
+    record: str | None = None
+    """The element of the file that each record is."""
+    url: str | None = None
+    """Of a database, instead of a path."""
+    query: str | None = None
+    """What is asked of the database: each row is a record."""
+
+    def __post_init__(self) -> None:
+        if not self.interval > 0:
+            raise DataError("bad-setting", "[[data]]: interval is more than 0")
+        if (self.path is None) == (self.url is None) or (self.url is None) != (self.query is None):
+            raise DataError("bad-setting", f"[[data]]: {self.name} has either path, or url with query")
+
+    @property
+    def source(self) -> DataSource:
+        """Where the records come from."""
+        if self.path is not None:
+            return FileSource(self.path, self.record)
+        return QuerySource(self.url or "", self.query or "")

@@ -219,13 +219,22 @@ async def _run(broker: Broker, console: Console, keep: bool) -> None:
         await Demo(broker, participants, console).run(keep)
 
 
+def _is_on(variable: str) -> bool:
+    return os.environ.get(variable, "") not in ("", "0")
+
+
 def main() -> int:
-    """Run the demo; with `KEEP=1` in the environment, until Ctrl-C."""
+    """Run the demo; with `KEEP=1` in the environment, until Ctrl-C; with `NETWORK=1`, that of a network."""
+    if _is_on("NETWORK"):
+        # It imports Spark, which the other demo does in another process.
+        from tamis.demo.network import main as network
+
+        return network()
     given = tomllib.loads((SHIPPED / "subscriptions.toml").read_text("utf-8"))
     names = [one["subscriber"] for one in given["subscription"]]
     with serving([*names, LATE]) as broker:
         try:
-            asyncio.run(_run(broker, Console(), os.environ.get("KEEP", "") not in ("", "0")))
+            asyncio.run(_run(broker, Console(), _is_on("KEEP")))
         except TamisError as error:
             last = broker.log.read_text(errors="replace")[-2000:]
             print(f"{last}\nthe demo failed: {error}", file=sys.stderr)

@@ -152,10 +152,13 @@ class CacheBytes:
     """Buffers of what verification remembers during a message."""
     twigs: int = 0
     """Queries compiled for `match_elements` and `match_bindings`."""
+    records: int = 0
+    """Records of local data that messages met."""
 
     @property
     def total(self) -> int:
-        return self.automaton + self.probes + self.values + self.transformations + self.memo + self.twigs
+        kept = self.automaton + self.probes + self.values + self.transformations + self.memo + self.twigs
+        return kept + self.records
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +272,10 @@ class Decomposition:
     `line`: number in its query. `step`: the element its path leads to. `subject`: what is tested
     there, one of element, attribute, text, value, position. `namespace`, `name`: of an attribute,
     null for any. `operator`: exists, a comparison, or `normalize-space =`, which compares the value
-    without superfluous white space. `text`, `number`: the constant, by its type.
+    without superfluous white space. `text`, `number`: the constant, by its type. `length`, `hash`: of a
+    text that is longer than those of `Values`. `path`: the whole path without its test, as canonical
+    text: `//b/@x`; `path_hash`: 64 bits of its hash. `steps`: those of the path, from the root down, so
+    that an anchor stands on it where its number is.
     """
     alternatives: "pa.RecordBatch"
     """A safe weakening: a query implies that one of its alternatives holds.

@@ -2,18 +2,28 @@
 
     origins → interest tables by tenant → rows that are not covered → versions
 
+With a budget of rows, wider rows replace the ones that are too many (`generalise.py`): they are rows of an
+origin of their own, which cover them.
+
 Each version remembers which version of each origin it includes, so that an acknowledgement of the advert can
 be passed on to the origins. Cost: of a change, that of `InterestTable.change`.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tamis.network.generalise import choose, wider_forms
 from tamis.network.interest import Interest, Row, text_of
 from tamis.network.tables import EMPTY, EVERYTHING, TableVersion, TenantRow, changed_hash
 
 Token = tuple[int, str]
 """A version of an origin: a count and its mark."""
+
+GENERAL = "*"
+"""The origin of rows that replace others; no link has this name."""
+
+ROOM = 0.75
+"""The share of the budget that is used after rows were replaced."""
 
 REMEMBERED = 1_000
 """So many versions are remembered for acknowledgements that are still to come."""
@@ -25,9 +35,15 @@ class Advert:
 
     mark: str
     """Of this process."""
+    budget: int | None = None
+    """So many rows are advertised at most; None: any number."""
     version: TableVersion = field(init=False)
     """The newest one. A new broker wants everything."""
-    _interest: Interest = field(default_factory=Interest)
+    _interest: Interest = field(init=False)
+    _size: int = 0
+    """How many rows are advertised."""
+    _general: list[tuple[str, Row]] = field(default_factory=list)
+    """The rows that replace others, with their tenants."""
     _hash: str = EMPTY
     _added: set[TenantRow] = field(default_factory=set)
     _removed: set[TenantRow] = field(default_factory=set)
@@ -36,6 +52,7 @@ class Advert:
 
     def __post_init__(self) -> None:
         self.version = TableVersion(0, self.mark, EVERYTHING)
+        self._interest = Interest() if self.budget is None else Interest(wider_forms)
 
     def rows(self) -> frozenset[TenantRow]:
         """All rows, without those that are covered."""
@@ -48,11 +65,48 @@ class Advert:
     ) -> None:
         """Add and remove rows of an origin, for the next version."""
         delta = self._interest.table(tenant).change(origin, added, removed)
+        self._size += len(delta.added) - len(delta.removed)
         new = {(tenant, text_of(row)) for row in delta.added}
         old = {(tenant, text_of(row)) for row in delta.removed}
         self._hash = changed_hash(self._hash, new, old)
         _move(new, self._added, self._removed)
         _move(old, self._removed, self._added)
+
+    @property
+    def is_general(self) -> bool:
+        """Whether it has rows that replace others."""
+        return bool(self._general)
+
+    def generalise(self, sample: Callable[[], Sequence[tuple[str, bytes]]], *, anew: bool = False) -> None:
+        """Keep to the budget, by wider rows; `anew`: choose all of them again.
+
+        `sample`: messages with their tenants. Rows that were chosen stay until all rows fit, or `anew`.
+        """
+        if self.budget is None:
+            return
+        different = sum(table.size for _, table in self._interest.tables()) - len(self._general)
+        if self._general and (anew or different <= self.budget):
+            for tenant, row in self._general:
+                self.change(GENERAL, tenant, removed=[row])
+            self._general = []
+        if self._size <= self.budget:
+            return
+        messages = sample()
+        # With room for the next rows: choosing costs more than adding them.
+        while (surplus := self._size - int(self.budget * ROOM)) > 0:
+            tables = dict(self._interest.tables())
+            chosen = choose(
+                {tenant: table.by_form for tenant, table in tables.items()},
+                {tenant: table.advertised for tenant, table in tables.items()},
+                # Not all at once: a chosen row has forms that none of the others has.
+                (surplus + 1) // 2,
+                messages,
+            )
+            for tenant, row in chosen:
+                self.change(GENERAL, tenant, added=[row])
+            self._general += chosen
+            if not chosen:
+                break
 
     def commit(
         self, includes: Mapping[str, Token], *, everything: bool

@@ -19,7 +19,7 @@ Whether a row is covered depends only on which rows there are, so the order of c
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeAlias
@@ -69,6 +69,8 @@ def weaker_forms(row: Row) -> set[Row]:
 class InterestTable:
     """The rows of one tenant, by origin, and which of them are advertised."""
 
+    forms: Callable[[Row], set[Row]] = weaker_forms
+    """The forms by which a row is covered."""
     _counts: dict[Hashable, Counter[Row]] = field(default_factory=dict)
     """By origin: how often it has each row."""
     _total: Counter[Row] = field(default_factory=Counter)
@@ -81,6 +83,16 @@ class InterestTable:
     def advertised(self) -> frozenset[Row]:
         """The aggregated table: the rows that are not covered."""
         return frozenset(row for row in self._total if not self._coverers[row])
+
+    @property
+    def size(self) -> int:
+        """How many different rows there are."""
+        return len(self._total)
+
+    @property
+    def by_form(self) -> Mapping[Row, Collection[Row]]:
+        """By form: the rows that have it."""
+        return self._stronger
 
     def rows(self, origin: Hashable) -> Counter[Row]:
         """The rows of an origin with their counts."""
@@ -135,7 +147,7 @@ class InterestTable:
             self._enter(row) if is_there else self._leave(row)
 
     def _enter(self, row: Row) -> None:
-        for form in weaker_forms(row):
+        for form in self.forms(row):
             self._stronger.setdefault(form, set()).add(row)
             if form in self._total:
                 self._coverers[row] += 1
@@ -143,7 +155,7 @@ class InterestTable:
             self._coverers[other] += 1
 
     def _leave(self, row: Row) -> None:
-        for form in weaker_forms(row):
+        for form in self.forms(row):
             self._stronger[form].discard(row)
             if not self._stronger[form]:
                 del self._stronger[form]
@@ -156,10 +168,11 @@ class InterestTable:
 class Interest:
     """The interest of a broker by tenant: tenants never share rows."""
 
+    forms: Callable[[Row], set[Row]] = weaker_forms
     _tables: dict[str, InterestTable] = field(default_factory=dict)
 
     def table(self, tenant: str) -> InterestTable:
-        return self._tables.setdefault(tenant, InterestTable())
+        return self._tables.setdefault(tenant, InterestTable(self.forms))
 
     def tables(self) -> Iterator[tuple[str, InterestTable]]:
         """All tables by tenant."""

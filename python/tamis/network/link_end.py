@@ -12,6 +12,7 @@ import json
 import logging
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -37,6 +38,14 @@ MOST_HOPS = 32
 ACKNOWLEDGE_AFTER = 64
 """So many acknowledgements are acknowledged at once: one for each would never end."""
 
+MOST_BYTES = 1 << 30
+"""A log with more bytes that are not acknowledged is full."""
+
+ROOM = 0.75
+"""It stays full until only this share of them is left."""
+
+COUNTED = 64
+
 WANTED = "wanted"
 """A column of a batch: whether the neighbour wants the message; without it, it is sent everything."""
 
@@ -52,6 +61,8 @@ class Traffic:
     bytes: int = 0
     """Of their parcels."""
     received: int = 0
+    in_vain: int = 0
+    """Of those, that neither a subscription here nor another neighbour wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,8 @@ class LinkStatus:
     sent: int = 0
     """The number of the last parcel."""
     acknowledged: int = 0
+    waiting_bytes: int = 0
+    """Of what is not acknowledged."""
     received: int = 0
     """The number of the last stored parcel, in the log of the neighbour."""
 
@@ -86,14 +99,17 @@ class LinkEnd:
         *,
         most_hops: int = MOST_HOPS,
         keep: float = KEEP,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self.link = link
-        self._topology = topology
-        self._broker = broker
+        self.topology = topology
+        self.broker = broker
         self._arrivals = arrivals
         self._carrier = carrier
         self._most_hops = most_hops
         self._keep = keep
+        self.most_bytes = most_bytes
+        self._is_full = False
         # What was stored before a restart may not be acknowledged.
         self._owed = 0 if arrivals.position(link.name) is None else ACKNOWLEDGE_AFTER
         """How many acknowledgements were stored since the last one was sent; more if anything else was."""
@@ -106,11 +122,26 @@ class LinkEnd:
         self._counting = threading.Lock()
         self._process = uuid.uuid4().hex
         self._notices = itertools.count()
+        self._counted: deque[str] = deque(maxlen=COUNTED)
+        """The last batches whose messages in vain were counted: one that is repeated is not counted again."""
 
     @property
     def epoch(self) -> str:
         """The log that messages and notices are sent in."""
         return self._carrier.log.head.epoch
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the log has so much to send that roots must wait; what is under way is sent anyway."""
+        with suppress(LinkError):
+            waiting = self._carrier.log.waiting_bytes()
+            self._is_full = waiting >= self.most_bytes * (ROOM if self._is_full else 1)
+        return self._is_full
+
+    @property
+    def in_vain(self) -> int:
+        """How many of the messages that arrived nobody wanted."""
+        return self.traffic.in_vain
 
     def send(self, notice: bytes) -> None:
         """Publish a notice about routes."""
@@ -118,7 +149,7 @@ class LinkEnd:
 
     def publish(self, key: str, messages: pa.Table) -> Position | None:
         """Publish the messages of a batch that cross this link; their parcel, None if none crosses."""
-        crosses = crossing(messages, self._topology, self._broker, self.link)
+        crosses = crossing(messages, self.topology, self.broker, self.link)
         offered = crosses.num_rows
         if WANTED in crosses.schema.names:
             crosses = crosses.filter(crosses[WANTED])
@@ -131,6 +162,12 @@ class LinkEnd:
                 self.traffic.messages += crosses.num_rows
                 self.traffic.bytes += len(body)
         return position
+
+    def count_in_vain(self, key: str, messages: int) -> None:
+        """Add messages of a batch that arrived over this link in vain."""
+        if key not in self._counted:
+            self._counted.append(key)
+            self.traffic.in_vain += messages
 
     def exchange(self) -> LinkStatus:
         """Send and receive all there is."""
@@ -168,9 +205,9 @@ class LinkEnd:
         messages = None
         if not self._arrivals.has(name, parcel.hash):
             if parcel.kind == "messages":
-                place = f"parcel {parcel.number} of {self.link.other(self._broker)}"
+                place = f"parcel {parcel.number} of {self.link.other(self.broker)}"
                 sent = unpack(parcel.body, place)
-                messages = arrived(sent, self._topology, self._broker, self.link, self._most_hops)
+                messages = arrived(sent, self.topology, self.broker, self.link, self._most_hops)
             elif parcel.kind == "acknowledgements":
                 self._confirm(parcel)
         is_notice = parcel.kind == "interest" and not self._arrivals.has(name, parcel.hash)
@@ -226,6 +263,7 @@ class LinkEnd:
                 began=head.reason,
                 sent=self._carrier.log.last,
                 acknowledged=head.acknowledged,
+                waiting_bytes=self._carrier.log.waiting_bytes(),
                 received=received.number if received else 0,
             )
         self.status = status
@@ -246,6 +284,7 @@ def open_links(
     most_hops: int = MOST_HOPS,
     keep: float = KEEP,
     client: Mapping[str, str] = MappingProxyType({}),
+    most_bytes: int = MOST_BYTES,
 ) -> Sequence[LinkEnd]:
     """The ends of all links of a broker; `state` is a directory of its own for them.
 
@@ -261,6 +300,7 @@ def open_links(
             open_carrier(link, broker, state, client),
             most_hops=most_hops,
             keep=keep,
+            most_bytes=most_bytes,
         )
         for link in topology.links_of(broker)
     ]

@@ -88,6 +88,8 @@ class LinkLog:
         self._head: Head | None = None
         self._parcels: dict[int, Parcel] = {}
         """Those that are kept, without their bodies."""
+        self._sizes: dict[int, int] = {}
+        """The bytes of their bodies."""
         self._keys: dict[str, tuple[int, str]] = {}
 
     @property
@@ -171,7 +173,7 @@ class LinkLog:
             self._put_head(replace(head, first=first, deleted=deleted, last_keys=last_keys))
             for number in range(head.first, first):
                 self._place.remove(f"{head.epoch}/{_name(number)}")
-                del self._parcels[number]
+                del self._parcels[number], self._sizes[number]
             for key in forgotten:
                 self._keys.pop(key, None)
 
@@ -179,6 +181,11 @@ class LinkLog:
         """A parcel that is kept, with its body."""
         with self._lock:
             return self._read(self._open(), number)
+
+    def waiting_bytes(self) -> int:
+        """The bytes of the bodies that are not acknowledged."""
+        with self._lock:
+            return sum(self._sizes[number] for number in self.unacknowledged())
 
     def unacknowledged(self) -> range:
         """The numbers of the parcels that are not acknowledged."""
@@ -202,7 +209,7 @@ class LinkLog:
         """Read the headers of all parcels, and remove leftovers."""
         head = self._head
         assert head is not None
-        self._parcels = {}
+        self._parcels, self._sizes = {}, {}
         self._keys = {key: (number, hash) for key, number, hash in head.last_keys.values()}
         for folder in self._place.folders(""):
             if folder != head.epoch:
@@ -216,7 +223,7 @@ class LinkLog:
             path = f"{head.epoch}/{name}"
             with self._place.streamed(path) as file:
                 line = b"" if file is None else file.read(HEADER_BYTES).partition(b"\n")[0]
-            self._keep(Parcel.decode_header(line, f"{self._place.url}/{path}"))
+            self._keep(*Parcel.decode_header(line, f"{self._place.url}/{path}"))
         missing = sorted(set(range(head.first, self._last_kept(head) + 1)) - self._parcels.keys())
         if missing:
             reason = f"{self._place.url} has no parcel {missing[0]}, and later ones; restore it from a copy"
@@ -225,8 +232,9 @@ class LinkLog:
     def _last_kept(self, head: Head) -> int:
         return max(self._parcels, default=head.first - 1)
 
-    def _keep(self, parcel: Parcel) -> None:
+    def _keep(self, parcel: Parcel, size: int) -> None:
         self._parcels[parcel.number] = replace(parcel, body=b"")
+        self._sizes[parcel.number] = size
         self._keys[parcel.key] = (parcel.number, parcel.hash)
 
     def _read(self, head: Head, number: int) -> Parcel:
@@ -239,7 +247,7 @@ class LinkLog:
 
     def _write(self, parcel: Parcel) -> None:
         self._put(parcel)
-        self._keep(parcel)
+        self._keep(parcel, len(parcel.body))
 
     def _put(self, parcel: Parcel) -> None:
         self._place.put(parcel.epoch, _name(parcel.number), parcel.encode())

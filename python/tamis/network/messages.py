@@ -66,17 +66,27 @@ def crossing(messages: pa.Table, topology: Topology, broker: str, link: Link) ->
 
     Those that entered the network here get the number of the topology, which they keep.
     """
-    behind = pa.array(sorted(topology.behind(broker, link)), pa.string())
-    crosses: Any = pc.invert(pc.is_in(messages["broker"], value_set=behind))
-    if link.tenants is not None:
-        tenants = pa.array(sorted(link.tenants), pa.string())
-        crosses = pc.and_(crosses, pc.is_in(messages["tenant"], value_set=tenants))
-    crossed = messages.filter(crosses)
+    crossed = messages.filter(crosses(messages, topology, broker, link))
     if topology.number == FIRST:
         return crossed
     own: Any = pc.and_(pc.is_null(crossed["topology"]), pc.equal(crossed["broker"], pa.scalar(broker)))
     numbers: Any = pc.if_else(own, pa.scalar(topology.number, pa.int32()), crossed["topology"])
     return crossed.set_column(crossed.schema.get_field_index("topology"), "topology", numbers)
+
+
+def crosses(messages: pa.Table, topology: Topology, broker: str, link: Link) -> Any:
+    """Whether each message of a broker crosses a link if it is sent everything."""
+    outward = pc.invert(came_over(messages, topology, broker, link))
+    if link.tenants is None:
+        return outward
+    tenants = pa.array(sorted(link.tenants), pa.string())
+    return pc.and_(outward, pc.is_in(messages["tenant"], value_set=tenants))
+
+
+def came_over(messages: pa.Table, topology: Topology, broker: str, link: Link) -> Any:
+    """Whether the root of each message is behind a link of the broker."""
+    behind = pa.array(sorted(topology.behind(broker, link)), pa.string())
+    return pc.is_in(messages["broker"], value_set=behind)
 
 
 def arrived(messages: pa.Table, topology: Topology, broker: str, link: Link, most_hops: int) -> pa.Table:
@@ -99,8 +109,7 @@ def arrived(messages: pa.Table, topology: Topology, broker: str, link: Link, mos
             "newer-topology",
             f"{reason}, and {topology.number} is known: give this broker the same network.toml",
         )
-    behind = pa.array(sorted(topology.behind(broker, link)), pa.string())
-    strays: Any = pc.invert(pc.is_in(messages["broker"], value_set=behind))
+    strays: Any = pc.invert(came_over(messages, topology, broker, link))
     hops: Any = pc.add(messages["hops"], pa.scalar(1, pa.int32()))
     far: Any = pc.greater(hops, pa.scalar(most_hops, pa.int32()))
     neighbour = link.other(broker)

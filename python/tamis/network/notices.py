@@ -3,6 +3,7 @@
     A → B  Hello        which version of B's table A has; B answers with what is missing
     B → A  TableChange  a change of what B wants, or all of it
     A → B  InForce      since which version of B's table each broker beyond A sends B what it wants
+    A → B  Pressure     whether what B sends may wait: the log of a link behind A is full
 
 A `TableChange` has the nonce of the `Hello` that it answers: a parcel that is read again after a restart, or
 in a restored copy, is not taken for an answer.
@@ -52,7 +53,14 @@ class InForce:
     counts: Mapping[str, int]
 
 
-Notice: TypeAlias = Hello | TableChange | InForce
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """Whether the log of a link is full, of the sender or behind it: then roots stop accepting."""
+
+    is_full: bool
+
+
+Notice: TypeAlias = Hello | TableChange | InForce | Pressure
 
 
 def encode(notice: Notice) -> bytes:
@@ -71,6 +79,8 @@ def encode(notice: Notice) -> bytes:
             value |= {"added": _rows(added), "removed": _rows(removed)}
         case InForce(mark, counts):
             value = {"notice": "in-force", "mark": mark, "counts": dict(counts)}
+        case Pressure(is_full):
+            value = {"notice": "pressure", "full": is_full}
     return zlib.compress(json.dumps({"format": FORMAT} | value, sort_keys=True).encode())
 
 
@@ -90,6 +100,8 @@ def decode(body: bytes, place: str) -> Notice:
                     return TableChange(value["nonce"], since, version, added, removed)
             case "in-force":
                 return InForce(value["mark"], {str(name): int(at) for name, at in value["counts"].items()})
+            case "pressure":
+                return Pressure(bool(value["full"]))
         raise LinkError("newer-format", f"{place} has an unknown notice: use a newer tamis")
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise LinkError("damaged-notice", f"{place} is no notice: {error!r}") from error

@@ -67,9 +67,9 @@ class Parcel:
         return json.dumps(head | rest).encode() + b"\n" + self.body
 
     @staticmethod
-    def decode_header(line: bytes, place: str) -> "Parcel":
-        """The parcel of a header, without its body; `place` names it in errors."""
-        return _header(line, place)[0]
+    def decode_header(line: bytes, place: str) -> "tuple[Parcel, int]":
+        """The parcel of a header, without its body, and the size of that; `place` names it in errors."""
+        return _header(line, place)
 
     @staticmethod
     def decode(data: bytes, place: str) -> "Parcel":

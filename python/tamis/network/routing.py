@@ -11,6 +11,10 @@ One `step` does all there is to do. These rules make that nothing is missed:
   later batch is matched against that generation or a newer one.
 - A broker that begins again believes only answers to its own question (`Hello.nonce`).
 
+Pressure goes the other way than messages: a broker whose log for a link is full, or that is told so by the
+neighbour behind it, tells its other neighbours. Roots wait (`Routing.pressed_by`), what is under way does
+not.
+
 Cost: a step reads what changed in the catalog; the work follows the change (`InterestTable`).
 """
 
@@ -28,13 +32,16 @@ from tamis.model.route import ROUTE_REVISION
 from tamis.model.version import Version
 from tamis.network.advert import Advert, Token
 from tamis.network.interest import Row, rows_of
-from tamis.network.notices import Hello, InForce, Notice, TableChange, decode, encode
+from tamis.network.notices import Hello, InForce, Notice, Pressure, TableChange, decode, encode
 from tamis.network.parcel import LinkError
 from tamis.network.routing_ports import Catalog, Port, Shown
 from tamis.network.tables import EVERYTHING, TableVersion
 from tamis.network.topology import Link
 
 log = logging.getLogger(__name__)
+
+REVISE_AFTER = 100
+"""After so many messages in vain, the rows that replace others are chosen again, with a newer sample."""
 
 OWN = ""
 """The origin of this broker's subscriptions among the names of links."""
@@ -70,6 +77,12 @@ class Neighbour:
     """Why its table cannot be used; it is sent everything."""
     routes: int = 0
     """How many rows its table has."""
+    in_vain: int = 0
+    """The messages from it that had come in vain when wider rows were chosen last."""
+    presses: bool = False
+    """Whether it said that the log of a link behind it is full."""
+    is_pressed: bool = False
+    """Whether that was said to it."""
 
     @property
     def agrees(self) -> bool:
@@ -95,11 +108,15 @@ class Routing:
         catalog: Catalog,
         publish: Callable[[], Shown | None],
         is_patient: Callable[[], bool] = lambda: False,
+        *,
+        budget: int | None = None,
+        sample: Callable[[], Sequence[tuple[str, bytes]]] = tuple,
     ) -> None:
         """`publish` makes a generation of the catalog if it changed, and returns what the newest shows.
 
         `is_patient`: whether to wait for neighbours that have not answered yet before anything
         is advertised to others. Otherwise these are asked to send everything in the meantime.
+        `budget`: so many rows are advertised to a neighbour at most. `sample`: messages with their tenants.
         """
         self._broker = broker
         self._catalog = catalog
@@ -107,8 +124,9 @@ class Routing:
         self._is_patient = is_patient
         self._mark = uuid.uuid4().hex
         self._neighbours = {
-            link.name: Neighbour(broker, link, port, Advert(self._mark)) for link, port in ports
+            link.name: Neighbour(broker, link, port, Advert(self._mark, budget)) for link, port in ports
         }
+        self._sample = sample
         self._received: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
         self._waiting: list[tuple[Neighbour, Notice]] = []
         self._rows: dict[int, tuple[str, str, frozenset[Row]]] = {}
@@ -119,6 +137,7 @@ class Routing:
         """The tables of routes at this version, as the newest generation has them."""
         self._established: Mapping[str, int] | None = None
         self._is_first = True
+        self._pressed_by: frozenset[str] = frozenset()
 
     @property
     def neighbours(self) -> Mapping[str, Neighbour]:
@@ -142,6 +161,11 @@ class Routing:
         table = self._tables.get(link)
         return table is not None and table.hash != EVERYTHING and self._neighbours[link].can_use(table)
 
+    @property
+    def pressed_by(self) -> frozenset[str]:
+        """The links because of which this broker's own sources wait, as of the last step."""
+        return self._pressed_by
+
     def step(self) -> None:
         """Do all there is to do. `CatalogError` and others: it can be repeated, and nothing is lost."""
         if self._is_first:
@@ -151,6 +175,7 @@ class Routing:
         for neighbour in self._neighbours.values():
             self._greet(neighbour)
         self._read_notices()
+        self._press()
         if self._show():
             for neighbour in self._neighbours.values():
                 self._tell(neighbour)
@@ -169,6 +194,8 @@ class Routing:
 
     def _hello(self, neighbour: Neighbour, *, ask: bool) -> bool:
         neighbour.nonce = uuid.uuid4().hex
+        # It forgets what it was told.
+        neighbour.is_pressed = False
         have = self._catalog.routes.tables().get(neighbour.name)
         return _sent(neighbour, Hello(neighbour.nonce, have, ask))
 
@@ -191,12 +218,15 @@ class Routing:
                 case InForce(mark, counts):
                     if mark == self._mark:
                         neighbour.counts.update(counts)
+                case Pressure(is_full):
+                    neighbour.presses = is_full
             del self._waiting[0]
 
     def _answer(self, neighbour: Neighbour, hello: Hello) -> None:
         """It has said what it has. What it needs follows at the end of this step."""
         neighbour.their_nonce, neighbour.have = hello.nonce, hello.have
         neighbour.advertised = neighbour.reported = None
+        neighbour.presses = False
         if hello.ask:
             self._hello(neighbour, ask=False)
 
@@ -227,6 +257,15 @@ class Routing:
         log.error("link %s: %s; the neighbour is sent everything", neighbour.name, error)
         neighbour.problem = str(error)
         neighbour.usable = ()
+
+    def _press(self) -> None:
+        """Tell each neighbour whether what it sends on through this broker has to wait."""
+        full = {name for name, one in self._neighbours.items() if one.presses or one.port.is_full}
+        self._pressed_by = frozenset(full)
+        for neighbour in self._neighbours.values():
+            is_pressed = bool(full - {neighbour.name})
+            if is_pressed != neighbour.is_pressed and _sent(neighbour, Pressure(is_pressed)):
+                neighbour.is_pressed = is_pressed
 
     # What this broker wants
 
@@ -304,6 +343,11 @@ class Routing:
             return
         everything = bool(unknown) or any(self._tables[one.name].hash == EVERYTHING for one in others)
         advert = neighbour.advert
+        in_vain = neighbour.port.in_vain
+        is_too_wide = advert.is_general and in_vain >= neighbour.in_vain + REVISE_AFTER
+        advert.generalise(self._sample, anew=is_too_wide)
+        if is_too_wide or not advert.is_general:
+            neighbour.in_vain = in_vain
         includes = {one.name: _token(self._tables[one.name]) for one in others if one not in unknown}
         assert self._read is not None
         includes[OWN] = (self._read.count, self._read.mark)

@@ -27,6 +27,14 @@ class Port(Protocol):
     def epoch(self) -> str:
         """The log that notices are sent in."""
 
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits to be sent that roots have to wait."""
+
+    @property
+    def in_vain(self) -> int:
+        """How many messages of the neighbour nobody wanted."""
+
     def send(self, notice: bytes) -> None:
         """Publish a notice; `LinkError` if that fails."""
 

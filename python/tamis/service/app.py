@@ -7,8 +7,8 @@ from fastapi import FastAPI
 
 import tamis
 from tamis.service import errors, page
-from tamis.service.api import dead_letters as letters
 from tamis.service.api import (
+    data,
     deliveries,
     docs,
     health,
@@ -19,6 +19,7 @@ from tamis.service.api import (
     token,
     webhooks,
 )
+from tamis.service.api import dead_letters as letters
 from tamis.service.api.security import AccessControl
 from tamis.service.logs import RequestLog
 from tamis.service.service import Service
@@ -50,6 +51,7 @@ def application(service: Service) -> FastAPI:
         health,
         subscriptions,
         webhooks,
+        data,
         messages,
         matching,
         deliveries,

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
-from tamis.errors import PositionedError, TamisError
+from tamis.errors import DataError, PositionedError, QueryError, TamisError
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,7 @@ STATUS: Mapping[str, int] = {
     # The resource.
     "bad-value": 422,
     "name-limit": 422,
+    "data-name": 422,
     "unknown-prefix-map": 422,
     "no-source": 422,
     "no-mailbox": 422,
@@ -46,11 +47,17 @@ STATUS: Mapping[str, int] = {
     "bad-url": 422,
     "unknown-subscription": 404,
     "unknown-webhook": 404,
+    "unknown-data": 404,
+    "unknown-version": 404,
     "no-letter": 404,
     "no-job": 404,
     "subscription-exists": 409,
     "webhook-exists": 409,
     "webhook-used": 409,
+    "data-exists": 409,
+    "data-in-use": 409,
+    "data-changed": 409,
+    "upload-lost": 409,
     "prefix-map-used": 409,
     "not-replayable": 409,
     # The service: try again later.
@@ -185,7 +192,9 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 def status_of(error: TamisError) -> int:
     """The status code of an error."""
-    return STATUS.get(error.code) or (422 if isinstance(error, PositionedError) else 500)
+    if isinstance(error, QueryError):
+        return 422
+    return STATUS.get(error.code) or (422 if isinstance(error, PositionedError | DataError) else 500)
 
 
 def error_response(error: TamisError) -> JSONResponse:

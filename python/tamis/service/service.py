@@ -16,6 +16,7 @@ from tamis.service.background.lag import read_until
 from tamis.service.background.notifier import Notifier
 from tamis.service.background.outbox_follower import OutboxFollower
 from tamis.service.background.supervisor import Supervisor
+from tamis.service.data_uploads import DataUploads
 from tamis.service.inbox_writer import InboxWriter
 from tamis.service.metrics import ServiceMetrics
 from tamis.service.newest import Newest
@@ -51,8 +52,15 @@ RESTART_SECONDS = 5.0
 class Service:
     """A running service."""
 
-    def __init__(self, settings: Settings, catalog: Catalog, supervisor: Supervisor | None = None) -> None:
-        """`supervisor` runs the job; None where the job runs elsewhere."""
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        supervisor: Supervisor | None = None,
+        refresher: Supervisor | None = None,
+    ) -> None:
+        """`supervisor` runs the job; None where the job runs elsewhere. `refresher` refreshes local data."""
+        self._refresher = refresher
         self.settings = settings
         self.catalog = catalog
         self.brokers = settings.brokers()
@@ -63,6 +71,7 @@ class Service:
             lambda source: read_until(settings.state, source),
         )
         self.newest = Newest(settings)
+        self.data = DataUploads(settings, catalog)
         self.supervisor = supervisor
         self.notifier = Notifier()
         self.sender = Sender(catalog.outgoing, settings.webhooks, self.notifier)
@@ -80,8 +89,9 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """Run the background tasks during the block."""
         await run_in_threadpool(self.inboxes.recover)
-        if self.supervisor is not None:
-            self.supervisor.start()
+        await run_in_threadpool(self.data.remove_leftovers)
+        for process in self._processes():
+            process.start()
         sending = asyncio.create_task(_restart_on_failure(self.sender.run))
         others = [
             asyncio.create_task(_restart_on_failure(one.run)) for one in (self.dead_letters, self._cleanup)
@@ -93,14 +103,17 @@ class Service:
         try:
             yield
         finally:
-            if self.supervisor is not None:
-                await run_in_threadpool(self.supervisor.stop)
+            for process in self._processes():
+                await run_in_threadpool(process.stop)
             self.sender.stop()
             for task in others:
                 task.cancel()
             await asyncio.gather(sending, *others, return_exceptions=True)
             for pool in (self.authentication, self.publishing, self.matching):
                 pool.close()
+
+    def _processes(self) -> list[Supervisor]:
+        return [one for one in (self.supervisor, self._refresher) if one is not None]
 
     def stop(self) -> None:
         """End event streams. To be called on the event loop."""

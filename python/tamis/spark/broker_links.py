@@ -1,5 +1,6 @@
 """The broker's links in a job: publishes batches to them, and reports their state to the status board."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from functools import lru_cache, partial
 from tamis.catalog import Catalog
 from tamis.errors import TamisError
 from tamis.generations.store import Store
+from tamis.model.sample import Sampled
 from tamis.network.exchange import Exchange
 from tamis.network.limits import check_limits
 from tamis.network.link_end import LinkEnd, LinkStatus, open_links
@@ -23,8 +25,13 @@ from tamis.spark.connectors.links import publish_parcels
 from tamis.spark.pipeline import Write
 from tamis.status import LinkReport, StatusBoard
 
+log = logging.getLogger(__name__)
+
 PATIENCE = 10.0
 """Seconds for which a starting broker waits for its neighbours before it tells others to send everything."""
+
+TICK = 0.1
+"""Seconds between two looks at a full log."""
 
 GENERATIONS = 16
 """The tables of so many generations are remembered."""
@@ -52,11 +59,28 @@ class BrokerLinks:
             return None
         return partial(publish_parcels, self._broker.name, self._ends, self._routed)
 
+    def wait_for_room(self, source: Input, stopping: Callable[[], bool]) -> None:
+        """Wait while the log of a link is full; messages that are under way in the network never wait."""
+        if self._routing is None or isinstance(source, ArrivalsSource):
+            return
+        waits: frozenset[str] = frozenset()
+        while not stopping() and (links := self._routing.pressed_by):
+            if links != waits:
+                log.warning("source %s waits: the logs of links are full: %s", source.name, ", ".join(links))
+                waits = links
+            time.sleep(TICK)
+
+    def count(self, source: Input, unmatched: int) -> None:
+        """A batch has messages that no subscription matches: over a broker's only link they came in vain."""
+        if isinstance(source, ArrivalsSource) and len(self._ends) == 1:
+            self._ends[0].traffic.in_vain += unmatched
+
     def open_routing(
         self,
         catalog: Catalog,
         publish: Callable[[], Shown | None],
         is_patient: Callable[[], bool] = lambda: False,
+        sample: Callable[[], Sequence[Sampled]] = tuple,
     ) -> Routing | None:
         """What the neighbours want, which each of them is sent from now on; None if there are none.
 
@@ -64,16 +88,29 @@ class BrokerLinks:
         """
         if self._broker is not None and self._ends:
             ports = [(end.link, end) for end in self._ends]
-            self._routing = Routing(self._broker.name, ports, catalog, publish, is_patient)
+            self._routing = Routing(
+                self._broker.name,
+                ports,
+                catalog,
+                publish,
+                is_patient,
+                budget=self._broker.rows,
+                sample=lambda: [(one.tenant, one.message) for one in sample()],
+            )
             for end in self._ends:
                 end.on_notice = partial(self._routing.receive, end.link.name)
         return self._routing
 
-    def start(self, catalog: Catalog, publish: Callable[[], Shown | None]) -> ExitStack:
-        """Exchange parcels until the result is closed."""
+    def start(
+        self,
+        catalog: Catalog,
+        publish: Callable[[], Shown | None],
+        sample: Callable[[], Sequence[Sampled]],
+    ) -> ExitStack:
+        """Exchange parcels until the result is closed; `sample`: messages, by which rows are replaced."""
         stack = ExitStack()
         end_of_patience = time.monotonic() + PATIENCE
-        routing = self.open_routing(catalog, publish, lambda: time.monotonic() < end_of_patience)
+        routing = self.open_routing(catalog, publish, lambda: time.monotonic() < end_of_patience, sample)
         if routing is not None:
             thread = RoutingThread(routing, self._routing_failed)
             stack.callback(thread.close)
@@ -97,6 +134,9 @@ class BrokerLinks:
             code=status.code,
             reason=status.reason or (known.problem if known else ""),
             waiting=status.sent - status.acknowledged,
+            waiting_bytes=status.waiting_bytes,
+            most_bytes=end.most_bytes,
+            pressed=self._routing is not None and end.link.name in self._routing.pressed_by,
             routed=self._routing is not None and self._routing.is_routed(status.link),
             routes=known.routes if known else 0,
             agreed=known.agrees if known else False,
@@ -104,6 +144,7 @@ class BrokerLinks:
             messages=traffic.messages,
             bytes=traffic.bytes,
             received=traffic.received,
+            in_vain=traffic.in_vain,
         )
 
     def _routed(self, generation: int) -> frozenset[str]:
@@ -139,4 +180,11 @@ def _open(settings: Settings, broker: BrokerSettings) -> Sequence[LinkEnd]:
         raise LinkError("unknown-broker", reason)
     sources = [(source.name, source.limits) for source in settings.sources]
     check_limits(topology.limits, broker.limits, sources, str(broker.network))
-    return open_links(topology, broker.name, settings.links, most_hops=broker.hops, client=broker.client)
+    return open_links(
+        topology,
+        broker.name,
+        settings.links,
+        most_hops=broker.hops,
+        client=broker.client,
+        most_bytes=broker.log,
+    )

@@ -188,7 +188,7 @@ class Job:
         for batches in known:
             self._replace_lost_generations(batches, newest)
         self._spark = self._session()
-        self._stack.callback(self._links.start(catalog, self._shown).close)
+        self._stack.callback(self._links.start(catalog, self._shown, sample).close)
         self._warm_up = warm_up(self._spark, self._streams[0].pipeline, newest)
 
     def _report_ready(self) -> None:
@@ -357,6 +357,9 @@ class Job:
             if self._stopping.is_set():
                 # It has not begun; the next run processes it.
                 raise JobError("stopping", "the job is stopping")
+            self._links.wait_for_room(stream.source, self._stopping.is_set)
+            if self._stopping.is_set():
+                raise JobError("stopping", "the job is stopping")
             self._board.batch_started(stream.source.name)
             started, clock = datetime.now(UTC), time.monotonic()
             try:
@@ -368,6 +371,7 @@ class Job:
                 raise stream.error from None
             stream.pause = FIRST_PAUSE
             stream.failing = False
+            self._links.count(stream.source, counts.unmatched)
             report = BatchReport(
                 source=stream.source.name,
                 batch=number,

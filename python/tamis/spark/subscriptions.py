@@ -96,3 +96,32 @@ def with_recipients(generation: Generation, matched: Iterator[pa.RecordBatch]) -
         recipients = pa.StructArray.from_arrays(columns, RECIPIENT.names)
         place = batch.schema.get_field_index("targets")
         yield batch.set_column(place, RECIPIENTS.name, lists_of(offsets_of(targets), recipients))
+
+
+def recipients_of_targets(found: DataFrame, kept: Sequence[str], generation: Generation) -> DataFrame:
+    """Rows of `match` → rows of `match_subscriptions`: the subscription in place of its number."""
+    if not generation.stored:
+        reason = f"{generation.directory} is a snapshot without subscriptions: use match, or name a store"
+        raise FrameError("no-subscriptions", reason)
+    names = [f"c{number}" for number in range(len(kept))]
+    renamed = [f"{name} AS {new}" for name, new in zip(quoted(kept), names, strict=True)]
+    targets = "if(target IS NULL, CAST(array() AS array<bigint>), array(target)) AS targets"
+    sent = found.selectExpr(*renamed, targets, "error")
+    columns = [StructField(new, found.schema[old].dataType) for old, new in zip(kept, names, strict=True)]
+    schema = StructType([*columns, RECIPIENTS, found.schema["error"]])
+    rows = sent.mapInArrow(_Recipients(generation).run, schema)
+    back = [f"{new} AS {old}" for new, old in zip(names, quoted(kept), strict=True)]
+    expanded = f"inline_outer(matched_subscriptions) AS ({', '.join(RECIPIENT.names)})"
+    return rows.selectExpr(*back, expanded, "error")
+
+
+@dataclass(frozen=True, slots=True)
+class _Recipients:
+    """The step as it is pickled for the workers."""
+
+    generation: Generation
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches of one task."""
+        matched = with_recipients(self.generation, (batch for batch in batches if batch.num_rows))
+        return (split_routes(batch, RECIPIENTS.name)[0] for batch in matched)

@@ -55,11 +55,18 @@ LINK_COUNTERS = (
     ("tamis_link_messages", "Messages that crossed to the neighbour", "messages"),
     ("tamis_link_bytes", "Bytes of the parcels of these messages", "bytes"),
     ("tamis_link_received_messages", "Messages that crossed from the neighbour", "received"),
+    (
+        "tamis_link_in_vain_messages",
+        "Of these, messages that nobody here and no other neighbour wanted",
+        "in_vain",
+    ),
 )
 """Metric, help, and the field of a link's report; Prometheus appends `_total`."""
 
 LINK_GAUGES = (
     ("tamis_link_waiting", "Parcels that the neighbour has not acknowledged", "waiting"),
+    ("tamis_link_waiting_bytes", "Bytes of these parcels", "waiting_bytes"),
+    ("tamis_link_pressed", "1 if sources wait because of this link, 0 if not", "pressed"),
     ("tamis_link_routes", "Rows of what the neighbour wants", "routes"),
     ("tamis_link_routed", "1 if the neighbour is sent only what it wants, 0 if everything", "routed"),
 )

@@ -193,6 +193,12 @@ class LinkReport:
     """Why it does not work, or why the neighbour's routes cannot be used."""
     waiting: int = 0
     """Parcels that the neighbour has not acknowledged."""
+    waiting_bytes: int = 0
+    """Their bytes."""
+    most_bytes: int = 0
+    """The log is full with so many of them."""
+    pressed: bool = False
+    """Whether the log is full, or that of a link behind the neighbour: the broker's sources wait."""
     routed: bool = False
     """Whether the neighbour is sent only what it wants; else everything."""
     routes: int = 0
@@ -207,6 +213,8 @@ class LinkReport:
     """Bytes of their parcels."""
     received: int = 0
     """Messages that crossed from it."""
+    in_vain: int = 0
+    """Of those, messages that neither a subscription here nor another neighbour wanted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,10 +158,7 @@ impl Search<'_> {
             Subject::Attribute(test) => SubjectId::attribute(self.names.label_of(test)),
             Subject::Text => SubjectId::TEXT,
             Subject::Value => SubjectId::VALUE,
-            Subject::Position if self.view.node_label[node.index()] == LabelId::ANY => {
-                SubjectId::POSITION_ANY
-            }
-            Subject::Position => SubjectId::POSITION,
+            Subject::Position(test) => SubjectId::position(test),
             Subject::Element => return None,
         };
         self.view.entries(node).find(|&entry| self.view.entry_subject[entry] == subject)

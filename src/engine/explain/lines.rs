@@ -149,7 +149,7 @@ impl Lines<'_> {
         let line = &self.parts.lines[at];
         let nodes = match line.subject {
             Subject::Element => elements.iter().count(),
-            Subject::Position => self.count_placed(line, elements),
+            Subject::Position(_) => self.count_placed(line, elements),
             Subject::Attribute(_) | Subject::Text | Subject::Value => {
                 self.select(self.ends[at].tested, elements)?.0
             }
@@ -161,7 +161,7 @@ impl Lines<'_> {
                 let leaf = self.select(self.ends[at].subject, elements)?.1;
                 leaf.map(|leaf| (steps + 1, leaf)).or_else(first)
             }
-            Subject::Element | Subject::Value | Subject::Position => first(),
+            Subject::Element | Subject::Value | Subject::Position(_) => first(),
         };
         Ok(Binding { nodes, stops })
     }

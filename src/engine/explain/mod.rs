@@ -294,7 +294,7 @@ fn beginning(line: &Query, steps: usize) -> Query {
 fn place_asked(line: &LinearPath<'_>) -> Option<u32> {
     match (line.subject, line.check) {
         (_, Check::Position(place)) => Some(place),
-        (Subject::Position, Check::Range(_, place)) => Some(place as u32),
+        (Subject::Position(_), Check::Range(_, place)) => Some(place as u32),
         _ => None,
     }
 }
@@ -304,14 +304,14 @@ fn leaf(line: &LinearPath<'_>) -> Option<Step> {
     let node = match line.subject {
         Subject::Attribute(test) => Node::Attribute(test.clone()),
         Subject::Text => Node::Text,
-        Subject::Element | Subject::Value | Subject::Position => return None,
+        Subject::Element | Subject::Value | Subject::Position(_) => return None,
     };
     Some(Step { axis: Axis::Child, node, predicates: Vec::new() })
 }
 
 fn test(line: &LinearPath<'_>) -> Test {
     match line.check {
-        _ if line.subject == Subject::Position => Test::Exists,
+        _ if matches!(line.subject, Subject::Position(_)) => Test::Exists,
         Check::Exists | Check::Position(_) => Test::Exists,
         Check::Equal(literal) => Test::Compare(Operator::Equal, literal.clone()),
         Check::Unequal(literal) => Test::Compare(Operator::NotEqual, literal.clone()),

@@ -88,6 +88,7 @@ impl SegmentState {
             transformations: self.transformer.bytes(),
             memo: self.memo.bytes(),
             twigs: self.compiled.bytes(),
+            records: 0,
         };
         CacheStats { bytes, states: self.cache.states(), clears: self.cache.clears() }
     }

@@ -66,11 +66,17 @@ impl Matcher {
         if !self.visited.contains(parts[0].part.shard) {
             return false;
         }
+        self.open_parts(parts.iter().map(|part| part.at));
+        true
+    }
+
+    /// Prepares parts that may be closed again, as long as none of a later call needs room.
+    pub(super) fn open_parts(&mut self, places: impl Iterator<Item = usize>) {
         self.clock += 1;
         let sets = self.attached.as_ref().expect("attached for the batch");
         let mut is_new = false;
-        for part in parts {
-            let slot = &mut self.segments[part.at];
+        for at in places {
+            let slot = &mut self.segments[at];
             slot.used = self.clock;
             if slot.state.is_none() {
                 slot.state = Some(SegmentState::boxed(&slot.segment, sets, &self.tuning));
@@ -80,7 +86,6 @@ impl Matcher {
         if is_new {
             self.close_beyond(self.tuning.open_bytes);
         }
-        true
     }
 
     /// Closes what was not used for longest.

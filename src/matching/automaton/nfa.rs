@@ -43,6 +43,7 @@ impl Nfa {
         ranks: &mut Ranks,
         findings: &mut Findings,
     ) {
+        ranks.enter_segment();
         self.nodes.clear();
         self.open.clear();
         self.is_loop.resize(self.is_loop.len().max(view.node_label.len()), false);
@@ -123,6 +124,12 @@ fn test_subject(
         SubjectId::VALUE => value(document.string_value(element)),
         SubjectId::POSITION => value(ranks.of(document, element).named.to_string().as_bytes()),
         SubjectId::POSITION_ANY => value(ranks.of(document, element).any.to_string().as_bytes()),
+        SubjectId::POSITION_LOCAL => {
+            value(ranks.of_labels(document, names, element).local.to_string().as_bytes());
+        }
+        SubjectId::POSITION_NAMESPACE => {
+            value(ranks.of_labels(document, names, element).namespace.to_string().as_bytes());
+        }
         attribute => {
             let label = LabelId(attribute.0);
             for attribute in document.attributes_of(element) {

@@ -49,10 +49,7 @@ impl ReportedQueries {
     /// Adds a query; false if it was there.
     #[inline(always)]
     fn insert(&mut self, query: SegmentQuery) -> bool {
-        let (word, bit) = (&mut self.0[query.index() / 64], 1 << (query.0 % 64));
-        let new = *word & bit == 0;
-        *word |= bit;
-        new
+        insert(&mut self.0, query)
     }
 
     /// Clears the word of a query: at the end, when all queries are cleared.
@@ -73,6 +70,14 @@ impl ReportedQueries {
     pub fn bytes(&self) -> usize {
         size_of_val(self.0.as_slice())
     }
+}
+
+#[inline(always)]
+fn insert(reported: &mut [u64], query: SegmentQuery) -> bool {
+    let (word, bit) = (&mut reported[query.index() / 64], 1 << (query.0 % 64));
+    let new = *word & bit == 0;
+    *word |= bit;
+    new
 }
 
 /// Buffers that collecting needs, kept from message to message.
@@ -268,8 +273,10 @@ impl Collector<'_> {
             self.report_passed();
         }
         let (conditions, bound_twice) = (self.findings.conditions.all(), self.findings.bound_twice.all());
-        let CandidateScratch { passed: queries, passed_count, row_positions: positions, unsettled, .. } =
+        let CandidateScratch { passed: queries, passed_count, row_positions, unsettled, .. } =
             &mut *self.scratch;
+        // Not through the boxes: a write could change those for all that the compiler knows.
+        let (queries, positions) = (&mut **queries, &mut **row_positions);
         let (mut filled, mut unsure) = (*passed_count, 0);
         for passed in 0..passed {
             let at = positions[passed];
@@ -294,14 +301,14 @@ impl Collector<'_> {
     /// Reports the queries of rows that passed, each once.
     fn report_passed(&mut self) {
         let CandidateScratch { passed, passed_count, .. } = &mut *self.scratch;
-        let mut new = 0;
-        for at in 0..*passed_count {
-            let query = passed[at];
-            passed[new] = query;
-            new += self.reported.insert(query) as usize;
+        let (first, reported) = (self.matches.len(), &mut self.reported.0[..]);
+        let mut end = first;
+        self.matches.resize(first + *passed_count, GenerationQuery(0));
+        for &query in &passed[..*passed_count] {
+            self.matches[end] = query.in_generation(self.first_query);
+            end += insert(reported, query) as usize;
         }
-        let new = passed[..new].iter();
-        self.matches.extend(new.map(|query| query.in_generation(self.first_query)));
+        self.matches.truncate(end);
         *passed_count = 0;
     }
 

@@ -25,7 +25,7 @@ use crate::ids::{AnchorId, ConditionId, ElementId};
 use crate::matching::twigs::ancestors::{AncestorLists, ancestor};
 use crate::matching::twigs::occurrences::{Occurrences, TracedDocument};
 use crate::matching::twigs::unsettled::{LeadingPath, Unsettled};
-use crate::query::decompose::Reach;
+use crate::query::linear_path::Reach;
 use crate::segment::format::columns::View;
 use crate::tuning::{SETTLE_MESSAGE_READS, SETTLE_ROW_READS};
 use crate::util::bitset::{Bits, ones};

@@ -6,16 +6,17 @@ use pyo3::prelude::*;
 
 use super::Index;
 use crate::document::Message;
-use crate::engine::matcher::{Matcher, SelectedNodes};
-use crate::error::{GenerationError, ReadError};
+use crate::engine::matcher::SelectedNodes;
+use crate::error::GenerationError;
 use crate::limits::Limits;
 use crate::matching::budget::WorkLimit;
 use crate::matching::twigs::verify::Verifier;
 use crate::python::arrow::Exported;
-use crate::python::error::{ErrorTable, raise_generation_error};
+use crate::python::error::raise_generation_error;
 use crate::python::index_state::{State, busy};
 use crate::python::matchers::Matchers;
 use crate::python::messages::Messages;
+use crate::python::selection;
 use crate::tuning::Tuning;
 
 impl Index {
@@ -51,8 +52,7 @@ impl Index {
         done.map_err(|error| raise_generation_error(py, &error))
     }
 
-    /// Walks the matching queries of messages and passes the results of each message to `push`. Returns the
-    /// number of the generation, and the errors of messages that cannot be read and of queries that failed.
+    /// Walks the matching queries of messages: the number of the generation, and the errors.
     pub(super) fn walk<T>(
         &self,
         py: Python<'_>,
@@ -60,38 +60,12 @@ impl Index {
         tenant: &str,
         limits: &Limits,
         walk: impl Fn(&mut Verifier<'_>, u32) -> Result<T, WorkLimit> + Sync,
-        mut push: impl FnMut(usize, &SelectedNodes<'_, T>) + Send,
+        push: impl FnMut(usize, &SelectedNodes<'_, T>) + Send,
     ) -> PyResult<(u64, Exported)> {
         let generation = self.state().newest();
-        let errors = py.detach(|| {
-            let mut done = (ErrorTable::new("message"), 0);
-            let work = |matcher: &mut Matcher, (errors, number): &mut (ErrorTable, usize)| {
-                let rest = messages.or_empty().skip(*number);
-                matcher.select_batch(&generation, tenant, rest, limits, &walk, |outcome| {
-                    match outcome {
-                        Ok(walked) => {
-                            push(*number, &walked);
-                            for query in walked.failed {
-                                let (reason, exceeded) = WorkLimit::describe(limits.work);
-                                errors.push_failed(
-                                    *number,
-                                    &format!("query {}: {reason}", query.0),
-                                    exceeded,
-                                );
-                            }
-                        }
-                        Err(error) => errors.push_read(*number, &messages.error_at(*number, error)),
-                    }
-                    *number += 1;
-                });
-            };
-            let refuse = |(errors, number): &mut (ErrorTable, usize), error: &ReadError| {
-                errors.push_read(*number, error);
-                *number += 1;
-            };
-            self.matchers.run(&generation, &mut done, work, refuse).map(|()| done.0.finish())
-        });
-        Ok((generation.number, errors.map_err(|error| raise_generation_error(py, &error))?.into()))
+        let walked = || selection::walk(&self.matchers, &generation, messages, tenant, limits, &walk, push);
+        let errors = py.detach(walked).map_err(|error| raise_generation_error(py, &error))?;
+        Ok((generation.number, errors.into()))
     }
 
     /// Offers messages to the sample, unless a thread is changing the index.

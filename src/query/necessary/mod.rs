@@ -85,7 +85,12 @@ fn of_clauses(clauses: &[Clause]) -> Expr {
     for clause in clauses {
         match clause {
             Clause::For(variable, nodes) => {
-                all.push(substituted(&of_value(nodes), &bound, false).0);
+                let needed = match nodes.kind() {
+                    Kind::Nodes => of_value(nodes),
+                    // A sequence with an item may be false.
+                    _ => of_value(&Value::Call(Function::Exists, vec![nodes.clone()])),
+                };
+                all.push(substituted(&needed, &bound, false).0);
                 let path = substituted_path(nodes, &bound);
                 bound.push((*variable, path));
             }

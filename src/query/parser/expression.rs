@@ -313,10 +313,11 @@ impl<'a> Parser<'a> {
             self.word("in")?;
             let start = self.lexer.start;
             let nodes = self.or_expr()?;
-            if nodes.kind() != Kind::Nodes {
-                return Err(self.refuse(start, "binding", hints::BINDS_NO_PATH));
+            let kind = nodes.kind();
+            if !kind.is_many() {
+                return Err(self.refuse(start, "binding", hints::BINDS_ONE_ITEM));
             }
-            let variable = self.bind(BoundVariable { name, kind: Kind::Nodes, is_one_node: true })?;
+            let variable = self.bind(BoundVariable { name, kind, is_one_node: kind == Kind::Nodes })?;
             clauses.push(Clause::For(variable, nodes.into_value()));
         }
         self.word("satisfies")?;

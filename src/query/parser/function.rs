@@ -9,6 +9,7 @@ use crate::limits::PATTERN_SIZE_LIMIT;
 use crate::query::ast::{Expr, Test};
 use crate::query::data_use::DataUse;
 use crate::query::pattern::{BadPattern, Pattern};
+use crate::query::picture::Picture;
 use crate::query::replacement::Replacement;
 use crate::query::value::{Computed, FirstArgument, Function, Kind, Signature, Value};
 
@@ -48,14 +49,21 @@ impl<'a> Parser<'a> {
     pub(super) fn prefixed_function(&mut self) -> Result<Operand<'a>, Refused> {
         let (prefix, local) = (self.lexer.word, self.lexer.local.unwrap_or("*"));
         let uri = self.function_namespace(prefix)?;
+        let is_type = uri == TYPES_NAMESPACE;
         let signature = match uri {
             FUNCTIONS_NAMESPACE => return self.function(local),
+            // Of one value; `string()` also takes the context node.
+            TYPES_NAMESPACE if local == "string" => Function::named("string"),
             TYPES_NAMESPACE => Function::named(&format!("xs:{local}")),
             _ => None,
         };
         let Some(signature) = signature else { return Err(self.unknown_function(local)) };
         let start = self.lexer.start;
         let arguments = self.arguments()?;
+        if is_type && arguments.is_empty() {
+            let reason = hints::arguments(&format!("xs:{local}"), (1, 1), 0);
+            return Err(self.refuse(start, "argument", reason));
+        }
         if let (true, [argument]) = (signature.kind.is_moment(), arguments.as_slice())
             && let Some(literal) = argument.literal()
             && Value::Call(signature.function, vec![Value::Literal(literal)]).is_no_moment()
@@ -176,13 +184,22 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Refuses patterns that cannot be searched for: they are literals, so that none fails on a message.
+    /// Refuses patterns that cannot be searched for, and pictures that are not valid: they are literals, so that none fails on a message.
     fn check_pattern(
         &self,
         function: Function,
         arguments: &[Operand<'a>],
         start: usize,
     ) -> Result<(), Refused> {
+        if function == Function::FormatNumber {
+            return match &arguments[1] {
+                Operand::Text(picture) => match Picture::parse(picture) {
+                    Ok(_) => Ok(()),
+                    Err(reason) => Err(self.refuse(start, "picture", hints::picture(&reason))),
+                },
+                _ => Err(self.refuse(start, "picture", hints::PICTURE_LITERAL.to_string())),
+            };
+        }
         let flags_at = match function {
             Function::Matches | Function::Tokenize => 2,
             Function::Replace => 3,

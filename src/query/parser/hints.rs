@@ -14,6 +14,8 @@ pub const LET_CONTENT: &str = "a variable is bound to nodes, a string, a number 
 pub const ELEMENT_IN_VALUE: &str = "an attribute value has no elements in it; take their text";
 pub const BINDS_NO_PATH: &str =
     "a variable is bound to a path; put conditions into its predicates or after `where`";
+pub const BINDS_ONE_ITEM: &str =
+    "`some` and `every` take a path or a sequence; write a condition on one value without them";
 pub const ATTRIBUTE_WITHOUT_ELEMENT: &str =
     "an attribute needs a constructed element around it: `return <r>{ $v/@a }</r>`";
 pub const LATE_ATTRIBUTE: &str = "an attribute must come before other content of its element; for its value as text write `{ string($v/@a) }`";
@@ -35,6 +37,8 @@ pub const MOMENTS: &str = "a date can only be compared, and only with a date: wr
 pub const PATTERN_LITERAL: &str =
     "the regular expression, its flags and the replacement must be strings in quotes";
 pub const MATCHES_EMPTY: &str = "the regular expression matches the empty string; for `replace()` and `tokenize()` it must match something";
+pub const PICTURE_LITERAL: &str =
+    "the picture of `format-number()` must be a string in quotes; other decimal formats are not supported";
 pub const SEQUENCE_POSITION: &str =
     "a predicate after a sequence must be a position, such as `[1]` or `[last()]`";
 
@@ -42,6 +46,11 @@ pub const SEQUENCE_POSITION: &str =
 pub fn no_type() -> String {
     let names = Atomic::ALL.map(Atomic::name).join("`, `");
     format!("the types are `{names}`")
+}
+
+/// A picture of `format-number()` that is not valid.
+pub fn picture(reason: &str) -> String {
+    format!("the picture is refused: {reason}; write it like `#,##0.00`")
 }
 
 /// A string that is no date.

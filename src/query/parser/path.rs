@@ -24,8 +24,6 @@ pub(super) enum Route {
 struct WrittenStep {
     axis: WalkAxis,
     test: NodeTest,
-    /// `.` or `..`, which take no predicates.
-    is_abbreviated: bool,
 }
 
 /// A predicate as it is used.
@@ -214,10 +212,6 @@ impl<'a> Parser<'a> {
                 return self.nested_step(route, descends);
             }
             let step = self.written_step()?;
-            if step.is_abbreviated && self.lexer.token == Token::OpenBracket {
-                let reason = "a predicate is not allowed after `.` or `..`; write `self::node()[…]` or `parent::node()[…]`";
-                return Err(self.refuse(self.lexer.start, "filter-expression", reason));
-            }
             let is_bare = self.lexer.token != Token::OpenBracket;
             match (&mut route, step) {
                 // `a/./b` is `a/b`.
@@ -304,7 +298,7 @@ impl<'a> Parser<'a> {
     /// `step = "." | ".." | "@"? node-test | axis "::" node-test`
     #[inline]
     fn written_step(&mut self) -> Result<WrittenStep, Refused> {
-        let written = |axis, test| WrittenStep { axis, test, is_abbreviated: false };
+        let written = |axis, test| WrittenStep { axis, test };
         match self.lexer.token {
             Token::Name => {
                 let (name, start) = (self.lexer.word, self.lexer.start);
@@ -328,7 +322,7 @@ impl<'a> Parser<'a> {
             Token::Dot | Token::DotDot => {
                 let axis = if self.lexer.token == Token::Dot { WalkAxis::Itself } else { WalkAxis::Parent };
                 self.lexer.advance()?;
-                Ok(WrittenStep { axis, test: NodeTest::Any, is_abbreviated: true })
+                Ok(WrittenStep { axis, test: NodeTest::Any })
             }
             _ => Ok(written(WalkAxis::Child, NodeTest::Name(self.name_test(WalkAxis::Child)?))),
         }

@@ -338,8 +338,7 @@ impl Builder {
             Subject::Attribute(test) => SubjectId::attribute(self.labels.label(test)),
             Subject::Text => SubjectId::TEXT,
             Subject::Value => SubjectId::VALUE,
-            Subject::Position if self.trie.label_of(node) == LabelId::ANY => SubjectId::POSITION_ANY,
-            Subject::Position => SubjectId::POSITION,
+            Subject::Position(test) => SubjectId::position(test),
             Subject::Element => unreachable!("an element's condition belongs to its node"),
         };
         let entries = &mut self.entries;

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::columns::View;
 use crate::ids::{ConditionId, LabelId, SubjectId, TrieNodeId};
+use crate::query::ast::NameTest;
 
 /// Subjects that are not attributes follow those that are, whose numbers are those of labels.
 impl SubjectId {
@@ -17,6 +18,19 @@ impl SubjectId {
     pub const POSITION: SubjectId = SubjectId(u32::MAX - 3);
     /// The position among all sibling elements.
     pub const POSITION_ANY: SubjectId = SubjectId(u32::MAX - 4);
+    /// The position among siblings of the same local name, and among those of the same namespace.
+    pub const POSITION_LOCAL: SubjectId = SubjectId(u32::MAX - 5);
+    pub const POSITION_NAMESPACE: SubjectId = SubjectId(u32::MAX - 6);
+
+    /// The position among siblings that pass a name test.
+    pub fn position(test: &NameTest) -> SubjectId {
+        match test {
+            NameTest::Any => SubjectId::POSITION_ANY,
+            NameTest::AnyIn(_) => SubjectId::POSITION_NAMESPACE,
+            NameTest::Local(_) => SubjectId::POSITION_LOCAL,
+            NameTest::Name(_) => SubjectId::POSITION,
+        }
+    }
 
     /// The attributes with a label.
     #[inline(always)]
@@ -26,7 +40,7 @@ impl SubjectId {
 
     #[inline(always)]
     pub fn is_attribute(self) -> bool {
-        self < SubjectId::POSITION_ANY
+        self < SubjectId::POSITION_NAMESPACE
     }
 }
 

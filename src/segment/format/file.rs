@@ -15,7 +15,7 @@ use crate::util::storage::{Storage, content_name};
 
 const MAGIC: [u8; 8] = *b"tamisseg";
 /// The version of the format; increment it when the meaning of a column changes.
-pub const FORMAT: u32 = 7;
+pub const FORMAT: u32 = 8;
 const ALIGNMENT: usize = 64;
 const HEADER: usize = 16 + COLUMNS * 16;
 

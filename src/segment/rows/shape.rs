@@ -6,7 +6,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::simple::MOST_SIMPLE;
-use crate::query::decompose::Reach;
+use crate::query::linear_path::Reach;
 
 /// The highest position that a shape can count to.
 pub const MOST_COUNTED: u32 = 255;

@@ -4,8 +4,8 @@
 use crate::document::Element;
 use crate::ids::{ConditionId, LabelId, TrieNodeId};
 use crate::query::ast::{Axis, Operator};
-use crate::query::decompose::Reach;
 use crate::query::element_path::ElementPath;
+use crate::query::linear_path::Reach;
 use crate::transform::plan::claims::Claim;
 use crate::transform::plan::interner::OwnedBytes;
 use crate::transform::plan::tuples::TuplePlan;

@@ -27,7 +27,7 @@ use crate::matching::automaton::names::Names;
 use crate::matching::budget::WorkLimit;
 use crate::matching::twigs::occurrences::Occurrences;
 use crate::query::ast::Axis;
-use crate::query::decompose::Reach;
+use crate::query::linear_path::Reach;
 use crate::transform::plan::{BindingSource, Bindings, BlockPlan, Condition, Constant, Network};
 use crate::transform::run::accept_sets::ElementsByAcceptSet;
 use crate::transform::run::ancestors::{self, LabelledDocument, Steps};

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::document::{Document, NodeRef};
 use crate::ids::ElementId;
-use crate::query::decompose::Reach;
+use crate::query::linear_path::Reach;
 use crate::transform::plan::{BlockPlan, Group, Subject, TwigVariants};
 use crate::transform::run::ancestors::{self, LabelledDocument};
 use crate::transform::run::evaluate::{Evaluator, steps_from_bound};

@@ -218,6 +218,7 @@ def check(asked: CheckRequest, service: CurrentService, caller: Subscriber) -> C
     prefixes = _prefixes(service, caller, asked.namespaces)
     try:
         found = tamis.check(asked.query, prefixes)
+        service.catalog.data.check(asked.query, found.data, prefixes, tenant=caller.tenant)
     except QueryError as error:
         return CheckResponse(error=detail_of(error))
     warnings = [WarningDetail.model_validate(asdict(warning)) for warning in found.warnings]
@@ -239,7 +240,7 @@ def _match(asked: MatchRequest, service: Service, caller: Caller) -> MatchRespon
     result = None
     if asked.query is not None:
         prefixes = _prefixes(service, caller, asked.namespaces)
-        result = _try_query(asked.query, prefixes, message, envelope, asked.explain)
+        result = _try_query(service, caller, asked.query, prefixes, message, envelope, asked.explain)
     with service.newest.opened() as opened:
         if opened is None:
             return MatchResponse(generation=None, subscriptions=[], more=False, failed=[], query=result)
@@ -313,6 +314,8 @@ def _prefixes(service: Service, caller: Caller, given: Mapping[str, str] | str) 
 
 
 def _try_query(
+    service: Service,
+    caller: Caller,
     query: str,
     prefixes: Mapping[str, str],
     message: bytes,
@@ -320,6 +323,8 @@ def _try_query(
     explain: bool,
 ) -> QueryResult:
     index = Index(cache_bytes=0)
+    data = service.data.attached(caller.tenant, tamis.check(query, prefixes).data)
+    index.replace_data({("", name): stored for (_, name), stored in data.items()})
     index.insert(1, query, namespaces=prefixes)
     explanation = index.explain(message, query, envelope=envelope, namespaces=prefixes, limits=LIMITS)
     shown = ExplanationResponse.of(explanation)

@@ -20,6 +20,9 @@ from tamis.service.service import Service
 PUBLIC_PATHS = page.PATHS | {"/health", "/ready", "/openapi.json", "/docs"}
 """They reveal nothing: whether the service runs, the description of the API, the files of the page."""
 
+UPLOADS = "/v1/data/"
+"""Below this path an admin's requests have limits of their own: they carry whole data sets."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -57,7 +60,7 @@ class AccessControl:
                 token = await self._token(_secret(Headers(scope=scope)))
                 scope.setdefault("state", {})["caller"] = Caller(token)
                 self._limit_rate(token)
-                receive, send = self._limited(scope, receive, send, token.body or self._settings.body)
+                receive, send = self._limited(scope, receive, send, token)
             except TamisError as error:
                 await error_response(error)(scope, receive, send)
                 return
@@ -79,13 +82,16 @@ class AccessControl:
             reason = f"{rate} requests a second are allowed with this token"
             raise ServiceError("rate-limit", reason, limit=rate, retry_after=max(1, round(wait)))
 
-    def _limited(self, scope: Scope, receive: Receive, send: Send, limit: int) -> tuple[Receive, Send]:
+    def _limited(self, scope: Scope, receive: Receive, send: Send, token: Token) -> tuple[Receive, Send]:
         """Limit the size of a request's body and the time that the client may take to send it.
 
         Only the time spent waiting for the client counts, so that a slow service refuses no request. Once the
         response has started, no limit applies: it is too late for an error response, and the application
         reads on only to notice a disconnect.
         """
+        limit, seconds = token.body or self._settings.body, self._settings.timeout
+        if scope["path"].startswith(UPLOADS) and token.role is Role.ADMIN:
+            limit, seconds = self._settings.data_body, self._settings.data_timeout
         headers = Headers(scope=scope)
         encoding = headers.get("content-encoding", "identity")
         if encoding.strip().lower() != "identity":
@@ -94,7 +100,7 @@ class AccessControl:
         announced = headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > limit:
             raise _too_long(int(announced), limit)
-        remaining = self._settings.timeout
+        remaining = seconds
         size, complete, responding = 0, False, False
 
         async def limited_receive() -> Message:
@@ -109,7 +115,7 @@ class AccessControl:
                 # The response may have started during the wait.
                 if responding:
                     return await receive()
-                reason = f"the request took more than {self._settings.timeout:.0f} s to arrive"
+                reason = f"the request took more than {seconds:.0f} s to arrive"
                 raise as_http_exception(ServiceError("slow-request", reason)) from None
             remaining -= time.monotonic() - started
             size += len(message.get("body", b""))

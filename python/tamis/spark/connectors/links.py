@@ -7,6 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's custom
 
 from tamis.model.batch import Batch
 from tamis.model.envelope import VERSION
+from tamis.network.in_vain import count_in_vain
 from tamis.network.link_end import WANTED, LinkEnd
 from tamis.network.messages import MESSAGES
 from tamis.spark.deliveries import is_refused
@@ -34,6 +35,7 @@ def publish_parcels(
         *("hops", "topology"),
         F.lit(None).cast("string").alias("form"),
         *("encoding", "received", "topic", "headers", "xml", "generation"),
+        (F.size("matched_subscriptions") > 0).alias("here"),
         *(F.array_contains("links", end.link.name).alias(at) for at, end in zip(wanted, ends, strict=True)),
     )
     table = sound.toArrow()
@@ -41,6 +43,12 @@ def publish_parcels(
         return
     selective = routed(table["generation"][0].as_py())
     messages = table.select(MESSAGES.names).cast(MESSAGES)
+    key = f"{batch.checkpoint}:{batch.number}:{batch.plan}"
+    chosen = {}
     for end, at in zip(ends, wanted, strict=True):
-        selected = messages.append_column(WANTED, table[at]) if end.link.name in selective else messages
-        end.publish(f"{batch.checkpoint}:{batch.number}:{batch.plan}", selected)
+        selected = messages
+        if end.link.name in selective:
+            chosen[end.link.name] = table[at]
+            selected = messages.append_column(WANTED, table[at])
+        end.publish(key, selected)
+    count_in_vain(ends, key, messages, table["here"], chosen)

@@ -40,17 +40,19 @@ class ValuesTask:
 
     def _run_piece(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         values = read_values(batch.column(self.message), self.limits)
+        # Without the messages: a copy of one for each of its rows would not fit into a column.
+        given = batch.columns[: self.kept]
         for rows in values.rows.to_batches():
-            kept = batch.take(rows.column("message"))
-            columns: list[Any] = [*kept.columns[: self.kept], *rows.columns[1:]]
+            kept = [column.take(rows.column("message")) for column in given]
+            columns: list[Any] = [*kept, *rows.columns[1:]]
             columns.append(pa.nulls(rows.num_rows, error_structs(values.errors.slice(0, 0)).type))
             yield pa.record_batch(columns, self._names(batch, rows))
         refused = values.errors
         if refused.num_rows:
-            kept = batch.take(refused.column("message"))
+            kept = [column.take(refused.column("message")) for column in given]
             empty = values.rows.schema
             nulls: list[Any] = [pa.nulls(refused.num_rows, field.type) for field in list(empty)[1:]]
-            columns = [*kept.columns[: self.kept], *nulls, error_structs(refused)]
+            columns = [*kept, *nulls, error_structs(refused)]
             yield pa.record_batch(columns, self._names(batch, values.rows))
 
     def _names(self, batch: pa.RecordBatch, rows: pa.RecordBatch | pa.Table) -> list[str]:

@@ -60,6 +60,7 @@ impl Dfa<'_> {
         scratch: &mut Scratch,
     ) -> Result<(), CacheFull> {
         scratch.reset(cache);
+        ranks.enter_segment();
         Search { dfa: self, document, ranks, findings, cache, scratch }.run()
     }
 }

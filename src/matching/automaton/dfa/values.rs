@@ -60,13 +60,16 @@ impl Search<'_> {
                     }
                 }
                 SubjectId::VALUE => self.test(probe, element, document.string_value(element))?,
-                SubjectId::POSITION => {
-                    let rank = self.ranks.of(document, element).named;
-                    self.postpone(probe, element, ShortValue::of_rank(rank));
-                }
-                _ => {
-                    let rank = self.ranks.of(document, element).any;
-                    self.postpone(probe, element, ShortValue::of_rank(rank));
+                of => {
+                    let rank = match of {
+                        SubjectId::POSITION => self.ranks.of(document, element).named,
+                        SubjectId::POSITION_ANY => self.ranks.of(document, element).any,
+                        SubjectId::POSITION_LOCAL => {
+                            self.ranks.of_labels(document, self.dfa.names, element).local
+                        }
+                        _ => self.ranks.of_labels(document, self.dfa.names, element).namespace,
+                    };
+                    self.test_rank(probe, element, rank)?;
                 }
             }
         }
@@ -83,6 +86,14 @@ impl Search<'_> {
             return Ok(());
         }
         self.test_at_once(probe, element, value)
+    }
+
+    fn test_rank(&mut self, probe: usize, element: ElementId, rank: u32) -> Result<(), CacheFull> {
+        if self.cache.subjects[probe].is_plain {
+            self.postpone(probe, element, ShortValue::of_rank(rank));
+            return Ok(());
+        }
+        self.test_at_once(probe, element, rank.to_string().as_bytes())
     }
 
     /// Leaves a short value to `resolve_pending`.

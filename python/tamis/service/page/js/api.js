@@ -55,6 +55,7 @@ const resource = (folder, id) => `/v1/${folder}/${encodeURIComponent(id)}`;
 
 export const whoAmI = (token) => call("GET", "/v1/token", { token });
 export const status = (signal) => call("GET", "/v1/status", { signal });
+export const network = () => call("GET", "/v1/network");
 export const sources = () => call("GET", "/v1/sources");
 export const check = (json, signal) => call("POST", "/v1/check", { json, signal });
 export const match = (json, signal) => call("POST", "/v1/match", { json, signal });
@@ -72,8 +73,8 @@ export const letter = (key) => call("GET", resource("dead-letters", key));
 /** `again`: also those that were replayed before. */
 export const replay = (keys, again) => call("POST", "/v1/dead-letters/replay", { json: { letters: keys, again } });
 
-/** Publish a message; the service generates an id if none is given. */
-export function publish(xml, source, id) {
-  const json = id ? { id, xml } : { xml };
+/** Publish a message; the service generates an id if none is given. Headers may be left out. */
+export function publish(xml, source, id, headers) {
+  const json = { id: id || undefined, xml, headers };
   return call("POST", "/v1/messages", { params: { source }, json });
 }

@@ -12,6 +12,16 @@ export function rate(value) {
   return value >= 100 ? whole.format(value) : value.toFixed(value >= 10 || value === 0 ? 0 : 1);
 }
 
+/** A part of a whole, in percent. */
+export const share = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "0 %");
+
+/** A size. */
+export function bytes(value) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const place = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, value)) / 3));
+  return `${short.format(value / 1000 ** place)} ${units[place]}`;
+}
+
 /** A duration. */
 export function seconds(value) {
   if (value === null || value === undefined) return "–";

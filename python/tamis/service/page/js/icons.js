@@ -9,6 +9,7 @@ const LINES = {
   publish: "M12 16V4M7 9l5-5 5 5M4 16v3a1 1 0 0 0 1 1h14a1 1 0 0 0 1-1v-3",
   deliveries: "M3 13l3-8h12l3 8v6H3zM3 13h5l1.5 3h5L16 13h5",
   letters: "M3 6h18v13H3zM3 7l9 7 9-7",
+  network: "M5 3h4v4H5zM15 10h4v4h-4zM5 17h4v4H5zM9 5h4v14H9M13 12h2",
   out: "M14 4h5a1 1 0 0 1 1 1v14a1 1 0 0 1-1 1h-5M10 8l-4 4 4 4M6 12h10",
   plus: "M12 5v14M5 12h14",
   pause: "M9 5v14M15 5v14",

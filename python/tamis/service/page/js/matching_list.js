@@ -17,7 +17,7 @@ export function matchingList() {
   /** Some subscriptions, whether they match or not; fetched once. */
   let known = null;
 
-  async function show({ generation, subscriptions, more }, xml) {
+  async function show({ generation, subscriptions, more }, xml, headers) {
     try {
       known ??= (await api.subscriptions({ limit: SHOWN })).subscriptions;
     } catch (error) {
@@ -33,8 +33,8 @@ export function matchingList() {
     // Keep open what was open.
     const open = new Set([...list.querySelectorAll("details[open]")].map((one) => one.dataset.id));
     const rows = [
-      ...subscriptions.slice(0, SHOWN).map((one) => row(one, true, xml, open)),
-      ...rest.map((one) => row(one, false, xml, open)),
+      ...subscriptions.slice(0, SHOWN).map((one) => row(one, true, { xml, headers }, open)),
+      ...rest.map((one) => row(one, false, { xml, headers }, open)),
     ];
     hold(list, rows.length ? rows : h("p", { class: "hint" }, "There are no subscriptions yet."));
   }
@@ -47,7 +47,7 @@ export function matchingList() {
   return { node, show, hide };
 }
 
-function row(one, matches, xml, open) {
+function row(one, matches, message, open) {
   const why = h("div", { class: "why" });
   const node = h(
     "details",
@@ -64,17 +64,17 @@ function row(one, matches, xml, open) {
     why,
   );
   node.addEventListener("toggle", () => {
-    if (node.open && !why.childElementCount) explain(one.id, matches, xml, why);
+    if (node.open && !why.childElementCount) explain(one.id, matches, message, why);
   });
   if (open.has(one.id)) node.open = true;
   return node;
 }
 
 /** Try the query of a subscription on the message. */
-async function explain(id, matches, xml, why) {
+async function explain(id, matches, message, why) {
   try {
     const kept = await api.subscription(id);
-    const tried = await api.match({ xml, query: kept.query, namespaces: kept.namespaces, explain: true, limit: 1 });
+    const tried = await api.match({ ...message, query: kept.query, namespaces: kept.namespaces, explain: true, limit: 1 });
     hold(
       why,
       h("pre", { class: "query" }, kept.query),

@@ -1,7 +1,7 @@
 // Syntax colours of queries. The service decides what a query is; this is only for display.
 
 const PARTS =
-  /(?<string>"[^"]*"?|'[^']*'?)|(?<variable>\$[\w.-]+)|(?<keyword>\b(?:for|in|where|return|and|or|not|contains|starts-with|count|string|text)\b(?![\w:-]))|(?<number>\b\d+(?:\.\d+)?\b)|(?<name>@[\w:.*-]+)|(?<mark>[/[\](){}|<>=!]+)/g;
+  /(?<string>"[^"]*"?|'[^']*'?)|(?<variable>\$[\w.-]+)|(?<keyword>\b(?:for|in|where|return|let|order|by|some|every|satisfies|if|then|else|and|or|not|contains|starts-with|count|string|text)\b(?![\w:-]))|(?<number>\b\d+(?:\.\d+)?\b)|(?<name>@[\w:.*-]+)|(?<mark>[/[\](){}|<>=!]+)/g;
 
 export function queryParts(text) {
   const found = [];

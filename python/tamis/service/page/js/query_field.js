@@ -1,7 +1,9 @@
 // An input for a query, checked while typing: an error is marked in the text and shown below it.
 
 import { check } from "./api.js";
+import { completion } from "./completion.js";
 import { debounced, h, hold } from "./dom.js";
+import { drafts } from "./drafts.js";
 import { editor, spot } from "./editor.js";
 import { parseNamespaces } from "./namespaces.js";
 import { located, problem } from "./problem.js";
@@ -17,6 +19,7 @@ const DEBOUNCE_MS = 150;
 export function queryField({ value, namespaces, onchecked = () => {}, remedy = () => null, onsubmit, rows = 4 }) {
   const message = h("div", { class: "feedback", "aria-live": "polite" });
   const field = editor({ label: "Query", parts: queryParts, value, rows, oninput: () => later(), onsubmit });
+  const completions = completion(field.area, () => drafts.message);
   let asking = new AbortController();
 
   async function checkNow() {
@@ -54,5 +57,5 @@ export function queryField({ value, namespaces, onchecked = () => {}, remedy = (
   }
 
   const later = debounced(DEBOUNCE_MS, checkNow);
-  return { node: h("div", { class: "checked" }, field.node, message), field, check: checkNow, later, refuse };
+  return { node: h("div", { class: "checked" }, field.node, completions, message), field, check: checkNow, later, refuse };
 }

@@ -4,6 +4,7 @@ import { address } from "./address.js";
 import { call } from "./api.js";
 import { h, hold } from "./dom.js";
 import { problem } from "./problem.js";
+import { sees } from "./views.js";
 
 /** Show the current view in `main`, and follow changes of the fragment. */
 export function router(views, main, links, context) {
@@ -24,8 +25,8 @@ export function router(views, main, links, context) {
     document.title = `${view.title} · tamis`;
     hold(main, h("h1", {}, view.title));
     scrollTo(0, 0);
-    if (!view.roles.includes(context.who.role)) {
-      // Not in the menu of this role. Show the error that the service answers with.
+    if (!sees(context.who, view)) {
+      // Not in the menu of this user. Show the error that the service answers with.
       try {
         await call("GET", view.asks);
       } catch (error) {

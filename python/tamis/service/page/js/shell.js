@@ -6,7 +6,7 @@ import { icon, mark } from "./icons.js";
 import { listenToKeys } from "./keys.js";
 import { router } from "./router.js";
 import { statusFeed } from "./status.js";
-import { VIEWS } from "./views.js";
+import { VIEWS, sees } from "./views.js";
 
 const STATES = {
   starting: ["The job is starting", "busy"],
@@ -19,7 +19,7 @@ const STATES = {
 /** Show the page of a logged-in user; returns a function that removes it. */
 export function shell(app, who, logOut) {
   const feed = statusFeed();
-  const offered = VIEWS.filter((view) => view.roles.includes(who.role));
+  const offered = VIEWS.filter((view) => sees(who, view));
   const links = offered.map((view) =>
     h("a", { href: `#/${view.name}`, title: view.title }, icon(view.name), h("span", {}, view.title)),
   );

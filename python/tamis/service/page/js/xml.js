@@ -23,6 +23,18 @@ export function xmlParts(text) {
   return found;
 }
 
+/** The names of elements and attributes in a text, in the order of the alphabet. Declarations of namespaces are none. */
+export function namesIn(text) {
+  const elements = new Set();
+  const attributes = new Set();
+  for (const { start, end, kind } of xmlParts(text)) {
+    const name = text.slice(start, end);
+    if (kind === "element") elements.add(name);
+    else if (kind === "name" && !/^xmlns(:|$)/.test(name)) attributes.add(name);
+  }
+  return { elements: [...elements].sort(), attributes: [...attributes].sort() };
+}
+
 /** Indented where white space has no meaning; unchanged if it is malformed. */
 export function pretty(text) {
   const forest = treesOf(text);

@@ -23,7 +23,7 @@ impl NodeTable {
     pub fn new(document: &Document) -> NodeTable {
         let (elements, texts) = document.annex_start();
         let (elements, texts) = (&document.elements[..elements], &document.texts[..texts]);
-        let count = 1 + elements.len() + texts.len() + document.others.len();
+        let count = NodeTable::count_of(document);
         let mut table = NodeTable {
             nodes: vec![NodeRef::Document; count],
             parents: vec![0; count],
@@ -49,6 +49,12 @@ impl NodeTable {
         }
         table.ends[0] = table.envelope;
         table
+    }
+
+    /// The number of nodes that a table of a document has.
+    pub fn count_of(document: &Document) -> usize {
+        let (elements, texts) = document.annex_start();
+        1 + elements + texts + document.others.len()
     }
 
     fn put(&mut self, number: usize, node: NodeRef, parent: u32) {

@@ -97,10 +97,8 @@ impl Verifier<'_> {
         {
             return Ok(self.axis_from(step, context, usize::MAX)?.len() as u32);
         }
-        let table = self.take_table();
         let mut counts = std::mem::take(&mut self.memo.axis_counts);
-        let found = self.counted_axis(step, context, &table, &mut counts);
-        self.keep_table(table);
+        let found = self.counted_axis(step, context, &mut counts);
         self.memo.axis_counts = counts;
         found
     }
@@ -109,7 +107,6 @@ impl Verifier<'_> {
         &mut self,
         step: WalkStep,
         context: NodeRef,
-        table: &NodeTable,
         counts: &mut AxisCounts,
     ) -> Result<u32, WorkLimit> {
         let document = self.document;
@@ -118,21 +115,20 @@ impl Verifier<'_> {
             counts.clear();
         }
         let (visited, sums) = counts.tests.entry(key).or_default();
-        if sums.is_none() && *visited >= table.count() as usize {
-            self.budget.spend(table.count() as usize)?;
-            *sums = Some(Sums::new(table, |node| self.passes(step, node)));
+        if sums.is_none() && *visited < NodeTable::count_of(document) {
+            let left = self.budget.left();
+            let found = self.axis_from(step, context, usize::MAX);
+            *visited += left - self.budget.left();
+            return Ok(found?.len() as u32);
         }
-        if let Some(sums) = sums {
-            self.budget.spend(1)?;
-            return Ok(sums.count(table, step.axis, document.node_id(context).0));
+        if sums.is_none() {
+            self.budget.spend(NodeTable::count_of(document))?;
         }
-        let (mut found, before) = (0, *visited);
-        table.for_each_in_order(document, step.axis, context, |node| {
-            *visited += 1;
-            found += u32::from(self.passes(step, node));
-            true
-        });
-        self.budget.spend(1 + *visited - before)?;
-        Ok(found)
+        self.budget.spend(1)?;
+        let table = self.take_table();
+        let sums = sums.get_or_insert_with(|| Sums::new(&table, |node| self.passes(step, node)));
+        let count = sums.count(&table, step.axis, document.node_id(context).0);
+        self.keep_table(table);
+        Ok(count)
     }
 }

@@ -12,6 +12,7 @@ use crate::matching::twigs::verify::Verifier;
 use crate::query::atomic::Atomic;
 use crate::query::functions;
 use crate::query::moment;
+use crate::query::picture::Picture;
 use crate::query::replacement::{self, Replacement};
 use crate::query::value::{FUNCTIONS, Function};
 use crate::tuning::PATTERN_STEP_SIZE;
@@ -181,6 +182,17 @@ impl<'a> Verifier<'a> {
             Function::DistinctValues => Evaluated::Items(self.distinct(first, context)?),
             // Compiled as what they are.
             Function::Doc | Function::Collection => Evaluated::Nodes(Vec::new()),
+            Function::FormatNumber => {
+                let number = self.number_of(first, context)?;
+                let picture = self.text(argument(1));
+                self.budget.spend(picture.len())?;
+                // It was checked when the query was registered.
+                let picture = std::str::from_utf8(picture).map(Picture::parse);
+                let written = picture.ok().and_then(Result::ok).map(|picture| picture.format(number));
+                let written = written.unwrap_or_default().into_bytes();
+                self.budget.spend(written.len())?;
+                Evaluated::Text(Cow::Owned(written))
+            }
             Function::Integer => self.cast(Atomic::Integer, first, context)?,
             Function::Decimal => self.cast(Atomic::Decimal, first, context)?,
             Function::Double => self.cast(Atomic::Double, first, context)?,

@@ -5,6 +5,7 @@
 //! | `mod.rs` | values |
 //! | `steps.rs` | steps and their predicates |
 //! | `axes.rs` | the nodes of an axis |
+//! | `near.rs` | the same from one node, where a table of all nodes is not worthwhile |
 //! | `axis_counts.rs` | how many they are, counted once per message |
 //! | `calls.rs` | functions |
 //! | `variables.rs` | variables, and the clauses that bind them |
@@ -22,6 +23,7 @@ mod compare;
 mod hash_join;
 mod items;
 mod local_data;
+mod near;
 mod once;
 mod patterns;
 mod steps;
@@ -39,14 +41,16 @@ pub(super) use variables::Variables;
 
 use rustc_hash::FxHashSet;
 
-use super::Verifier;
+use super::{Path, Verifier};
 use crate::data::Node;
 use crate::document::NodeRef;
 use crate::matching::budget::{Decided, WorkLimit, any};
 use crate::query::atomic::Atomic;
 use crate::query::value::{Arithmetic, SetOperation};
 use crate::segment::twig::values::*;
-use crate::segment::twig::{FROM_CONTEXT, FROM_DOCUMENT, FROM_MESSAGE, FROM_VARIABLE, operator_of};
+use crate::segment::twig::{
+    FROM_CONTEXT, FROM_DOCUMENT, FROM_MESSAGE, FROM_VARIABLE, TEST_EXISTS, operator_of,
+};
 
 /// The value of an expression at a context node.
 #[derive(Clone)]
@@ -279,6 +283,10 @@ impl<'a> Verifier<'a> {
     }
 
     fn path_nodes_from(&mut self, path: u32, start: Node) -> Result<Vec<Node>, WorkLimit> {
+        let Path { test, steps, .. } = self.decode(path);
+        if steps == 0 && self.words[test as usize] & 0xFF == TEST_EXISTS {
+            return Ok(vec![start]);
+        }
         self.within(start.tree, |verifier| {
             let mut nodes = Vec::new();
             verifier.select(path, start.node, &mut nodes)?;

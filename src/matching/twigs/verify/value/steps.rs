@@ -4,16 +4,14 @@
 //! document. With positions, each context node is handled by itself: `//a[last()]` counts the children of each parent. A
 //! position that comes first, as in `preceding-sibling::a[1]`, ends the step when it is reached.
 
-use super::{Evaluated, Focus, NodeTable};
+use super::{Evaluated, Focus, NodeTable, near};
 use crate::data::Node;
 use crate::document::{NodeRef, OtherKind};
 use crate::ids::LabelId;
 use crate::matching::budget::{Decided, WorkLimit};
 use crate::matching::twigs::verify::Verifier;
-use crate::matching::twigs::verify::below::{children, leaves};
 use crate::query::value::WalkAxis;
 use crate::segment::format::NONE;
-use crate::segment::twig::STEP_ATTRIBUTE_ANY;
 use crate::segment::twig::values::*;
 
 /// A step of a walk, decoded.
@@ -34,10 +32,19 @@ impl WalkStep {
         self.axis == WalkAxis::DescendantOrSelf && self.test == TEST_NODE && self.predicates.1 == 0
     }
 
-    /// `a`, `@a`, `*` and the like.
-    fn is_near(self) -> bool {
+    /// Whether its nodes are elements, or attributes.
+    fn asks_names(self) -> bool {
         matches!(self.test, TEST_NAME | TEST_ANY_NAME | TEST_WILDCARD)
-            && matches!(self.axis, WalkAxis::Child | WalkAxis::Attribute)
+    }
+
+    /// Whether its nodes from a node are found without a table.
+    pub(super) fn is_near(self, node: NodeRef) -> bool {
+        near::serves(self.axis, self.asks_names(), node)
+    }
+
+    /// Whether its nodes from several nodes are those from each.
+    fn is_each(self) -> bool {
+        matches!(self.axis, WalkAxis::Itself | WalkAxis::Child | WalkAxis::Attribute | WalkAxis::Parent)
     }
 }
 
@@ -175,50 +182,29 @@ impl<'a> Verifier<'a> {
         nodes: &[NodeRef],
         found: &mut Vec<NodeRef>,
     ) -> Result<(), WorkLimit> {
-        if self.in_record() && step.is_near() {
-            return self.near_nodes(step, nodes, found);
-        }
-        let mut visited = 0;
-        let (document, mut table) = (self.document, self.take_table());
-        table.for_each(document, step.axis, nodes, |node| {
+        let is_near = step.is_each() && nodes.iter().all(|&node| step.is_near(node));
+        let table = (!is_near).then(|| self.take_table());
+        let (document, mut visited) = (self.document, 0);
+        let mut visit = |node| {
             visited += 1;
             if self.passes(step, node) {
                 found.push(node);
             }
-        });
-        self.keep_table(table);
-        // Afterwards: one axis visits a node of the document once.
-        self.budget.spend(nodes.len() + visited)
-    }
-
-    /// The same for the elements and attributes below nodes of a record, without a table of all its nodes.
-    fn near_nodes(
-        &mut self,
-        step: WalkStep,
-        nodes: &[NodeRef],
-        found: &mut Vec<NodeRef>,
-    ) -> Result<(), WorkLimit> {
-        let document = self.document;
-        for &node in nodes {
-            match step.axis {
-                WalkAxis::Attribute => {
-                    let NodeRef::Element(element) = node else { continue };
-                    self.budget.spend(document.attributes_of(element).len())?;
-                    let leaves = leaves(document, STEP_ATTRIBUTE_ANY, element);
-                    found.extend(leaves.filter(|&leaf| self.passes(step, leaf)));
-                }
-                _ => {
-                    for child in children(document, node) {
-                        self.budget.spend(1)?;
-                        let child = NodeRef::Element(child);
-                        if self.passes(step, child) {
-                            found.push(child);
-                        }
-                    }
-                }
+        };
+        match table {
+            None => nodes.iter().for_each(|&node| {
+                near::for_each(document, step.axis, node, |node| {
+                    visit(node);
+                    true
+                });
+            }),
+            Some(mut table) => {
+                table.for_each(document, step.axis, nodes, visit);
+                self.keep_table(table);
             }
         }
-        self.budget.spend(nodes.len())
+        // Afterwards: one axis visits a node of the document once.
+        self.budget.spend(nodes.len() + visited)
     }
 
     /// The nodes on an axis from one node that pass the step's test, in the order of the axis; the first `most` of them.
@@ -228,21 +214,23 @@ impl<'a> Verifier<'a> {
         node: NodeRef,
         most: usize,
     ) -> Result<Vec<NodeRef>, WorkLimit> {
-        if self.in_record() && step.is_near() {
-            let mut found = Vec::new();
-            self.near_nodes(step, &[node], &mut found)?;
-            return Ok(found);
-        }
-        let (document, table) = (self.document, self.take_table());
         let (mut found, mut visited, left) = (Vec::new(), 0, self.budget.left());
-        table.for_each_in_order(document, step.axis, node, |node| {
+        let table = (!step.is_near(node)).then(|| self.take_table());
+        let document = self.document;
+        let visit = |node| {
             visited += 1;
             if self.passes(step, node) {
                 found.push(node);
             }
             found.len() < most && visited < left
-        });
-        self.keep_table(table);
+        };
+        match table {
+            None => near::for_each(document, step.axis, node, visit),
+            Some(table) => {
+                table.for_each_in_order(document, step.axis, node, visit);
+                self.keep_table(table);
+            }
+        }
         self.budget.spend(1 + visited)?;
         Ok(found)
     }

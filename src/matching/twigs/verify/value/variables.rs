@@ -1,6 +1,7 @@
 //! Variables, and the clauses that bind them: tuples of bindings by nested loops, the first clause outermost.
 
 use super::Evaluated;
+use super::items::Item;
 use crate::data::Node;
 use crate::document::NodeRef;
 use crate::matching::budget::{Decided, any};
@@ -69,9 +70,15 @@ impl<'a> Verifier<'a> {
         let (word, value) = (self.words[at as usize], self.words[at as usize + 1]);
         let (level, rest) = (word >> 8, (at + 2, count - 1));
         match word & 0xFF {
-            CLAUSE_FOR => any(self.nodes_of_value(value, context)?, |node| {
+            CLAUSE_FOR => any(self.items(value, context)?, |item| {
                 self.budget.spend(1)?;
-                self.variables.bind(level, Bound::Node(node));
+                self.variables.bind(
+                    level,
+                    match item {
+                        Item::Node(node) => Bound::Node(node),
+                        item => Bound::Value(item.into()),
+                    },
+                );
                 self.has_tuple(rest, context)
             }),
             CLAUSE_LET => {

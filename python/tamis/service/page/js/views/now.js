@@ -2,7 +2,7 @@
 
 import { chart, sparkline } from "../chart.js";
 import { h, hold } from "../dom.js";
-import { count, plural, rate, seconds, time } from "../format.js";
+import { count, plural, rate, seconds, share, time } from "../format.js";
 import { problem } from "../problem.js";
 import { lagOf, lastBatch, totalsOf, wholeLag } from "../status.js";
 
@@ -95,8 +95,6 @@ function tile(label, unit, kind) {
     },
   };
 }
-
-const share = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "0 %");
 
 function row(source, latest) {
   const lag = lagOf(source, latest);

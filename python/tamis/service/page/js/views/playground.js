@@ -9,6 +9,7 @@ import { spot } from "../editor.js";
 import { explanationList } from "../explanation.js";
 import { button, choice, labelled } from "../fields.js";
 import { plural } from "../format.js";
+import { headersField, parseHeaders } from "../headers.js";
 import { icon } from "../icons.js";
 import { matchingList } from "../matching_list.js";
 import { messageField } from "../message_field.js";
@@ -38,6 +39,13 @@ export function playground(main, { who }) {
       query.field.value = sample.queries[0];
       showQueries(sample);
       query.check();
+    },
+  });
+  const headers = headersField({
+    value: drafts.headers,
+    oninput: () => {
+      drafts.headers = headers.field.value;
+      later();
     },
   });
   const names = h("textarea", { rows: 2, spellcheck: "false", autocomplete: "off", oninput: () => query.later() });
@@ -72,11 +80,11 @@ export function playground(main, { who }) {
     const xml = message.field.value;
     const asked = checked ? { query: query.field.value, namespaces: parseNamespaces(names.value), explain: true } : {};
     try {
-      const tried = await api.match({ xml, ...asked }, signal);
+      const tried = await api.match({ xml, headers: parseHeaders(headers.field.value), ...asked }, signal);
       hold(wrong);
       message.field.invalid(false);
       show(tried.query, xml);
-      others.show(tried, xml);
+      others.show(tried, xml, parseHeaders(headers.field.value));
     } catch (error) {
       if (signal.aborted) return;
       refuse(error, xml);
@@ -161,7 +169,7 @@ export function playground(main, { who }) {
     h(
       "div",
       { class: "bench" },
-      h("section", { class: "card", "aria-label": "Message" }, message.node, wrong),
+      h("section", { class: "card", "aria-label": "Message" }, message.node, headers.node, wrong),
       h(
         "section",
         { class: "card", "aria-label": "Query" },

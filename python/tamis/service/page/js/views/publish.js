@@ -5,6 +5,7 @@ import { h, hold } from "../dom.js";
 import { drafts } from "../drafts.js";
 import { choice, labelled } from "../fields.js";
 import { time } from "../format.js";
+import { headersField, parseHeaders } from "../headers.js";
 import { icon } from "../icons.js";
 import { messageField } from "../message_field.js";
 import { located, problem } from "../problem.js";
@@ -15,6 +16,7 @@ export function publish(main, { who }) {
   const message = messageField({ value: drafts.message, oninput: () => (drafts.message = message.field.value), onsubmit: send });
   const id = h("input", { spellcheck: "false", autocomplete: "off" });
   const source = choice([], { disabled: true });
+  const headers = headersField({ value: drafts.headers, oninput: () => (drafts.headers = headers.field.value) });
   const notice = h("div", { class: "form-feedback" });
   const done = h("ul", { class: "published", "aria-label": "Published" });
   const submit = h("button", { type: "submit" }, icon("publish"), h("span", {}, "Publish"));
@@ -23,7 +25,7 @@ export function publish(main, { who }) {
     submit.disabled = true;
     hold(notice);
     try {
-      const accepted = await api.publish(message.field.value, source.value, id.value.trim());
+      const accepted = await api.publish(message.field.value, source.value, id.value.trim(), parseHeaders(headers.field.value));
       done.prepend(...accepted.messages.map((one) => line(one, accepted.source)));
       while (done.children.length > REMEMBERED) done.lastElementChild.remove();
       id.value = "";
@@ -62,7 +64,7 @@ export function publish(main, { who }) {
           send();
         },
       },
-      h("div", { class: "card" }, message.node),
+      h("div", { class: "card" }, message.node, headers.node),
       h("div", { class: "card side" }, labelled("Source", source), labelled("Message id", id, "The same id is the same message. Generated if empty."), submit, notice, done),
     ),
   );
