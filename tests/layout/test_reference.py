@@ -89,7 +89,15 @@ def test_every_setting_is_listed_with_its_default(heading: str) -> None:
 def is_table(one: Field[Any]) -> bool:
     """Whether a key of the top level is a table."""
     return one.name in (
-        "spark", "shards", "metrics", "serve", "webhooks", "broker", "sources", "sinks", "data",
+        "spark",
+        "shards",
+        "metrics",
+        "serve",
+        "webhooks",
+        "broker",
+        "sources",
+        "sinks",
+        "data",
     )
 
 
