@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tamis
+from tamis import shard_files
 from tamis.catalog import Catalog
 from tamis.errors import GenerationError
 from tamis.generations.manifest import Manifest
@@ -189,3 +190,38 @@ def test_a_damaged_summary_lets_all_messages_visit_its_shard(catalog: Catalog, t
         layout = check(catalog, tmp_path, publisher.refresh()).layout
         assert layout is not None
         assert layout.damaged == ()
+
+
+def test_joins_with_local_data_are_found_in_all_shards(tmp_path: Path) -> None:
+    queries = [
+        "//trade[@symbol = collection('watch')/row/symbol]",
+        "//trade[collection('watch')/row[symbol = $msg/trade/@symbol]]",
+        "//trade",
+        "//other",
+    ]
+    messages = [b"<trade symbol='SAP'/>", b"<trade symbol='X'/>", b"<other/>"]
+
+    def attached(index: tamis.Index) -> tamis.Index:
+        index.attach("watch", tamis.Data([b"<row><symbol>SAP</symbol></row>"]))
+        return index
+
+    plain = attached(tamis.Index())
+    filled = [attached(tamis.Index()) for _ in [*queries, "the last, which takes the changes"]]
+    for number, (index, text) in enumerate(zip(filled, queries, strict=False)):
+        plain.insert(number, text)
+        index.insert(number, text)
+    shards = [index.write_shard(tmp_path, summary_bytes=1 << 20) for index in filled]
+    routing, _ = shard_files.write_routing(tmp_path, shards[:-1])
+    shard_files.write_shards(tmp_path, 0, shards, [], routing)
+    for index in (plain, attached(tamis.Index.open(tmp_path, open_bytes=0))):
+        batch = index.match_batch(messages)
+        assert index.targets(batch).to_pylist() == [[0, 1, 2], [2], [3]]
+        # What the message met counts once, not once for each shard.
+        assert (batch["probes"].to_pylist(), batch["records"].to_pylist()) == ([1, 1, 0], [1, 0, 0])
+        pairs = index.match_pairs(messages, [range(4)] * 3)
+        assert index.targets(pairs).to_pylist() == [[0, 1, 2], [2], [3]]
+    some = attached(tamis.Index.open(tmp_path, shards=[2, 3, 4]))
+    codes = some.match_batch(messages)["code"].to_pylist()
+    assert codes == ["shard-closed", "shard-closed", None]
+    with pytest.raises(GenerationError, match="shard 0 is not open"):
+        some.match_pairs(messages, [[0]] * 3)
