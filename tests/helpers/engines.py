@@ -107,6 +107,12 @@ def reopened(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapp
         return answer(tamis.Index.open(folder), messages)
 
 
+def memory_folder() -> "tempfile.TemporaryDirectory[str]":
+    """A folder in memory where there is one: shards are many small files, and each is forced to disk."""
+    memory = Path("/dev/shm")
+    return tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
+
+
 def written_in_shards(
     folder: str, queries: Sequence[str], namespaces: Mapping[str, str], count: int, key_bits: int
 ) -> None:
@@ -124,14 +130,14 @@ def written_in_shards(
 
 def one_bit_keys(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
     """The same with keys of one bit and room for one shard."""
-    with tempfile.TemporaryDirectory() as folder:
+    with memory_folder() as folder:
         written_in_shards(folder, queries, namespaces, 5, 1)
         return answer(tamis.Index.open(folder, open_bytes=0), messages)
 
 
 def five_shards(queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]) -> Answer:
     """Five shards filled at random, and each as an index of its own: a message visits all with a match."""
-    with tempfile.TemporaryDirectory() as folder:
+    with memory_folder() as folder:
         written_in_shards(folder, queries, namespaces, 5, shard_files.KEY_BITS)
         whole = tamis.Index.open(folder)
         visited: list[Any] = whole.route(messages)["shards"].to_pylist()
@@ -221,7 +227,7 @@ def transform_in_shards(
     queries: Sequence[str], messages: Sequence[bytes], namespaces: Mapping[str, str]
 ) -> Outputs:
     """Five shards filled at random, keys of one bit, and room for one shard."""
-    with tempfile.TemporaryDirectory() as folder:
+    with memory_folder() as folder:
         written_in_shards(folder, queries, namespaces, 5, 1)
         return outputs(tamis.Index.open(folder, open_bytes=0), len(queries), messages, None)
 
