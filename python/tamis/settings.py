@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 from tamis.data.source import RefreshedData
 from tamis.errors import TamisError
 from tamis.model.matching import Limits
-from tamis.model.sharding import Placement, Sharding
+from tamis.model.sharding import Placement, ShardSettings
 from tamis.model.sizes import size_of
 from tamis.model.subscription import DEFAULT_TARGET
 from tamis.model.webhook import webhook_of
@@ -81,28 +81,6 @@ class SparkSettings:
     master: str = "local[*]"
     config: Mapping[str, str] = field(default_factory=dict)
     """Settings of Spark by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShardSettings:
-    """How the subscriptions are divided; without `rows` there is one shard."""
-
-    rows: int | None = None
-    """Subscriptions of a shard, about."""
-    placement: Placement = "test"
-    open: int = 4 << 30
-    """Bytes of segments that a worker keeps scratch space and caches for."""
-
-    def __post_init__(self) -> None:
-        if self.rows == 0 or min(self.rows or 0, self.open) < 0:
-            raise SettingsError("bad-setting", "[shards]: rows is at least 1, open at least 0")
-        if self.placement not in get_args(Placement):
-            raise SettingsError("bad-setting", f"[shards]: placement is one of {get_args(Placement)}")
-
-    @property
-    def sharding(self) -> Sharding | None:
-        """How to divide; None: one shard."""
-        return None if self.rows is None else Sharding(self.placement, self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,6 +474,11 @@ def _check(settings: Settings) -> None:
         )
     if settings.interval < 0:
         raise SettingsError("bad-setting", "interval is a number of seconds, not negative")
+    shards = settings.shards
+    if shards.rows == 0 or min(shards.rows or 0, shards.open) < 0:
+        raise SettingsError("bad-setting", "[shards]: rows is at least 1, open at least 0")
+    if shards.placement not in get_args(Placement):
+        raise SettingsError("bad-setting", f"[shards]: placement is one of {get_args(Placement)}")
 
 
 def _tables(value: Any, name: str) -> list[Mapping[str, Any]]:

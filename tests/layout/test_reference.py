@@ -10,6 +10,7 @@ import pytest
 
 from tamis import cli, settings
 from tamis.data.source import RefreshedData
+from tamis.model.sharding import ShardSettings
 from tamis.service.errors import STATUS
 from tamis.sinks.dead_letters import LETTER
 from tamis.sinks.outbox import DELIVERY
@@ -21,7 +22,7 @@ KAFKA_SINK = get_type_hints(settings.TopicSink)["kafka"]
 KINDS = {
     "## Top level": (settings.Settings, {}),
     "## `[spark]`": (settings.SparkSettings, {}),
-    "## `[shards]`": (settings.ShardSettings, {}),
+    "## `[shards]`": (ShardSettings, {}),
     "## `[metrics]`": (settings.MetricsSettings, {}),
     "## `[serve]`": (settings.ServeSettings, {}),
     "## `[webhooks]`": (settings.WebhookSettings, {}),

@@ -22,3 +22,19 @@ class Sharding:
     placement: Placement
     rows: int
     """Subscriptions of a shard, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSettings:
+    """How the subscriptions are divided; without `rows` there is one shard."""
+
+    rows: int | None = None
+    """Subscriptions of a shard, about."""
+    placement: Placement = "test"
+    open: int = 4 << 30
+    """Bytes of segments that a worker keeps scratch space and caches for."""
+
+    @property
+    def sharding(self) -> Sharding | None:
+        """How to divide; None: one shard."""
+        return None if self.rows is None else Sharding(self.placement, self.rows)
