@@ -46,7 +46,7 @@ def times_faster_than_saxon() -> float:
     saxon.queries.set_parameter("records", saxon._sequence(data))
     saxon.queries.set_query_content(_MAP)
     saxon.queries.set_parameter("companies", saxon.queries.run_query_to_value())
-    # Saxon compares text with a number only where it is told to.
+    # Saxon compares text with a number only after an explicit conversion.
     queries = [_THEIRS.format(condition.replace("size >", "number(size) >")) for condition in own]
 
     def run(given: Any) -> int:

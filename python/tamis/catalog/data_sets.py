@@ -254,7 +254,7 @@ def _find(connection: Connection, tenant: str, name: str) -> RowMapping | None:
 def _found(connection: Connection, tenant: str, name: str) -> RowMapping:
     row = _find(connection, tenant, name)
     if row is None:
-        # The same for another tenant's data: its existence is not told.
+        # The same for another tenant's data: its existence is not disclosed.
         raise CatalogError("unknown-data", f"there is no local data of the name `{name}`")
     return row
 

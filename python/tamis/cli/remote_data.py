@@ -18,7 +18,7 @@ TYPES = {".xml": "application/xml", ".csv": "text/csv", ".parquet": "application
 
 
 _UNKNOWN = datetime.min
-"""When a set was created is not told by a service."""
+"""The API has no time of creation for a set."""
 
 
 class RemoteData:

@@ -11,7 +11,7 @@ One `step` does all there is to do. These rules make that nothing is missed:
   later batch is matched against that generation or a newer one.
 - A broker that begins again believes only answers to its own question (`Hello.nonce`).
 
-Pressure goes the other way than messages: a broker whose log for a link is full, or that is told so by the
+Pressure goes the other way than messages: a broker whose log for a link is full, or that hears so from the
 neighbour behind it, tells its other neighbours. Roots wait (`Routing.pressed_by`), what is under way does
 not.
 
@@ -194,7 +194,7 @@ class Routing:
 
     def _hello(self, neighbour: Neighbour, *, ask: bool) -> bool:
         neighbour.nonce = uuid.uuid4().hex
-        # It forgets what it was told.
+        # What it received is forgotten.
         neighbour.is_pressed = False
         have = self._catalog.routes.tables().get(neighbour.name)
         return _sent(neighbour, Hello(neighbour.nonce, have, ask))

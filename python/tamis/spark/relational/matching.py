@@ -3,7 +3,7 @@
     messages → values → tag paths → candidates (a plan) → those whose lines agree → targets
                                                         ↘ what joins cannot decide → the kernel ↗
 
-Messages are told apart by the hash of their content, so a batch may be read again without another answer.
+Messages are identified by the hash of their content, so a batch may be read again without another answer.
 The values and the candidates of a batch are computed when `match` is called: a plan needs the tag paths.
 """
 
