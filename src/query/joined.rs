@@ -23,6 +23,10 @@ use super::value::{Clause, Computed, NodeTest, Value, Walk, WalkAxis};
 /// The condition of a query as the index decomposes it, with its records as parts of the message; `None` if it joins
 /// none.
 pub fn with_records(query: &Query) -> Option<Query> {
+    // Most queries have no computed part, and are not copied.
+    if !has_computed(&query.expr) {
+        return None;
+    }
     let mut pass = Pass { has_joins: false };
     let expr = pass.whole(&query.expr);
     pass.has_joins.then(|| Query::filter(expr))
@@ -35,6 +39,17 @@ pub fn joins_of(query: &Query) -> Vec<Join> {
         push_joins(&with_records.expr, &mut found);
     }
     found
+}
+
+/// Whether a condition has a part that can be a join.
+fn has_computed(expr: &Expr) -> bool {
+    let is_met = |predicate: &Predicate| matches!(predicate, Predicate::Condition(it) if has_computed(it));
+    match expr {
+        Expr::Path(path, _) => path.steps.iter().any(|step| step.predicates.iter().any(is_met)),
+        Expr::And(operands) | Expr::Or(operands) => operands.iter().any(has_computed),
+        Expr::Not(_) => false,
+        Expr::Computed(_) => true,
+    }
 }
 
 fn push_joins(expr: &Expr, found: &mut Vec<Join>) {
