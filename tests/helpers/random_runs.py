@@ -62,8 +62,8 @@ def assert_engines_agree(
         got = engine(texts, asked, documents.NAMESPACES)
         for row, (right, given) in enumerate(zip(expected, got, strict=True)):
             wrong = [(texts[place], place in right) for place in sorted(right ^ given)]
-            told = f"{messages[row]!r} in {None if envelopes is None else envelopes[row]}"
-            assert not wrong, f"{name} and {oracle} differ (seed {SEED}) on {told}: {wrong[:10]}"
+            where = f"{messages[row]!r} in {None if envelopes is None else envelopes[row]}"
+            assert not wrong, f"{name} and {oracle} differ (seed {SEED}) on {where}: {wrong[:10]}"
 
 
 @dataclass(slots=True)

@@ -89,8 +89,8 @@ def test_every_engine_writes_what_saxon_writes() -> None:
         made = transform(accepted, [message], {})[0]
         for text, (of_message,), given in zip(accepted, expected, made, strict=True):
             got = Result.by(*given)
-            told = f"{name} (seed {SEED}): {text}\nsaxon {of_message}\ntamis {got}"
-            assert got == of_message, told
+            difference = f"{name} (seed {SEED}): {text}\nsaxon {of_message}\ntamis {got}"
+            assert got == of_message, difference
 
 
 def test_it_is_a_string_in_filters_too() -> None:

@@ -1,4 +1,4 @@
-"""What one neighbour is told, in versions."""
+"""What is advertised to one neighbour, in versions."""
 
 import random
 
@@ -21,7 +21,7 @@ def test_each_version_is_the_one_before_with_its_change(seed: int) -> None:
     advert = Advert("m")
     pool = [row(*draw.sample(["a", "a=1", "a=2", "b", "b=1", "c=1"], draw.randint(1, 2))) for _ in range(20)]
     known: list[tuple[str, Row]] = []
-    told = advert.rows()
+    advertised = advert.rows()
     for _ in range(100):
         for _ in range(draw.randint(0, 4)):
             if known and draw.random() < 0.5:
@@ -33,11 +33,11 @@ def test_each_version_is_the_one_before_with_its_change(seed: int) -> None:
                 advert.change("s", tenant, added=[one])
         before = advert.version
         added, removed = advert.commit({}, everything=False)
-        assert removed <= told
-        assert not added & told
-        told = told - removed | added
-        assert told == advert.rows()
-        assert advert.version.hash == changed_hash(EMPTY, told, ())
+        assert removed <= advertised
+        assert not added & advertised
+        advertised = advertised - removed | added
+        assert advertised == advert.rows()
+        assert advert.version.hash == changed_hash(EMPTY, advertised, ())
         assert (advert.version == before) == (not added and not removed and before.count > 0)
 
 

@@ -115,7 +115,7 @@ def test_all_rows_are_covered_within_the_budget_after_any_changes(seed: int) -> 
         return f"<{one}><{two}>{text}</{two}><{three}><a>{text}</a></{three}></{one}>".encode()
 
     known: list[tuple[str, Row]] = []
-    told = advert.rows()
+    advertised = advert.rows()
     for _ in range(25):
         for _ in range(draw.randint(1, 6)):
             if known and draw.random() < 0.4:
@@ -131,12 +131,12 @@ def test_all_rows_are_covered_within_the_budget_after_any_changes(seed: int) -> 
         sample = [(draw.choice("tu"), message()) for _ in range(draw.choice([0, 10]))]
         advert.generalise(lambda: sample, anew=draw.random() < 0.2)  # noqa: B023
         added, removed = advert.commit({}, everything=False)
-        told = told - removed | added
-        assert told == advert.rows()
-        assert len(told) <= budget
+        advertised = advertised - removed | added
+        assert advertised == advert.rows()
+        assert len(advertised) <= budget
         for tenant in "tu":
             wide, exact = tamis.Index(), tamis.Index()
-            for number, (_, text) in enumerate(one for one in told if one[0] == tenant):
+            for number, (_, text) in enumerate(one for one in advertised if one[0] == tenant):
                 wide.insert(number, text)
             for number, (_, one) in enumerate(some for some in known if some[0] == tenant):
                 exact.insert(number, text_of(one))

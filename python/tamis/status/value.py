@@ -204,7 +204,7 @@ class LinkReport:
     routes: int = 0
     """Rows of what it wants."""
     agreed: bool = False
-    """Whether it has acknowledged what it was told last."""
+    """Whether it has acknowledged what was advertised to it last."""
     offered: int = 0
     """Messages that would have crossed to it if it were sent everything."""
     messages: int = 0
